@@ -8,7 +8,8 @@ import pytest
 from builders import API, LABEL, container, job, runtime, trainjob
 
 from trainc.findings import Finding, format_path
-from trainc.schema import check, known_in
+from trainc.schema import check
+from trainc.schema.field_homes import known_in
 
 Json = dict[str, Any]
 

@@ -11,12 +11,14 @@ from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselect
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.pipeline.failures import left_out
-from trainc.project.configuration import merge_diagnostics, settings_below
+from trainc.pipeline.failures import left_out_warning
+from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
+from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
@@ -32,10 +34,10 @@ _AT_A_TIME = 1_000_000
 
 def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
-    from trainc.emit.yaml_writer import joined
+    from trainc.emit.yaml_writer import join_stream
 
     with HeldOutput() as held:
-        for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
+        for piece in join_stream((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
         streams.progress.clear()
         if _is_refused(compilation, arguments):
@@ -58,9 +60,7 @@ class Target:
 def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
-    texts = [
-        _files(target.compilation, target_sources) for target, target_sources in zip(targets, sources, strict=True)
-    ]
+    texts = [_files(target.compilation, source) for target, source in zip(targets, sources, strict=True)]
     streams.progress.clear()
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
@@ -95,11 +95,9 @@ def _leave_out(
     from trainc.output.ownership import file_name
 
     for target, files, source in zip(targets, texts, sources, strict=True):
-        failures = target.compilation.failures()
-        if failures.fatal or not has_errors(target.compilation.diagnostics):
-            if has_errors(target.compilation.diagnostics) or is_failure(
-                target.compilation.diagnostics, strict=arguments.strict
-            ):
+        failures, diagnostics = target.compilation.failures(), target.compilation.diagnostics
+        if failures.fatal or not has_errors(diagnostics):
+            if is_failure(diagnostics, strict=arguments.strict):
                 return False
             continue
         spared = [file_name(namespace, name) for namespace, name in failures.jobs if name]
@@ -107,7 +105,7 @@ def _leave_out(
             files.pop(path, None)
         source.spare(spared, failures.files)
         target.prunes = failures.prunes
-        target.compilation.diagnostics += left_out(failures)
+        target.compilation.diagnostics.append(left_out_warning(failures))
     return True
 
 
@@ -143,9 +141,9 @@ def _plan_all(
             target.folder,
             files,
             prune=(arguments.prune or target.compilation.settings.covers_all) and target.prunes,
-            sources=target_sources,
+            sources=source,
         )
-        for target, files, target_sources in zip(targets, texts, sources, strict=True)
+        for target, files, source in zip(targets, texts, sources, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
         return plans
@@ -156,8 +154,8 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     yield from planned.refused
     if arguments.check:
         yield from planned.interrupted
-    if planned.kept and not planned.refused:
-        message = f"kept {counted(len(planned.kept), 'file')} of other jobs in {folder}: {first_of(planned.kept, 3)}"
+    if planned.kept_files and not planned.refused:
+        message = f"kept {counted(len(planned.kept_files), 'file')} of other jobs in {folder}: {first_of(planned.kept_files, 3)}"
         hint = "to delete files of jobs that are not in this build, add --prune"
         if arguments.prune:  # Files without trainc's first line.
             hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
@@ -174,7 +172,7 @@ def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]
     files = [
         (f"{t.folder}/{path}", verb)
         for t, planned in zip(targets, plans, strict=True)
-        for verb, path in planned.described()
+        for verb, path in planned.actions()
     ]
     descriptions = {
         "created": "is missing",
@@ -207,7 +205,7 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
         patch = escape_report(difference(old or "", text or "", names[0], names[1]))
         streams.write(patch)
     if not arguments.quiet:
-        _print_changes(list(planned.described()), target, arguments, streams)
+        _print_changes(list(planned.actions()), target, arguments, streams)
 
 
 def sources_of(compilation: Run) -> Sources:
@@ -234,7 +232,8 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    kept_jobs = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
+    count = len(keeping.kept_files) if keeping is not None else 0
+    kept_jobs = f"; {counted(count, 'job')} kept as built" if count else ""
     unwritten = " (not written: --check)" if arguments.check and changes else ""
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 

@@ -19,7 +19,8 @@ from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.configuration import merge_diagnostics
@@ -30,9 +31,7 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        environments = [
-            (environment_name(environment), settings_of(environment)) for environment in environments_of(arguments)
-        ]
+        environments = [(environment_name(env), settings_of(env)) for env in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     settings, loosened = dict(environments), list[Diagnostic]()
@@ -41,21 +40,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
         settings, loosened = under_base(settings, arguments)
     stdin = read_stdin(environments[0][1], streams)
-    checked = {
-        name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()
-    }
+    checks = {name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()}
     streams.progress.clear()
-    report_unselected([result.checking for result in checked.values()])
-    for result in checked.values():
-        if result.checking.settings.covers_all:
-            result.checking.diagnostics += _skipped_sources(result.checking, result.compiled)
-    findings = _check_ignore_comments([result.checking for result in checked.values()])
-    diagnostics = merge_diagnostics(
-        {name: [*result.checking.diagnostics, *findings] for name, result in checked.items()}
-    )
-    status = _report(diagnostics, next(iter(checked.values())).checking.files, arguments, streams, loosened)
-    for name, result in checked.items():
-        lines = [*result.runs, *([] if arguments.quiet or has_errors(diagnostics) else [result.counted])]
+    report_unselected([check.checking for check in checks.values()])
+    for check in checks.values():
+        if check.checking.settings.covers_all:
+            check.checking.diagnostics += _skipped_sources(check.checking, check.compiled)
+    findings = _check_ignore_comments([check.checking for check in checks.values()])
+    diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
+    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
+    for name, check in checks.items():
+        lines = [*check.runs, *([] if arguments.quiet or has_errors(diagnostics) else [check.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
@@ -92,11 +87,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     # The cluster is asked about all jobs together, also about those that only a policy denies.
     jobs += checking.session.denied
-    blocking = [
-        diagnostic
-        for diagnostic in checking.diagnostics
-        if not diagnostic.code.startswith(("Policy", "ImageNot", "Registry"))
-    ]
+    blocking = [d for d in checking.diagnostics if not d.code.startswith(("Policy", "ImageNot", "Registry"))]
     if cluster and not has_errors(blocking):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
@@ -137,7 +128,7 @@ def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     counts = list(count_ignored(diagnostics))
     if has_errors(diagnostics):
         return counts
-    files = [document.file for checking in runs for document in checking.inputs.read]
+    files = [document.file for checking in runs for document in checking.inputs.all_documents]
     files += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
     ignores = [ignore for file in dict.fromkeys(files) for ignore in comments(file)]

@@ -20,11 +20,10 @@ from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN
-from trainc.reading.opening import read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -42,15 +41,7 @@ _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 # Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
-    (
-        "",
-        "rbac.authorization.k8s.io",
-        "kueue.x-k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-        "networking.k8s.io",
-        "policy",
-    )
+    ("", *"rbac.authorization.k8s.io kueue.x-k8s.io scheduling.k8s.io storage.k8s.io networking.k8s.io policy".split())
 )
 
 
@@ -115,7 +106,7 @@ class Run:
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
-        if self.keeping is None or not self.keeping.kept or self.keeping.problems:
+        if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
         from trainc.cli.kept import causes_of
 
@@ -265,7 +256,7 @@ def skipped_documents(
             continue
         if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
-        if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
+        if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
             continue
         if inside := list(enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)

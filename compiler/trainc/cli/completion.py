@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 
 # The completion scripts. They are the same for every version: each asks `trainc __complete` for the candidates.
 
@@ -195,7 +195,7 @@ def _names(kind: str) -> Iterable[str]:
     if kind == "revision":
         return _revisions()
     if kind == "environment":
-        from trainc.project.configuration import read_configuration
+        from trainc.project.settings_file import read_configuration
 
         try:
             return read_configuration([os.curdir], None).environments

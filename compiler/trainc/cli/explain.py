@@ -67,10 +67,12 @@ def _hint(nothing: NoMatch) -> str:
 def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: Mapping[str, Any], before: str) -> str:
     """The explanation; in JSON with `more` fields, as text with what comes `before` it."""
     if arguments.format == "json":
-        from trainc.explain.text import explanation_json
+        from trainc.explain.text import MOST_FIELDS, explanation_json
 
         document = {**explanation_json(chosen), **more}
-        return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
+        many = sum(len(explained.fields) for explained in chosen.objects) > MOST_FIELDS
+        text = json.dumps(document, indent=None if many else 2, ensure_ascii=False)
+        return escape_report(text + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:

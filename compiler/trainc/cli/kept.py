@@ -12,21 +12,23 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.under_base import NO_BASE, no_base
 from trainc.emit.name_hash import ALPHABET, LENGTH
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import Diagnostic, Source, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.folder import bytes_at, foreign_files, text_at
-from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Read, Rendered, digest_of, prove
+from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, ReadText, Rendered, digest_of, prove
 from trainc.output.ownership import file_name
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.git import commit_of, merge_base, submodules
-from trainc.reading.opening import is_below
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
 
@@ -118,7 +120,7 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for rendered in keeping.kept:
+    for rendered in keeping.kept_files:
         if rendered.compiled is not None:
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     lines: dict[str, dict[Source, None]] = {}
@@ -212,7 +214,9 @@ def prove_outputs(
     if arguments.base is None and not any(keeping for _, _, keeping in entries):
         return {}
     compared = [
-        Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
+        Compared(
+            folder, environment, keeping.kept_files if keeping else (), {**foreign_files(folder), **_submodules(folder)}
+        )
         for folder, environment, keeping in entries
     ]
     count = sum(output.count for output in compared)
@@ -240,7 +244,7 @@ def _submodules(folder: str) -> dict[str, bytes]:
     return {}
 
 
-def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> Read:
+def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> ReadText:
     """Return a function that reads the files which the last commit has in place of those in `folder`.
 
     That is the folder from which a changed `output` moves away.
@@ -254,7 +258,8 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
             texts = {}
             with suppress(CompileError):
                 ((_, base),) = _read_bases([compared], settings.configuration, arguments, covers_all=False)
-                texts = {path: data.decode(errors="replace") for path in paths if (data := base.read(path)) is not None}
+                contents = ((path, base.read_bytes(path)) for path in paths)
+                texts = {path: data.decode(errors="replace") for path, data in contents if data is not None}
         return texts.get(path)
 
     return read
@@ -293,7 +298,7 @@ def _read_bases(
     by_path = {os.path.relpath(os.path.realpath(output.folder), top): output for output in compared}
     base_arguments = Arguments(**vars(arguments))
     base_arguments.config, base_arguments.paths, base_arguments.env = configuration.file, [], None
-    settings_file = os.path.join(home, os.path.basename(configuration.file or FILE_NAME))
+    settings_file = os.path.join(home, os.path.basename(configuration.file or CONFIGURATION_FILE))
     with copy_of_revision(commit, base_arguments, [os.path.relpath(settings_file, top)]) as copy:
         outputs = _outputs(copy)
         by_name = {output.environment: path for path, output in outputs.items()}
@@ -302,17 +307,11 @@ def _read_bases(
             there = path if path in outputs else by_name.get(output.environment, path)
             shown_folder = os.path.relpath(os.path.join(top, path), home)
             data, base_settings = _contents(copy, there, output.paths), outputs.get(there)
-            digests = (
-                _digests(copy, base_settings, os.path.relpath(home, top))
-                if base_settings is not None and output.kept_files
-                else {}
-            )
-            bases.append(
-                (
-                    output,
-                    Base(name, shown_folder, data.get, digests, () if base_settings is None else base_settings.adopted),
-                )
-            )
+            digests: dict[JobKey, str] = {}
+            if base_settings is not None and output.kept_files:
+                digests = _digests(copy, base_settings, os.path.relpath(home, top))
+            adopted = () if base_settings is None else base_settings.adopted
+            bases.append((output, Base(name, shown_folder, data.get, digests, adopted)))
         for path in outputs if covers_all else ():
             if path not in by_path and (files := _left_in(os.path.join(top, path), top, by_path)):
                 shown_folder = os.path.relpath(os.path.join(top, path), home)
@@ -331,11 +330,8 @@ def _outputs(copy: Copy) -> dict[str, Configuration]:
         return {}
     configuration = read_configuration([], file, limits_of(copy.arguments))
     configurations = configuration.environments.values() or [configuration]
-    return {
-        os.path.relpath(os.path.realpath(configuration.output), copy.tree): configuration
-        for configuration in configurations
-        if configuration.output
-    }
+    outputs = ((env.output, env) for env in configurations if env.output)
+    return {os.path.relpath(os.path.realpath(path), copy.tree): env for path, env in outputs}
 
 
 def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:
@@ -349,9 +345,8 @@ def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes 
 
 def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey, str]:
     """The digests of the TrainJobs of a revision. What is outside the folder `home` is read only if it is needed."""
-    arguments = Arguments(
-        **{**vars(copy.arguments), "env": [configuration.environment] * bool(configuration.environment)}
-    )
+    env = [configuration.environment] * bool(configuration.environment)
+    arguments = Arguments(**{**vars(copy.arguments), "env": env})
     paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
     inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
     is_enough = home != os.curdir and all(is_below(path, home) for path in inside)

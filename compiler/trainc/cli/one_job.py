@@ -16,14 +16,15 @@ from trainc.cli.settings import Settings, environments_of, limits_of, settings_o
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
-from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES, STDIN
 from trainc.reading.opening import read_bounded
@@ -136,18 +137,16 @@ def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document
         return [(None, "")]
     trainjobs = _trainjobs(documents, settings.options.namespace or "")
     space, _, plain = name.rpartition("/")
-    if any(plain == job and space in ("", namespace) for namespace, job in trainjobs):
+    if any(plain == job and space in ("", space) for space, job in trainjobs):
         return [(name, "")]
     rendered = jobs_of(settings.output, name) if settings.output is not None else []
-    matches: list[tuple[str | None, str]] = [
-        (f"{namespace}/{job}".lstrip("/"), jobset) for namespace, job, jobset in rendered
-    ]
+    matches: list[tuple[str | None, str]] = [(f"{space}/{job}".lstrip("/"), jobset) for space, job, jobset in rendered]
     # Without a rendered file, the hash of a name is not compared: it may be that of an earlier build.
-    for namespace, job in sorted(trainjobs if query.name else (), key=lambda trainjob: -len(trainjob[1])):
-        if space in ("", namespace) and plain.startswith(f"{job}-"):
+    for space, job in sorted(trainjobs if query.name else (), key=lambda trainjob: -len(trainjob[1])):
+        if space in ("", space) and plain.startswith(f"{job}-"):
             hashed = _HASH.match(plain, len(job))
-            matches += [(f"{namespace}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
-            matches += [(f"{namespace}/{job}".lstrip("/"), job)] if hashed else []
+            matches += [(f"{space}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
+            matches += [(f"{space}/{job}".lstrip("/"), job)] if hashed else []
     if matches or not query.name:
         return matches or [(name, "")]
     names = ["/".join(trainjob).lstrip("/") for trainjob in trainjobs]

@@ -9,7 +9,7 @@ from typing import BinaryIO, Literal, TextIO
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.diagnostics import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source, has_errors
-from trainc.findings.text import counted, escape_line, escape_report, underlined
+from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import replace
 
 Part = Literal[
@@ -76,7 +76,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
-    number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
+    number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
     if len(line) > _WIDEST or not line.strip() or not (visible := line.translate(_SEEN)).isprintable():
         return []

@@ -20,7 +20,7 @@ from trainc.kube.documents import (
     with_item_names,
 )
 from trainc.plugins.plugin import Plugin
-from trainc.plugins.registry import loaded
+from trainc.plugins.registry import load_attribute
 from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Situation, TemplateField, TrainJobField
 from trainc.startup.records import dataclass, replace
 
@@ -206,7 +206,7 @@ def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources
 
 def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
     """The rows in which a plugin describes the fields it sets at an extension point."""
-    rows: tuple[Row, ...] = loaded(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
+    rows: tuple[Row, ...] = load_attribute(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
     return rows
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.emit.yaml_writer import TOP, ordered
+from trainc.emit.yaml_writer import TOP, with_ordered_keys
 from trainc.explain.history import (
     Attribute,
     History,
@@ -29,7 +29,7 @@ from trainc.explain.history import (
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, ObjectName, Origin
 from trainc.findings import Path
 from trainc.ir.info import Container, Info, PodSet
-from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, jobset_metadata
 from trainc.kube import names
 from trainc.kube.documents import (
     POD_SPEC,
@@ -91,7 +91,7 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
         ("annotations", job.annotations, job.spec_annotations),
     ):
         patched = {*spec_own, *(key for patch in job.patches for key in getattr(patch, kind))}
-        for key in carried(own):
+        for key in jobset_metadata(own):
             if key not in patched:
                 path = ("metadata", kind, key)
                 moves[path] = path, "metadata-moves-to-jobset"
@@ -275,7 +275,7 @@ class Replay:
             template_leaves, lambda leaf: by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index)), earlier
         )
 
-    def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def on_pass(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
         run = getattr(applied.passes, point)
         jobset = leaves(self._project(after))
@@ -308,7 +308,7 @@ class Replay:
             unmoved = [p for p, (old, _) in moves if p in own and own[p].value == value_at_index(data, old)]
             self._jobset.step(own, self._by_stage("shaping", self._moves), unmoved)
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Record what a stage after building added or changed."""
         for key, manifest in keyed(manifests):
             history = self._histories.setdefault(key, History())
@@ -320,7 +320,7 @@ class Replay:
     def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
         """Each object of the output with its explained fields."""
         for key, manifest in keyed(manifests):
-            order = leaves(ordered(manifest, TOP))
+            order = leaves(with_ordered_keys(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
 
@@ -409,20 +409,20 @@ class Recorder(Trace):
         self.passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = []
         self.stages: list[tuple[str, Sequence[Manifest]]] = []
 
-    def lowered(self, result: Result) -> None:
+    def on_lowered(self, result: Result) -> None:
         """Keep the documents and the lowered job."""
         assert result.lowered is not None
         self.result, self.job = result, result.lowered.job
 
-    def renamed(self, job: TrainJob) -> None:
+    def on_renamed(self, job: TrainJob) -> None:
         """Keep the job with its new name."""
         self.job = job
 
-    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def on_pass(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Keep the pass."""
         self.passes.append((plugin, point, before, after))
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Keep the objects."""
         self.stages.append((stage, manifests))
 
@@ -435,7 +435,7 @@ def explanation(recorder: Recorder) -> Explanation:
     assert result.lowered is not None
     assert result.runtime is not None
     job, runtime, info, session = result.job, result.runtime, result.lowered.info, result.lowered.session
-    others = ((document, document.data) for document in session.index.others)
+    others = ((document, document.data) for document in session.index.other_documents)
     documents = [
         *(_document(job), _document(runtime)),
         *(InputDocument(label_of(data), d.file, data, data, lambda path: path, d.locate) for d, data in others),
@@ -443,10 +443,10 @@ def explanation(recorder: Recorder) -> Explanation:
     replay = Replay(trainjob, info, documents, session.options)
     replay.frontend()
     for step in recorder.passes:
-        replay.passed(*step)
+        replay.on_pass(*step)
     replay.built(recorder.passes[-1][3] if recorder.passes else info)
     for stage, manifests in recorder.stages[1:]:
-        replay.shaped(stage, manifests)
+        replay.on_shaped(stage, manifests)
     explained = replay.explained(recorder.stages[-1][1])
     objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
     source = job.document.locate(())

@@ -10,7 +10,8 @@ from trainc.explain import place
 from trainc.explain.kept import as_in_file
 from trainc.explain.model import Explanation
 from trainc.explain.replay import Recorder, explanation
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json
@@ -19,7 +20,7 @@ from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
-from trainc.pipeline.failures import failures_of, left_out
+from trainc.pipeline.failures import failures_of, left_out_warning
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -119,7 +120,7 @@ def compile_every(
     diagnostics. Raises CompileError with all problems if none is left, or if the errors are not about jobs alone.
     """
     session = _session(inputs, options, rules, keeping)
-    kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
+    kept, reported = session.kept_refused_jobs(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     all_diagnostics = list(reported)
     whole = list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
@@ -139,7 +140,7 @@ def compile_every(
         compiled = [one for one in compiled if not failures.concerns(one.compiled)]
         if failures.fatal or not compiled:
             raise CompileError([*all_diagnostics, *problems])
-        reported += left_out(failures)
+        reported.append(left_out_warning(failures))
     return compiled, sort_diagnostics(reported)
 
 

@@ -60,7 +60,7 @@ FEATURES = (
             "headline": "model.headline_of",
             "text": "formats.text_of",
             "svg": "formats.svg_of",
-            "flowchart": "formats.flowchart_of",
+            "flowchart": "formats.flowchart",
             "ranks of pod": "ranks.ranks_of_pod",
         },
     ),

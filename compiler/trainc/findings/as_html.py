@@ -35,11 +35,11 @@ def diagnostics_html(diagnostics: Sequence[Diagnostic], most: int = 50) -> str:
     items = []
     for d in ranked[:most]:
         severity = f'<span style="{_BADGE}{_COLOURS.get(d.severity, "#555")}">{html_text(d.severity)}</span> '
-        place = f"{html_text(d.code)} {html_text(str(d.source or d.object))}"
+        position = f"{html_text(d.code)} {html_text(str(d.source or d.object))}"
         path = f'<span style="{MONOSPACE}">{html_text(d.path)}</span>: ' if d.path else ""
         message = f'<span style="white-space:pre-wrap">{path}{html_text(d.message)}</span>'
         hint = f'<br/><span style="white-space:pre-wrap"><b>help:</b> {html_text(d.hint)}</span>' if d.hint else ""
-        head = f'{severity}<span style="{MONOSPACE};{_FAINT}">{place}</span><br/>'
+        head = f'{severity}<span style="{MONOSPACE};{_FAINT}">{position}</span><br/>'
         items.append(f'<li style="margin:4px 0">{head}{message}{hint}</li>')
     if len(ranked) > most:
         items.append(f'<li style="{_FAINT}">and {len(ranked) - most:,} more</li>')

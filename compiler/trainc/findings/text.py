@@ -61,16 +61,16 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(words: Iterable[str], conjunction: Literal["and", "or"]) -> str:
+def join_words(items: Iterable[str], conjunction: Literal["and", "or"]) -> str:
     """Return `a`, `a and b` or `a, b and c`."""
-    *first, last = words
+    *first, last = items
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def first_of(words: Sequence[str], most: int = 5) -> str:
+def first_of(items: Sequence[str], most: int = 5) -> str:
     """Return the words, up to `most` of them: `a, b, c and 4 more`."""
-    more = f" and {len(words) - most:,} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
+    more = f" and {len(items) - most:,} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -99,7 +99,7 @@ _LONGEST_BLOCK = 400
 _LONGEST_LINE = 2_000
 
 
-def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
+def find_underline(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
     """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
 
     This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
@@ -115,15 +115,15 @@ def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, in
     # A long line is not searched to its end for each of the many messages that it may have.
     if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
-    named = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
+    mentions = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
     indent = len(header) - len(header.lstrip())
     for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
         line = line_of(number)
         if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
             break
-        for words in named:
-            if (at := line.find(words)) >= 0:
-                return number, at, at + len(words)
+        for mention in mentions:
+            if (at := line.find(mention)) >= 0:
+                return number, at, at + len(mention)
     return None
 
 
@@ -198,8 +198,8 @@ def misspelt(word: str, candidates: Iterable[str], most: int = 2) -> str:
 
     Ignores case, `_` and `-`, and allows up to `most` edits.
     """
-    plain = _letters(word)
-    ranked = sorted((edits(plain, _letters(name), most), name) for name in candidates if name != word)
+    letters = _letters(word)
+    ranked = sorted((edits(letters, _letters(name), most), name) for name in candidates if name != word)
     return ranked[0][1] if ranked and ranked[0][0] <= most else ""
 
 

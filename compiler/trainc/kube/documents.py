@@ -38,8 +38,8 @@ def pod_spec_of(replicated_job: Json) -> Json:
 def without_path(document: Json, path: Path) -> dict[str, Any]:
     """Return a copy of `document` without `path`, which must exist."""
     key = str(path[0])
-    rest = {name: value for name, value in document.items() if name != key}
-    return rest if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
+    others = {name: value for name, value in document.items() if name != key}
+    return others if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
 
 
 def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
@@ -223,23 +223,23 @@ Leaves: TypeAlias = dict[FieldPath, Leaf]
 
 def leaves(tree: Any) -> Leaves:
     """Return every leaf of a document by its path, in document order."""
-    found: Leaves = {}
-    _gather(tree, (), (), found)
-    return found
+    gathered: Leaves = {}
+    _gather(tree, (), (), gathered)
+    return gathered
 
 
-def _gather(value: Any, path: FieldPath, index: Path, found: Leaves) -> None:
+def _gather(value: Any, path: FieldPath, index: Path, gathered: Leaves) -> None:
     if isinstance(value, str):
-        found[path] = Leaf(path, index, value)
+        gathered[path] = Leaf(path, index, value)
     elif isinstance(value, Mapping) and value:
         for key, inner in value.items():
             below = (*path, key)
-            _gather(inner, below, below if path is index else (*index, key), found)
+            _gather(inner, below, below if path is index else (*index, key), gathered)
     elif isinstance(value, list | tuple) and value:
         for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
-            _gather(inner, (*path, step), (*index, i), found)
+            _gather(inner, (*path, step), (*index, i), gathered)
     else:
-        found[path] = Leaf(path, index, value)
+        gathered[path] = Leaf(path, index, value)
 
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:

@@ -72,8 +72,8 @@ class Span:
         return self._last or self._axis[-1]
 
     def __contains__(self, release: str) -> bool:
-        place = self._axis.index
-        return place(self.first) <= place(release) <= place(self.last)
+        index = self._axis.index
+        return index(self.first) <= index(release) <= index(self.last)
 
 
 def normalize_release(text: str) -> str:

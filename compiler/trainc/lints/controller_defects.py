@@ -12,10 +12,10 @@ from trainc.ir import info as gang
 from trainc.ir.deviations import DEVIATIONS
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
-from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, carried, subdomain
+from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 
 _RUNTIME_REF: Path = ("spec", "runtimeRef")
 _TRAINER: Path = ("spec", "trainer")
@@ -26,7 +26,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     detectors: dict[str, Detect] = dict(_DETECTORS)
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
-            detectors |= loaded(plugin.detectors, "DETECTORS")
+            detectors |= load_attribute(plugin.detectors, "DETECTORS")
     for deviation in DEVIATIONS:
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None
@@ -137,11 +137,9 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:
-    for field, requested, built in (
-        ("labels", job.labels, info.labels),
-        ("annotations", job.annotations, info.annotations),
-    ):
-        if any(built.get(key) != value for key, value in carried(requested).items()):
+    pairs = {"labels": (job.labels, info.labels), "annotations": (job.annotations, info.annotations)}
+    for field, (requested, built) in pairs.items():
+        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
             return ("metadata", field)
     return None
 

@@ -36,18 +36,18 @@ def processes(training: Training) -> Iterator[Finding]:
     for _, launch in training.launches:
         if not (training.native(launch.launcher) or training.nodes == 1):
             continue
-        per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
+        per_node, total = launch.find_option(launch.launcher.per_node), launch.find_option(launch.launcher.total)
         counted = counted or per_node is not None or total is not None
         if per_node is not None:
             yield from _check_per_node(training, launch, per_node)
         elif total is not None:
             count = whole_number(training.value(total.value or "", launch))
-            elsewhere = launch.given(launch.launcher.hosts | launch.launcher.own_way)
+            elsewhere = launch.find_option(launch.launcher.hosts | launch.launcher.own_way)
             if training.devices and count is not None and not elsewhere:
                 # accelerate takes one machine for all if it is not given their number.
-                whole_job = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
+                whole_job = not launch.launcher.nodes or launch.find_option(launch.launcher.nodes) is not None
                 yield from _compare_processes(training, total, count, whole_job=whole_job)
-        elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
+        elif launch.launcher.total and (machines := launch.find_option(launch.launcher.nodes)) is not None:
             yield from _check_machines(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
         yield from _check_requested(training)
@@ -61,7 +61,7 @@ def _check_per_node(training: Training, launch: Launch, option: Option) -> Itera
     if count is not None and training.devices:
         yield from _compare_processes(training, option, count)
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
-        message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
+        message = f"{option.spelling} {value} overrides numProcPerNode, which is {requested}"
         hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
@@ -75,7 +75,7 @@ def _processes(training: Training) -> str | None:
 def _check_machines(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
     """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
     count = training.processes(launch)
-    if not count or count >= training.devices or launch.given(launch.launcher.own_way) is not None:
+    if not count or count >= training.devices or launch.find_option(launch.launcher.own_way) is not None:
         return
     total = training.devices * training.nodes
     message = (
@@ -93,7 +93,7 @@ def _compare_processes(training: Training, option: Option, count: int, whole_job
         return
     code, consequence = _difference(count, devices)
     message = (
-        f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {consequence}"
+        f"{option.spelling} {count}: {count} processes for {devices} of {training.device} {where}, so {consequence}"
     )
     hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
@@ -114,7 +114,7 @@ def _difference(count: int, devices: int) -> tuple[str, str]:
 
 def _side_by_side(training: Training) -> bool:
     """Return whether a script runs several programs at the same time, each with some of the devices."""
-    return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
+    return training.line.background and len(training.line.starts_of("launcher", "python", "code")) > 1
 
 
 def _check_requested(training: Training) -> Iterator[Finding]:
@@ -168,8 +168,8 @@ def _hidden_devices(training: Training) -> Iterator[Finding]:
         visible = env.get(name)
         if visible is not None and _fewer(visible, training.devices):
             message_and_hint = _hidden_message(training, name, visible)
-            yield Finding("IdleDevices", "warning", *message_and_hint, *training.entry.variable_place(name))
-        for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
+            yield Finding("IdleDevices", "warning", *message_and_hint, *training.entry.variable_path(name))
+        for start in () if _side_by_side(training) else training.line.starts_of("launcher", "python"):
             inline = start.variables.get(name)
             if inline is not None and inline != visible and _fewer(inline, training.devices):
                 message_and_hint = _hidden_message(training, name, inline)
@@ -252,11 +252,10 @@ def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
         if label in labels:
             yield label, [str(value)]
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
-    expressions = (
-        [expression for term in terms for expression in term.get("matchExpressions") or ()] if len(terms) == 1 else []
-    )
-    for expression in expressions:
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    if len(terms) != 1:
+        return
+    for expression in terms[0].get("matchExpressions") or ():
         if expression.get("key") in labels and expression.get("operator") == "In":
             yield expression["key"], [*map(str, expression.get("values") or ())]
 
@@ -345,12 +344,8 @@ def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
     if devices < 2 or not 1 <= whole_units(amount) < devices:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
-    problem = (
-        "UnlikelyAmount",
-        message,
-        f"write {devices * 8}, or the node's number of cores per device times {devices}",
-    )
-    finding = _finding(entry, (kind, "cpu"), problem)
+    hint = f"write {devices * 8}, or the node's number of cores per device times {devices}"
+    finding = _finding(entry, (kind, "cpu"), ("UnlikelyAmount", message, hint))
     # A container may use more than it requests.
     yield finding if kind == "limits" else replace(finding, severity="info")
 

@@ -254,12 +254,9 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
             for job in objects(mapping(manifest.get("spec")).get("replicatedJobs"))
             if value_at(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) not in _INITIALIZERS
         ]
-        homes = (metadata.get("namespace"), None) if metadata.get("namespace") else ()
-        ranges = (
-            limit_range
-            for limit_range in limit_ranges
-            if not homes or mapping(limit_range.get("metadata")).get("namespace") in homes
-        )
+        namespace = metadata.get("namespace")
+        homes = (namespace, None)
+        ranges = (r for r in limit_ranges if not namespace or mapping(r.get("metadata")).get("namespace") in homes)
         if not specs or any(map(_uses, specs)) or any(map(_sets_requests, ranges)):
             continue
         message = "the job requests no resources: Kueue admits it at once, without quota, flavor or node selector"

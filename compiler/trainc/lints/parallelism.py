@@ -7,7 +7,8 @@ from math import gcd, prod
 from posixpath import join, normpath
 from typing import Any
 
-from trainc.findings import CompileError, Finding, Severity
+from trainc.findings import Finding, Severity
+from trainc.findings.compile_error import CompileError
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
 from trainc.lints.training import Training
@@ -157,11 +158,11 @@ def parallelism(training: Training) -> Iterator[Finding]:
         arguments, per_node = read_arguments(training.arguments(start)), training.processes(launch)
         if per_node is None or _is_elastic(training, start):
             continue
-        job = _Job(training, start, training.nodes, per_node, len(start.words) - len(launch.program))
+        job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program))
         yield from _check_divisions(job, arguments, files, "")
         yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
-            of_launcher = read_arguments(start.words[launch.index + 1 : job.first])
+            of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])
             job = replace(job, first=launch.index + 1)
             yield from _check_divisions(job, of_launcher, files, launch.launcher.name)
             yield from _deepspeed(job, of_launcher, files)
@@ -170,7 +171,7 @@ def parallelism(training: Training) -> Iterator[Finding]:
 def _is_elastic(training: Training, start: Start) -> bool:
     """Return whether the number of nodes is not that of the job: a range, or another one, which is reported elsewhere."""
     assert start.launch is not None
-    option = start.launch.given(start.launch.launcher.nodes)
+    option = start.launch.find_option(start.launch.launcher.nodes)
     value = (
         training.value(option.value or "", start.launch) if option is not None else training.variables.get("PET_NNODES")
     )
@@ -205,7 +206,7 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
         product = division.product(axes)
         if product > 1 and job.ranks % product:
             message = (
-                f"{division.shown(axes)} is {product}, which does not divide the {job.text}: {framework.name} exits"
+                f"{division.format(axes)} is {product}, which does not divide the {job.text}: {framework.name} exits"
             )
             yield _mismatch(job, division, axes, message, _instead(job, product))
     fills = framework.fills
@@ -213,12 +214,12 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     if product < 2:
         return
     all_known = all(division.degree(axis) for axis in fills)
-    if all_known or (division.complete and (not framework.rest or division.degree(framework.rest))):
+    if all_known or (division.complete and (not framework.inferred or division.degree(framework.inferred))):
         if product != job.ranks:
-            message = f"{division.shown(fills)} is {product}, but there are {job.text}: {framework.name} exits"
+            message = f"{division.format(fills)} is {product}, but there are {job.text}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
     elif job.ranks % product:
-        message = f"{division.shown(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
+        message = f"{division.format(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
         yield _mismatch(job, division, fills, message, _instead(job, product))
 
 
@@ -244,7 +245,7 @@ def _filled(job: _Job, division: Division, product: int) -> str:
         return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.per_node}"
     other_product = product // (division.degree("dp_shard") or 1)
     if job.ranks % other_product == 0 and "dp_shard" in division.settings:
-        option = division.settings["dp_shard"].written.partition(":")[0].partition("=")[0].partition(" ")[0]
+        option = division.settings["dp_shard"].text.partition(":")[0].partition("=")[0].partition(" ")[0]
         return f"set {option} to {job.ranks // other_product}"
     return f"use degrees whose product is {job.ranks}"
 
@@ -286,14 +287,8 @@ def _is_rack_scale(training: Training) -> bool:
     scheduling = [spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "resourceClaims")]
     template = training.replicated_job["template"]
     pods = (template.get("spec") or {}).get("template") or {}
-    searched = (
-        *scheduling,
-        pods.get("metadata"),
-        template.get("metadata"),
-        training.job.annotations,
-        training.job.labels,
-    )
-    return _RACK_SCALE.search(repr(searched)) is not None
+    metadata = (pods.get("metadata"), template.get("metadata"), training.job.annotations, training.job.labels)
+    return _RACK_SCALE.search(repr((*scheduling, *metadata))) is not None
 
 
 def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
@@ -321,12 +316,8 @@ def _check_deepspeed(job: _Job, arguments: Arguments, setting: Setting, config: 
     factor = data * (micro or 1) * (steps or 1)
     certain = total % factor != 0 or (micro is not None and steps is not None and total != factor)
     if certain and not any("batch" in key or "accumulation" in key for key in auto):
-        parts = [
-            f"data {data}",
-            *(f"micro batch {micro}" for _ in (micro,) if micro),
-            *(f"accumulation {steps}" for _ in (steps,) if steps),
-        ]
-        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(parts)}, which is {factor}: DeepSpeed exits"
+        parts = [f"data {data}", f"micro batch {micro}" if micro else "", f"accumulation {steps}" if steps else ""]
+        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(filter(None, parts))}, which is {factor}: DeepSpeed exits"
         hint = f"write train_batch_size: {factor}, or leave it out"
         yield job.finding("BatchDoesNotDivide", "error", message, hint, setting)
 
@@ -338,10 +329,8 @@ def _count(value: Any) -> int | None:
 def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
     """Return the number of ranks that share a sample, or None if it is not visible."""
     tensor = config.get("tensor_parallel")
-    sizes = (
-        config.get("sequence_parallel_size", 1),
-        tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1,
-    )
+    by_tensor = tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1
+    sizes = (config.get("sequence_parallel_size", 1), by_tensor)
     counts = [count for size in sizes if (count := _count(size)) is not None]
     if len(counts) < len(sizes) or "model_parallel_size" in arguments.settings:
         return None

@@ -19,7 +19,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _is_template(entry: Entrypoint) -> bool:
 
 def _scripted(training: Training) -> bool:
     """Return whether the command is a script or contains a sleep."""
-    return training.line.script is not None or bool(training.line.ran("sleep"))
+    return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
 def _divides(training: Training) -> bool:
@@ -112,7 +112,7 @@ LINTS: tuple[Lint, ...] = (
         "trainc.lints.launchers",
         "launcher_usage",
         per="training",
-        when=lambda t: t.line.ran("launcher", "tool"),
+        when=lambda training: training.line.starts_of("launcher", "tool"),
     ),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.devices", "processes", per="training"),
@@ -165,7 +165,7 @@ class _Group:
     @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
         """The functions of the lints."""
-        return [loaded(lint.module, lint.function) for lint in self.lints]
+        return [load_attribute(lint.module, lint.function) for lint in self.lints]
 
 
 @cache

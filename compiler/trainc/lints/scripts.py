@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding
-from trainc.ir.commands.programs import base, program_of
+from trainc.ir.commands.programs import program_name, program_of
 from trainc.ir.commands.shell import Command, Compound, Item, Stage, commands
 from trainc.ir.commands.shell_words import Heredoc
 from trainc.ir.commands.started import Start, read_command
@@ -33,13 +33,13 @@ def shell_endings(training: Training) -> Iterator[Finding]:
     line = training.line
     if not training.entry.trains:
         return
-    if line.script is not None and (starts := line.ran("launcher") or line.ran("python")):
+    if line.script is not None and (starts := line.starts_of("launcher") or line.starts_of("python")):
         yield from _script(training, starts[-1])
         return
-    waits = line.ran("sleep")
+    waits = line.starts_of("sleep")
     # Users open a shell in a Flux instance and submit jobs from there.
-    if waits and training.policy != "flux" and not line.ran("launcher", "python", "unknown", "code"):
-        message = f"{' '.join(waits[-1].words)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
+    if waits and training.policy != "flux" and not line.starts_of("launcher", "python", "unknown", "code"):
+        message = f"{' '.join(waits[-1].argv)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
         hint = "start the training; to debug, use `kubectl debug` or set a deadline"
         yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)
 
@@ -55,7 +55,7 @@ class _Options:
 def _script(training: Training, trains: Start) -> Iterator[Finding]:
     line = training.line
     assert line.script is not None
-    flags = line.words[: line.script]  # Those of the shell, as in `bash -eo pipefail -c`.
+    flags = line.argv[: line.script]  # Those of the shell, as in `bash -eo pipefail -c`.
     letters = "".join(flag[1:] for flag in flags if flag.startswith("-") and not flag.startswith("--"))
     options = _Options("e" in letters or "errexit" in flags, "pipefail" in flags)
     # Not inside a condition, a loop or a function.
@@ -91,7 +91,7 @@ def _after(item: Item, options: _Options) -> _Options:
 
 def _holds(stage: Stage, trains: Start) -> bool:
     if isinstance(stage, Command):
-        return stage.line == trains.line and stage.words == trains.written
+        return stage.line == trains.line and stage.words == trains.raw_words
     return stage.kind in "{(" and any(_holds(inner, trains) for item in stage.body for inner in item.stages)
 
 
@@ -99,7 +99,7 @@ def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, st
     if len(item.stages) < 2 or options.pipefail or _holds(item.stages[-1], trains):
         return None
     last = item.stages[-1]
-    name = base(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
+    name = program_name(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
     message = f"the exit status of the pipe is that of {name}, so a failed training counts as done while the other pods wait for it"
     return message, "start the script with `set -o pipefail`, and run it with bash"
 
@@ -147,7 +147,7 @@ def _lost_in_or(alternative: Item) -> tuple[str, str] | None:
     elif not stage.words or stage.words[0] in ("exit", "return", "false", "kill"):
         if stage.words[:2] != ("exit", "0"):
             return None
-    elif base(stage.words[0]) not in _PASSING:
+    elif program_name(stage.words[0]) not in _PASSING:
         return None
     message = f"`|| {_item_text(alternative)}` makes a failed training count as done"
     return message, "remove it: restarts and alerts depend on failed pods"
@@ -194,7 +194,7 @@ def _waits_behind(item: Item, following: tuple[Item, ...]) -> Command | None:
 
 def heredocs(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each program in an unquoted here-document that the shell changes."""
-    line = read_command(entry.words, programs(""))
+    line = read_command(entry.argv, programs(""))
     variables = {str(variable["name"]) for variable in entry.container.env}
     variables |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
     for command, _ in commands(line.items):

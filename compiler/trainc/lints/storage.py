@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Severity
-from trainc.ir.commands.programs import base
+from trainc.ir.commands.programs import program_name
 from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import Setting, read_arguments
@@ -84,12 +84,12 @@ def storage(training: Training) -> Iterator[Finding]:
     if not training.entry.trains:
         return
     yield from _shared_memory(training)
-    copied = any(base(start.words[0]) in _COPYING for start in training.line.starts)
+    copied = any(program_name(start.argv[0]) in _COPYING for start in training.line.starts)
     reported: set[str] = set()
-    for start in training.line.ran("launcher", "python"):
+    for start in training.line.starts_of("launcher", "python"):
         settings = read_arguments(training.arguments(start)).settings
         uploads = copied or not _UPLOADED.isdisjoint(settings)
-        first = len(start.words) - len(start.launch.program) if start.launch is not None else start.program.start
+        first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
         for key, setting in settings.items():
             path = (setting.value or "").strip("\"'").rstrip("/")
             if (path.startswith("/") or _is_folder_of_pod(training, key, path)) and path not in reported:
@@ -98,7 +98,7 @@ def storage(training: Training) -> Iterator[Finding]:
                     yield finding
             elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
                 reported.add(_SHM)
-                yield _few_shared_memory(training, setting.written, first + setting.index)
+                yield _few_shared_memory(training, setting.text, first + setting.index)
 
 
 def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
@@ -107,10 +107,8 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     relative = path.startswith("./") or (path != "" and "/" not in path) or path.partition("/")[0].isidentifier()
     if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
         return False
-    mount_paths = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
-    return all(
-        _volume_at(training, mount_path)[0] in (*_FILLED, *_OWN) or mount_path == _SHM for mount_path in mount_paths
-    )
+    folders = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
+    return all(_volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders)
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
@@ -366,11 +364,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             access_modes = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
-            if (
-                access_modes
-                and access_modes <= _ONE_NODE
-                and pods > 1
-                and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
-            ):
+            is_mounted = any(mount.get("name") == volume["name"] for mount in _mounts(pod_set))
+            if access_modes and access_modes <= _ONE_NODE and pods > 1 and is_mounted:
                 path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
                 yield _one_node(str(claim), sorted(access_modes), pods, path, about)

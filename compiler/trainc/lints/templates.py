@@ -76,7 +76,7 @@ def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
     name = entry.image.removesuffix(f":{tag}")
     hint = f"write a tag that stays, such as {name}:1.0, or a digest: {name}@sha256:..."
-    yield Finding("MovingImageTag", "warning", message, hint, *entry.image_place())
+    yield Finding("MovingImageTag", "warning", message, hint, *entry.image_path())
 
 
 def _restarts(entry: Entrypoint) -> bool:
@@ -117,7 +117,7 @@ def pull_secrets(training: Training) -> Iterator[Finding]:
     if name:
         message = f"the Secret {name} has the login for {registry}, and the pods do not use it"
     patch = training.patch(f"imagePullSecrets: [{{name: {name or 'NAME'}}}]")
-    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_place())
+    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_path())
 
 
 def _logins(document: Json) -> Collection[str]:
@@ -239,12 +239,9 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
             continue
         policies = ", ".join(plugin.policy for plugin in chosen)
         message = f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {policies}"
-        by_default = any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen)
-        hint = (
-            remove("remove schedulerName from the pod template")
-            if by_default
-            else "name the scheduler of the gang instead"
-        )
+        hint = "name the scheduler of the gang instead"
+        if any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen):
+            hint = remove("remove schedulerName from the pod template")
         path = (*JOBS, index, *POD_SPEC, "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, "runtime")
 
@@ -255,7 +252,7 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
     `GangNeverComplete` reports the same for the controller's gangs.
     """
     chosen = _gangs(info)
-    later = gang.held_back(info)
+    later = gang.delayed_members(info)
     if not info.gitops or not later or any(p.gang is not None and p.gang.by_job for p in chosen):
         return
     scheduler = _scheduler(chosen)

@@ -12,7 +12,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.devices import accelerators, claimed
+from trainc.kube.devices import accelerators, claimed_devices
 from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -74,7 +74,7 @@ class Training:
     @property
     def text(self) -> str:
         """The whole command line, to see whether something occurs in it."""
-        return " ".join(self.line.words) if self.built else self.entry.text
+        return " ".join(self.line.argv) if self.built else self.entry.text
 
     def native(self, launcher: Launcher) -> bool:
         """Return whether the framework configures this launcher."""
@@ -88,7 +88,7 @@ class Training:
         position = self.line.word(index)
         if self.built:
             position = 0 if index < self.built else index - self.built + len(self.entry.command)
-        return Finding(code, severity, message, hint, *self.entry.place(position))
+        return Finding(code, severity, message, hint, *self.entry.word_path(position))
 
     def reference(self, name: str) -> str:
         """Return how the command refers to a variable of the pod."""
@@ -117,8 +117,8 @@ class Training:
 
         Variables of the container have their values, as far as these are known.
         """
-        words = self.line.words if self.line.script is None else start.words
-        first = start.program.start if start.launch is None else len(start.words) - len(start.launch.program)
+        words = self.line.argv if self.line.script is None else start.argv
+        first = start.program.start if start.launch is None else len(start.argv) - len(start.launch.program)
         return tuple(self._filled(word) if "$" in word else word for word in words[first:])
 
     def _filled(self, word: str) -> str:
@@ -131,17 +131,14 @@ class Training:
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
         """The launchers that have options, need one, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        launches = self.launches
-        return [
-            (start, launch) for start, launch in launches if launch.options or launch.launcher.together or configured
-        ]
+        return [pair for pair in self.launches if pair[1].options or pair[1].launcher.together or configured]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
 
         The value is None if it is unknown.
         """
-        option = launch.given(frozenset((name,)))
+        option = launch.find_option(frozenset((name,)))
         if option is not None:
             return self.value(option.value or "", launch), option
         variable = launch.launcher.reads + name.upper().replace("-", "_")
@@ -150,19 +147,19 @@ class Training:
     def processes(self, launch: Launch) -> int | None:
         """Return the number of processes that a launcher starts in each pod, or None if it is unknown."""
         roles = launch.launcher
-        if (option := launch.given(roles.per_node)) is not None:
+        if (option := launch.find_option(roles.per_node)) is not None:
             return self._count(self.value(option.value or "", launch))
-        if launch.given(roles.own_way) is not None:
+        if launch.find_option(roles.own_way) is not None:
             return None
         if roles.total:
-            option, several = launch.given(roles.total), launch.given(roles.nodes)
+            option, several = launch.find_option(roles.total), launch.find_option(roles.nodes)
             total = self._count(self.value(option.value or "", launch)) if option is not None else self.devices
             # accelerate takes one machine for all if it is not given their number.
             nodes = self._count(self.value(several.value or "", launch)) if several is not None else 1
             if roles.reaches == "hosts":
                 total, nodes = (total if option is not None else 0), self.nodes
             return total // nodes if total and nodes else None
-        if launch.given(roles.hosts) is not None:
+        if launch.find_option(roles.hosts) is not None:
             return None
         if roles.reads:
             return self._count(self.variables.get(f"{roles.reads}NPROC_PER_NODE") or "")
@@ -203,10 +200,10 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     policy = policy_of(info)
     counts = accelerators(entry.container.resources) or _claimed(entry, documents)
     if policy == "mpi" and not counts and (node := info.pod_set_in_role(names.NODE)) is not None:
-        counts = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+        counts = accelerators(container.resources if (container := node.main_container) else {})
     device, devices = next(iter(counts.items())) if len(counts) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
-    words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.words
+    words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.argv
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
     built_words = len(info.command or ()) if built else 0
@@ -226,7 +223,7 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
     for document in documents if template_names else ():
         data = document.data
         if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in template_names:
-            for name, count in claimed(data).items():
+            for name, count in claimed_devices(data).items():
                 counts[name] = counts.get(name, 0) + count
     return counts
 

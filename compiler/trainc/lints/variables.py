@@ -92,10 +92,10 @@ def plain_tokens(entry: Entrypoint) -> Iterator[Finding]:
     if _secret_names(_names(env)) or _holds_token("\n".join([str(variable.get("value")) for variable in env])):
         for variable in env:
             if _is_secret(variable):
-                yield _token(str(variable["name"]), *entry.variable_place(str(variable["name"])))
-    for i, word in enumerate(entry.words if _holds_token(entry.text) else ()):
+                yield _token(str(variable["name"]), *entry.variable_path(str(variable["name"])))
+    for i, word in enumerate(entry.argv if _holds_token(entry.text) else ()):
         if _holds_token(word):
-            yield _token("", *entry.place(i))
+            yield _token("", *entry.word_path(i))
 
 
 def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -153,9 +153,9 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
     for index in _read_by_programs(_names(env)):
         name, value = str(env[index]["name"]), env[index].get("value")
         for code, severity, message, hint in _problems(entry, name, value):
-            yield Finding(code, severity, message, hint, *entry.variable_place(name))
+            yield Finding(code, severity, message, hint, *entry.variable_path(name))
     if entry.shell:
-        line = read_command(entry.words, programs(policy_of(entry.info)))
+        line = read_command(entry.argv, programs(policy_of(entry.info)))
         for name, value in _set_in(line).items():
             for code, severity, message, hint in _problems(entry, name, value):
                 yield entry.finding(code, severity, message, hint, line.script or 0)
@@ -164,7 +164,7 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
 def _set_in(line: CommandLine) -> dict[str, str | None]:
     """Return the variables that a script sets for a program that it starts, as far as they are checked."""
     variables: dict[str, str | None] = {}
-    starts = line.ran("launcher", "python")
+    starts = line.starts_of("launcher", "python")
     for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
         variables |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
@@ -261,7 +261,7 @@ def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[tuple[str, 
 
 def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for each word, or each command of a script, with variables that are not set there."""
-    line = read_command(entry.words, programs(policy_of(entry.info)))
+    line = read_command(entry.argv, programs(policy_of(entry.info)))
     container = _Container(entry)
     if line.script is None:
         yield from container.in_words(line)
@@ -274,8 +274,8 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
 
     Values of a sweep are an error in a job that is compiled by itself.
     """
-    of_words = [(word, entry.place(index)) for index, word in enumerate(entry.words)]
-    env = [(str(v.get("value", "")), entry.variable_place(str(v["name"]))) for v in entry.container.env]
+    of_words = [(word, entry.word_path(index)) for index, word in enumerate(entry.argv)]
+    env = [(str(v.get("value", "")), entry.variable_path(str(v["name"]))) for v in entry.container.env]
     for text, location in (*of_words, *env):
         severity: Severity = "warning"
         if match := _TRIAL_VALUE.search(text):
@@ -304,7 +304,7 @@ def _wrapped(line: CommandLine) -> bool:
     """Return whether a program comes before the shell that may set variables, such as a launcher."""
     from trainc.ir.commands.programs import program_of
 
-    program = program_of(line.words[: line.script], programs(""))
+    program = program_of(line.argv[: line.script], programs(""))
     return program.kind != "shell" or program.guessed
 
 
@@ -325,11 +325,11 @@ class _Container:
     def in_words(self, line: CommandLine) -> Iterator[Finding]:
         """Yield findings about a command that no shell runs."""
         needed = _needed(line.starts[0].launch if line.starts else None)
-        for index, word in enumerate(line.words):
+        for index, word in enumerate(line.argv):
             names = _unique(_VARIABLE.findall(word))
             references = [] if self.open else _unique(_REFERENCE.findall(word))
             unset = [name for name in references if name not in self.names and not _OF_SERVICES.fullmatch(name)]
-            path, about = self.entry.place(index)
+            path, about = self.entry.word_path(index)
             # Other jobs may replace the command of a runtime.
             severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
             if names or (unset and unset[0].islower()):
@@ -363,13 +363,13 @@ class _Container:
         """Yield a finding for each launcher or program of a script with variables of other launchers."""
         guarded = _guarded(line)
         for start in line.starts:
-            if start.words[0] in _SETTING:
+            if start.argv[0] in _SETTING:
                 return
             if start.kind not in ("launcher", "python"):
                 continue
             needed = _needed(start.launch)
             unset: dict[str, bool] = {}
-            for index, word in enumerate(start.words):
+            for index, word in enumerate(start.argv):
                 for name in _foreign(word) if "$" in word else ():
                     of_mpi = self.policy == "mpi" and name.startswith(_OF_MPI)
                     if not (name in start.variables or name in guarded or name in self.names or of_mpi):
@@ -386,7 +386,7 @@ class _Container:
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"
-        path, about = self.entry.place(line.word(start.program.index))
+        path, about = self.entry.word_path(line.word(start.program.index))
         certain = any(unset.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
         return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about)
 
@@ -413,7 +413,7 @@ def _guarded(line: CommandLine) -> frozenset[str]:
     """Return the variables that a script tests or has a default for."""
     from trainc.ir.commands.shell import commands
 
-    guarded = set(_WITH_DEFAULT.findall(line.words[line.script or 0]))
+    guarded = set(_WITH_DEFAULT.findall(line.argv[line.script or 0]))
     for command, _ in commands(line.items):
         if command.words and command.words[0] in _TESTS:
             guarded.update(name for word in command.words if "$" in word for name in _foreign(word))

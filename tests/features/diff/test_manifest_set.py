@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Diagnostic, Options, Source
-from trainc.features.diff.manifests import manifest_set, with_runtime
+from trainc.features.diff.manifests import read_manifests, with_runtime
 from trainc.features.diff.text import diff_json, diff_text
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.inputs import Inputs
@@ -32,11 +32,11 @@ def inputs(*documents: Json) -> Inputs:
 
 
 def kinds(*documents: Json) -> list[str]:
-    return [manifest["kind"] for manifest in manifest_set(inputs(*documents), OPTIONS).manifests]
+    return [manifest["kind"] for manifest in read_manifests(inputs(*documents), OPTIONS).manifests]
 
 
 def test_sources_are_compiled_and_what_is_next_to_them_is_not_compared() -> None:
-    found = manifest_set(inputs(trainjob(), runtime(), CONFIG), OPTIONS)
+    found = read_manifests(inputs(trainjob(), runtime(), CONFIG), OPTIONS)
     assert found.compiled
     assert [manifest["kind"] for manifest in found.manifests] == ["JobSet"]
 
@@ -87,7 +87,7 @@ def test_a_runtime_is_replaced_wherever_it_comes_from_and_no_other() -> None:
     changed = with_runtime(given, "rt", Document.of(runtime(name="new", policy={"numNodes": 7})))
     assert [d.data["metadata"]["name"] for d in changed.documents] == ["llm", "other", "rt"]
     assert [[d.data["kind"] for d in source] for source in changed.runtime_sources] == [["ConfigMap"]]
-    (made,) = manifest_set(changed, OPTIONS).manifests
+    (made,) = read_manifests(changed, OPTIONS).manifests
     assert made["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 7
 
 
@@ -125,7 +125,7 @@ def test_whatever_is_in_a_manifest_it_is_compared_or_refused(
         if path in everywhere(after[number]):
             after[number] = spoilt(after[number], path, junk)
     try:
-        found = manifest_set(inputs(*after), OPTIONS).manifests
+        found = read_manifests(inputs(*after), OPTIONS).manifests
     except CompileError:
         return
     sides = (found, WHOLE) if backwards else (WHOLE, found)
@@ -164,17 +164,17 @@ def test_a_job_that_both_sets_have_is_compiled_once_unless_something_else_differ
     compiled: list[str], beside: list[Json], options: Options
 ) -> None:
     shared, was, becomes, torch = trainjob(name="a"), trainjob(name="b"), trainjob(TRAINER, name="b"), runtime()
-    before = manifest_set(inputs(shared, was, torch), OPTIONS)
-    after = manifest_set(inputs(shared, becomes, torch, *beside), options, other=before)
+    before = read_manifests(inputs(shared, was, torch), OPTIONS)
+    after = read_manifests(inputs(shared, becomes, torch, *beside), options, other=before)
     assert compiled == ["a", "b", "b"] if (beside, options) == ([], OPTIONS) else ["a", "b", "a", "b"]
-    assert after.manifests == manifest_set(inputs(shared, becomes, torch, *beside), options).manifests
+    assert after.manifests == read_manifests(inputs(shared, becomes, torch, *beside), options).manifests
     assert after.manifests[0] == before.manifests[0] if options == OPTIONS else after.manifests != before.manifests
 
 
 def test_another_runtime_makes_another_job(compiled: list[str]) -> None:
     shared = trainjob()
-    before = manifest_set(inputs(shared, runtime()), OPTIONS)
-    manifest_set(inputs(shared, runtime()), OPTIONS, other=before)
+    before = read_manifests(inputs(shared, runtime()), OPTIONS)
+    read_manifests(inputs(shared, runtime()), OPTIONS, other=before)
     assert len(compiled) == 2
 
 
@@ -186,12 +186,12 @@ def test_each_set_has_the_severities_of_its_own_settings_and_the_places_of_its_o
         return Inputs([Document(one, file, lambda _: Source(file, 1, 1)) for one in documents], [], [])
 
     documents = [trainjob(TRAINER), runtime(policy={"numNodes": 2, "torch": {}})]
-    before = manifest_set(placed("old.yaml"), OPTIONS)
-    after = manifest_set(placed("new.yaml"), OPTIONS, other=before)
+    before = read_manifests(placed("old.yaml"), OPTIONS)
+    after = read_manifests(placed("new.yaml"), OPTIONS, other=before)
     assert {d.source.file for d in before.diagnostics if d.source} == {"old.yaml"}
-    assert after.diagnostics == manifest_set(placed("new.yaml"), OPTIONS).diagnostics
+    assert after.diagnostics == read_manifests(placed("new.yaml"), OPTIONS).diagnostics
     with pytest.raises(CompileError) as alone:
-        manifest_set(placed("new.yaml"), OPTIONS, strict)
+        read_manifests(placed("new.yaml"), OPTIONS, strict)
     with pytest.raises(CompileError) as again:
-        manifest_set(placed("new.yaml"), OPTIONS, strict, other=before)
+        read_manifests(placed("new.yaml"), OPTIONS, strict, other=before)
     assert again.value.diagnostics == alone.value.diagnostics

@@ -51,17 +51,17 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Location:
     path: FieldPath
     old: Path
     new: Path
 
-    def key(self, key: str) -> _Place:
-        return _Place((*self.path, key), (*self.old, key), (*self.new, key))
+    def key(self, key: str) -> _Location:
+        return _Location((*self.path, key), (*self.old, key), (*self.new, key))
 
-    def item(self, name: str | int, old: int | None, new: int | None) -> _Place:
+    def item(self, name: str | int, old: int | None, new: int | None) -> _Location:
         step = Item(name) if isinstance(name, str) else name
-        return _Place(
+        return _Location(
             (*self.path, step),
             self.old if old is None else (*self.old, old),
             self.new if new is None else (*self.new, new),
@@ -70,46 +70,48 @@ class _Place:
 
 def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
     """Changes and moves between two normalized manifests, in path order."""
-    entries = [] if _same(before, after) else list(_compare(before, after, _Place((), (), ())))
+    entries = [] if _same(before, after) else list(_compare(before, after, _Location((), (), ())))
     changes = tuple(entry for entry in entries if isinstance(entry, Change))
     return changes, tuple(entry for entry in entries if isinstance(entry, Move))
 
 
-def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
+def _compare(old: Any, new: Any, location: _Location) -> Iterator[Change | Move]:
     """Yield what differs between two values that are not the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             left, right = old.get(key), new.get(key)
             if not _same(left, right):
-                yield from _compare(left, right, place.key(key))
+                yield from _compare(left, right, location.key(key))
     elif isinstance(old, list) and isinstance(new, list):
-        yield from _compare_lists(old, new, place)
+        yield from _compare_lists(old, new, location)
     else:
-        yield Change(place.path, old, new, place.old, place.new)
+        yield Change(location.path, old, new, location.old, location.new)
 
 
-def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Iterator[Change | Move]:
-    field = str(place.path[-1]) if place.path else ""
-    was, becomes = identities(field, old), identities(field, new)
-    if was is not None and becomes is not None:
-        yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
+def _compare_lists(old: Sequence[Any], new: Sequence[Any], location: _Location) -> Iterator[Change | Move]:
+    field = str(location.path[-1]) if location.path else ""
+    old_names, new_names = identities(field, old), identities(field, new)
+    if old_names is not None and new_names is not None:
+        yield from _compare_items(
+            dict(zip(old_names, old, strict=True)), dict(zip(new_names, new, strict=True)), location
+        )
     elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
             if not _same(left, right):
-                yield from _compare(left, right, place.item(i, i, i))
+                yield from _compare(left, right, location.item(i, i, i))
     else:
-        yield Change(place.path, old, new, place.old, place.new)
+        yield Change(location.path, old, new, location.old, location.new)
 
 
-def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Place) -> Iterator[Change | Move]:
-    was, becomes = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
+def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], location: _Location) -> Iterator[Change | Move]:
+    old_positions, new_positions = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
     for name in dict.fromkeys((*old, *new)):
         left, right = old.get(name), new.get(name)
         if not _same(left, right):
-            yield from _compare(left, right, place.item(name, was.get(name), becomes.get(name)))
-    kept, still = [name for name in old if name in new], [name for name in new if name in old]
-    if kept != still and not is_set(str(place.path[-1])):
-        yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
+            yield from _compare(left, right, location.item(name, old_positions.get(name), new_positions.get(name)))
+    old_order, new_order = [name for name in old if name in new], [name for name in new if name in old]
+    if old_order != new_order and not is_set(str(location.path[-1])):
+        yield Move(location.path, tuple(map(str, old_order)), tuple(map(str, new_order)))
 
 
 def _same(old: Any, new: Any) -> bool:
@@ -184,14 +186,14 @@ _CONTAINERS = (dict, list, tuple)
 
 def strip_server_fields(manifest: Manifest) -> Manifest:
     """`manifest` as its author applied it: without status, server-side metadata, nulls and empty placeholders."""
-    kept: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
-    metadata = {key: value for key, value in kept.get("metadata", {}).items() if key not in _SERVER_METADATA}
+    stripped: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
+    metadata = {key: value for key, value in stripped.get("metadata", {}).items() if key not in _SERVER_METADATA}
     if isinstance(metadata.get("annotations"), dict):
-        own = {key: value for key, value in metadata["annotations"].items() if key not in _BOOKKEEPING}
-        metadata["annotations"] = own
-        if not own:
+        annotations = {key: value for key, value in metadata["annotations"].items() if key not in _BOOKKEEPING}
+        metadata["annotations"] = annotations
+        if not annotations:
             del metadata["annotations"]
-    return {**kept, "metadata": metadata}
+    return {**stripped, "metadata": metadata}
 
 
 def normalize(manifest: Manifest) -> Manifest:
@@ -201,15 +203,15 @@ def normalize(manifest: Manifest) -> Manifest:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {}
+        result = {}
         for key, inner in value.items():
             if isinstance(inner, _CONTAINERS):
                 stripped = _without_nulls(inner)
                 if stripped != {} or key not in _PLACEHOLDERS:
-                    kept[key] = stripped
+                    result[key] = stripped
             elif inner is not None:
-                kept[key] = inner
-        return kept
+                result[key] = inner
+        return result
     return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -57,10 +57,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     unread: dict[str, Sequence[Diagnostic]] = {}
     live: LiveDiff | None = None
     has_failed = False
-    for each in environments:
-        name = environment_name(each) if len(environments) > 1 else ""
+    for environment in environments:
+        name = environment_name(environment) if len(environments) > 1 else ""
         with reading_once():
-            before, after, diagnostics = read_both(each, streams)
+            before, after, diagnostics = read_both(environment, streams)
         if before is not None and after is not None and arguments.live:
             from trainc.features.diff.live import compare_with_dump
 
@@ -73,13 +73,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             unread[name] = diagnostics
             has_failed = True
             continue
-        diffs[name] = compare_sides(before, after, each, streams)
+        diffs[name] = compare_sides(before, after, environment, streams)
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
-        reported = [*before.found.errors, *after.found.errors, *new]
+        reported = [*before.manifest_set.errors, *after.manifest_set.errors, *new]
         report(reported, arguments, streams)
-        has_failed |= bool(before.found.errors or after.found.errors)
+        has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)
     else:
@@ -102,7 +102,7 @@ def _comment(diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic
         section = live_markdown(live)
     if live is not None and all(diff.before == diff.after for diff in diffs.values()):
         return escape_report(section)
-    errors = {name: [d for d in each if d.severity == "error"] for name, each in unread.items()}
+    errors = {name: [d for d in diagnostics if d.severity == "error"] for name, diagnostics in unread.items()}
     text = comment(diffs, errors, most=LONGEST_COMMENT - len(section))
     return escape_report(f"{section}\n{text}" if section else text)
 
@@ -139,7 +139,7 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
     """Read the two sides of one environment, as far as possible, and return what is wrong with the others."""
     diagnostics: list[Diagnostic] = []
 
-    def read(side: Side, other: ReadSide | None = None) -> ReadSide | None:
+    def read_or_report(side: Side, other: ReadSide | None = None) -> ReadSide | None:
         try:
             return read_side(side, arguments, streams, other)
         except CompileError as error:
@@ -147,23 +147,23 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
             return None
 
     first, second = sides_of(arguments)
-    before, is_alone = read(first), len(arguments.sides) == 1 and first.revision is None
+    before, is_alone = read_or_report(first), len(arguments.sides) == 1 and first.revision is None
     if arguments.live and (first == second or is_alone):
         return before, before, diagnostics
     if before is None or not is_alone or arguments.releases or arguments.runtime:
-        return before, read(second, before), diagnostics
+        return before, read_or_report(second, before), diagnostics
     # Only one side is named: output is compared with its sources, and sources with the `output` of trainc.yaml.
-    if not before.found.compiled:
+    if not before.manifest_set.compiled:
         if before.output_below is not None:
             # A folder with several outputs, one of which is produced by the settings of trainc.yaml.
-            before = read(Side(before.output_below, before.output_below))
-        return before, read(second), diagnostics
+            before = read_or_report(Side(before.output_below, before.output_below))
+        return before, read_or_report(second), diagnostics
     if before.output is None:
         raise UsageError(
             f"{before.label} contains sources, and no trainc.yaml says where their output is; "
             f"name both sides, as in `trainc diff git:HEAD:{before.label} {before.label}`"
         )
-    return read(Side(before.output, before.output)), before, diagnostics
+    return read_or_report(Side(before.output, before.output)), before, diagnostics
 
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
@@ -177,44 +177,44 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.features.diff.review import review_of
 
     notes = _left_out(before, after)
-    was, becomes = before.found, after.found
-    before = replace(before, found=was.without_failures_of(becomes).without_failures_of(was))
-    after = replace(after, found=becomes.without_failures_of(was).without_failures_of(becomes))
+    was, becomes = before.manifest_set, after.manifest_set
+    before = replace(before, manifest_set=was.without_failures_of(becomes).without_failures_of(was))
+    after = replace(after, manifest_set=becomes.without_failures_of(was).without_failures_of(becomes))
     release = after.options.release or NEWEST_RELEASE
     diff = compare(
-        Compared(_label(before, after), before.found.manifests, before.found.names),
-        Compared(_label(after, before), after.found.manifests, after.found.names),
+        Compared(_label(before, after), before.manifest_set.manifests, before.manifest_set.names),
+        Compared(_label(after, before), after.manifest_set.manifests, after.manifest_set.names),
         JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
         streams.progress.over,
     )
-    notes += [*_kept(before, after, arguments), *_dropped_fields(before, after)]
+    notes += [*_keeping_notes(before, after, arguments), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, SidesExplained(before, after).causes)
     return replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
 
 
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
     """What is left out of a comparison because of errors on either side."""
-    by_label = {side.label: side.found.failures for side in (before, after) if side.found.failures}
+    by_label = {side.label: side.manifest_set.failures for side in (before, after) if side.manifest_set.failures}
     sentences = {failures.sentence for failures in by_label.values()}
     if len(sentences) == 1 and len(by_label) == 2:
         return [f"{sentences.pop()}."]
     return [f"In {label}, {failures.sentence}." for label, failures in by_label.items()]
 
 
-def _kept(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
+def _keeping_notes(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
     """What does not change because jobs are kept as built, and what changes all the same."""
     if not after.keeps:
         return
     if arguments.releases or arguments.runtime:
         yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
-    elif after.found.kept is not None:
+    elif after.manifest_set.keeping is not None:
         from trainc.api.kept import causes_of
 
-        yield from (f"{cause.sentence}." for cause in causes_of(*after.found.kept))
+        yield from (f"{cause.sentence}." for cause in causes_of(*after.manifest_set.keeping))
     moved = None not in (before.output, after.output) and before.output != after.output
-    if moved and before.found.compiled and after.found.compiled:
+    if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"
         yield f"{move}; `trainc build --keep all` carries the files over."
 
@@ -234,6 +234,8 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
 
 def _label(side: ReadSide, other: ReadSide) -> str:
     """The label of a side, with its release if that changed in trainc.yaml."""
-    differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
-    named = f", Trainer {side.options.release or 'newest'}"
-    return side.label + named if differ and not side.label.endswith(named) else side.label
+    differ = (
+        side.manifest_set.compiled and other.manifest_set.compiled and side.options.release != other.options.release
+    )
+    release = f", Trainer {side.options.release or 'newest'}"
+    return side.label + release if differ and not side.label.endswith(release) else side.label

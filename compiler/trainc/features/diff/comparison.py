@@ -10,7 +10,7 @@ from trainc.admission.updates import JobSetRules
 from trainc.api.findings import Path, counted, first_of
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
-from trainc.emit.name_hash import hashed_content
+from trainc.emit.name_hash import content_to_hash
 from trainc.features.diff import delivery, model
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
@@ -50,10 +50,10 @@ def overall_notes(
             f"{delivery.ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
             "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
         )
-    held = [g.name for g in same if _lasting(g)]
-    if held and delivery.ARGOCD_REPLACE in deliveries:
+    blocked = [g.name for g in same if _lasting(g)]
+    if blocked and delivery.ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"Of these, {first_of(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
+            f"Of these, {first_of(blocked)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
             "job of that name while they are there."
         )
     bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
@@ -184,16 +184,16 @@ def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for diff in job.objects:
         for move in diff.moves:
             refused = not diff.changes and any(diff.verdicts[m.id].outcome in REFUSED for m in deliveries)
-            tail = (
+            consequence = (
                 " That changes nothing, but JobSet compares lists in order and refuses the update." if refused else ""
             )
-            yield f"the items of {format_field(move.path)} are in a different order.{tail}"
+            yield f"the items of {format_field(move.path)} are in a different order.{consequence}"
 
 
 def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
-    met = (refusal for method in deliveries for refusal in (jobset.verdicts[method.id].refusals if jobset else ()))
-    for refusal in dict.fromkeys(met):
+    refusals = (refusal for method in deliveries for refusal in (jobset.verdicts[method.id].refusals if jobset else ()))
+    for refusal in dict.fromkeys(refusals):
         if refusal.code == "WebhookDefaultMissing":
             yield (
                 "The new manifest leaves out fields that JobSet's webhook fills in on creation, and an apply that sends whole "
@@ -239,7 +239,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
     groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
-    shown = tuple(job for job in jobs if job.objects)
+    changed = tuple(job for job in jobs if job.objects)
     totals = [(model.Totals(), model.Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
     return model.Diff(
         before.label,
@@ -247,13 +247,13 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         release,
         method,
         shown_methods,
-        shown,
-        len(jobs) - len(shown),
+        changed,
+        len(jobs) - len(changed),
         model.Versions(
             *(sum((side or model.Totals() for side in sides), model.Totals()) for sides in zip(*totals, strict=True))
         ),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
-        group_jobs(shown, method),
+        group_jobs(changed, method),
     )
 
 
@@ -275,7 +275,7 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
     steps = [model.steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
-    totals = [_totals(group, side, each) for side, each in zip(sides, steps, strict=True)]
+    totals = [_totals(group, side, steps_of_side) for side, steps_of_side in zip(sides, steps, strict=True)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
         namespace=group.namespace,
@@ -301,8 +301,8 @@ def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     changes, moves = compare_manifests(pair.compared(pair.before), pair.compared(pair.after))
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or pair.renamed else "unchanged"
-    shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
-    return ObjectDiff(pair.key, status, shown, moves, verdicts, pair.renamed)
+    visible = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
+    return ObjectDiff(pair.key, status, visible, moves, verdicts, pair.renamed)
 
 
 def _hide_secret(change: Change) -> Change:
@@ -313,11 +313,11 @@ def _hide_secret(change: Change) -> Change:
     return replace(change, before=before, after=after)
 
 
-def _status(group: JobPairs, shown: Sequence[ObjectDiff]) -> Status:
+def _status(group: JobPairs, objects: Sequence[ObjectDiff]) -> Status:
     main = group.pairs[-1]
     if main.before is None or main.after is None:
         return "added" if main.before is None else "removed"
-    return "changed" if any(o.status != "unchanged" for o in shown) else "unchanged"
+    return "changed" if any(o.status != "unchanged" for o in objects) else "unchanged"
 
 
 def _totals(group: JobPairs, side: str, steps: Sequence[model.Step]) -> model.Totals | None:
@@ -338,11 +338,11 @@ def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job under Flux: if one is refused, none is applied."""
     for method in delivery.DELIVERY_METHODS:
         if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
-            objects = [_held_back(diff, method.id) for diff in objects]
+            objects = [_hold_back(diff, method.id) for diff in objects]
     return list(objects)
 
 
-def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
+def _hold_back(diff: ObjectDiff, method: str) -> ObjectDiff:
     """Undo an update, creation or re-creation. Pruning happens after the apply, so it does not happen either."""
     verdict = diff.verdicts[method]
     if verdict.outcome in _STOPS or verdict.outcome == "re-created":
@@ -358,19 +358,19 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSet
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
         return list(objects)
-    if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
+    if content_to_hash(group.manifests("before")) == content_to_hash(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
     before = {pair.key: pair.before for pair in group.pairs}
-    return [_renamed(diff, before[diff.key], outcome) for diff in objects]
+    return [_rename(diff, before[diff.key], outcome) for diff in objects]
 
 
-def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
+def _rename(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
     old = diff.verdicts[delivery.NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
-    plain = hashed_content([before])
-    changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
+    plain = content_to_hash([before])
+    changed = [content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
     return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
 
@@ -381,20 +381,20 @@ def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> Obj
 def with_change(before: Manifest, change: Change) -> Manifest:
     """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
     is_new_item = len(change.old) < len(change.path)
-    patched: Manifest = _put(before, change.old, change.after, append=is_new_item)
+    patched: Manifest = _set_at(before, change.old, change.after, append=is_new_item)
     return patched
 
 
-def _put(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
+def _set_at(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
     if not path:
         return [*tree, value] if append else value
     step, *rest = path
     if isinstance(tree, list):
         assert isinstance(step, int)
-        inner = _put(tree[step], tuple(rest), value, append=append)
-        kept = [] if inner is None else [inner]
-        return [*tree[:step], *kept, *tree[step + 1 :]]
-    inner = _put(tree.get(step), tuple(rest), value, append=append)
+        inner = _set_at(tree[step], tuple(rest), value, append=append)
+        inner_items = [] if inner is None else [inner]
+        return [*tree[:step], *inner_items, *tree[step + 1 :]]
+    inner = _set_at(tree.get(step), tuple(rest), value, append=append)
     if inner is None:
         return {key: old for key, old in tree.items() if key != step}
     return {**tree, step: inner}
@@ -410,15 +410,15 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
         if job.status in ("removed", "added") and group.jobset is not None:
             content = _content(group, "before" if job.status == "removed" else "after")
             by_content.setdefault(content, ([], []))[job.status == "added"].append(i)
-    noted = list(jobs)
+    result = list(jobs)
     for old, new in by_content.values():
         if len(old) == len(new) == 1:
-            was, now = noted[old[0]], noted[new[0]]
+            was, now = result[old[0]], result[new[0]]
             goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
             comes = f"{was.label} had the same content: the job was renamed, and training starts from the beginning."
-            noted[old[0]] = replace(was, notes=(goes, *was.notes))
-            noted[new[0]] = replace(now, notes=(comes, *now.notes))
-    return noted
+            result[old[0]] = replace(was, notes=(goes, *was.notes))
+            result[new[0]] = replace(now, notes=(comes, *now.notes))
+    return result
 
 
 def _content(group: JobPairs, side: str) -> str:

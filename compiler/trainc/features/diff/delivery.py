@@ -111,15 +111,15 @@ def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | 
 
 
 def _argo_options(manifest: Manifest | None) -> set[str]:
-    return {option.strip() for option in str(_own(manifest, "annotations").get(_ARGO, "")).split(",")}
+    return {option.strip() for option in str(_metadata_field(manifest, "annotations").get(_ARGO, "")).split(",")}
 
 
 def _metadata(manifest: Manifest | None) -> dict[str, str]:
     """Labels and annotations merged, because Flux reads both."""
-    return {**_own(manifest, "labels"), **_own(manifest, "annotations")}
+    return {**_metadata_field(manifest, "labels"), **_metadata_field(manifest, "annotations")}
 
 
-def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
+def _metadata_field(manifest: Manifest | None, field: str) -> dict[str, str]:
     values = (manifest or {}).get("metadata", {}).get(field)
     return values if isinstance(values, dict) else {}
 
@@ -140,52 +140,52 @@ def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifes
     if apply == "replace":
         return manifest
     if apply == "client":
-        return _merge_patched(live, applied, manifest)
-    return _merged(live, applied, manifest)
+        return _merge_patch(live, applied, manifest)
+    return _merge(live, applied, manifest)
 
 
-def _merge_patched(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+def _merge_patch(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
     result = {key: value for key, value in live.items() if key in manifest or key not in applied}
     for key, value in manifest.items():
         if isinstance(value, dict) and isinstance(live.get(key), dict):
             before = applied.get(key)
-            result[key] = _merge_patched(live[key], before if isinstance(before, dict) else _NOTHING, value)
+            result[key] = _merge_patch(live[key], before if isinstance(before, dict) else _NOTHING, value)
         else:
             result[key] = value
     return result
 
 
-def _merged(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+def _merge(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
     result: Manifest = {}
     for key in dict.fromkeys((*live, *manifest)):
-        value = _merged_value(key, live.get(key), applied.get(key), manifest.get(key))
+        value = _merge_values(key, live.get(key), applied.get(key), manifest.get(key))
         if value is not None:
             result[key] = value
     return result
 
 
-def _merged_value(field: str, live: Any, applied: Any, manifest: Any) -> Any:
+def _merge_values(field: str, live: Any, applied: Any, manifest: Any) -> Any:
     """The merged value of a field: from the manifest, or from `live` if it was never applied, or what is left of it."""
     if isinstance(manifest, dict) and isinstance(live, dict):
-        return _merged(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
+        return _merge(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
     if isinstance(manifest, list) and isinstance(live, list):
-        return _merged_list(field, live, applied if isinstance(applied, list) else [], manifest)
+        return _merge_lists(field, live, applied if isinstance(applied, list) else [], manifest)
     if manifest is not None or applied is None:
         return live if manifest is None else manifest
     if isinstance(live, dict) and isinstance(applied, dict) and applied:
-        return _merged(live, applied, _NOTHING) or None
+        return _merge(live, applied, _NOTHING) or None
     return None
 
 
-def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
+def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
     names = [identities(field, items) for items in (live, applied, manifest)]
     if field not in MERGE_KEYS or any(name is None for name in names):
         return list(manifest)
-    stands, was, desired = (
+    in_cluster, before, desired = (
         dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
     )
-    merged = [_merged_value(field, stands.get(name), was.get(name), item) for name, item in desired.items()]
-    return merged + [item for name, item in stands.items() if name not in was and name not in desired]
+    merged = [_merge_values(field, in_cluster.get(name), before.get(name), item) for name, item in desired.items()]
+    return merged + [item for name, item in in_cluster.items() if name not in before and name not in desired]
 
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
@@ -240,11 +240,11 @@ _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 def lasting_claims(before: Manifest, after: Manifest) -> list[str]:
     """The names of templates whose claims outlive `before` and block the creation of `after`, of the same name."""
-    kept = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
+    retained = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
     return [
         name
         for name, spec, policy in _templates(after)
-        if name in kept and not (policy == "Retain" and spec == kept[name] and spec.keys() >= _BY_CLUSTER)
+        if name in retained and not (policy == "Retain" and spec == retained[name] and spec.keys() >= _BY_CLUSTER)
     ]
 
 

@@ -29,7 +29,7 @@ def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, 
     by_content: dict[str, list[JobDiff]] = {}
     for job in jobs:
         by_content.setdefault(_content(job), []).append(job)
-    return _sorted(Group(method, tuple(("", job) for job in each)) for each in by_content.values())
+    return _sort(Group(method, tuple(("", job) for job in members)) for members in by_content.values())
 
 
 def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]:
@@ -41,9 +41,9 @@ def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]
     by_key: dict[object, list[Group]] = {}
     for number, group in enumerate(explained):
         fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
-        same = (group.outcome, str(fields), group.causes) if fields and group.causes else number
-        by_key.setdefault(same, []).append(group)
-    return _sorted(_merged(each, varies=len(each) > 1) for each in by_key.values())
+        key = (group.outcome, str(fields), group.causes) if fields and group.causes else number
+        by_key.setdefault(key, []).append(group)
+    return _sort(_merge(members, varies=len(members) > 1) for members in by_key.values())
 
 
 def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, ...]:
@@ -51,18 +51,18 @@ def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, 
     by_key: dict[object, list[Group]] = {}
     for name, groups in environments:
         for group in groups:
-            named = replace(group, members=tuple((name, job) for _, job in group.members))
-            same = _content(group.first), group.outcome, group.causes, group.reason, group.varies
-            by_key.setdefault(same, []).append(named)
-    return _sorted(_merged(each, varies=each[0].varies) for each in by_key.values())
+            in_environment = replace(group, members=tuple((name, job) for _, job in group.members))
+            key = _content(group.first), group.outcome, group.causes, group.reason, group.varies
+            by_key.setdefault(key, []).append(in_environment)
+    return _sort(_merge(members, varies=members[0].varies) for members in by_key.values())
 
 
-def _merged(groups: Sequence[Group], *, varies: bool) -> Group:
+def _merge(groups: Sequence[Group], *, varies: bool) -> Group:
     members = tuple(member for group in groups for member in group.members)
     return replace(groups[0], members=members, varies=varies or groups[0].varies)
 
 
-def _sorted(groups: Iterable[Group]) -> tuple[Group, ...]:
+def _sort(groups: Iterable[Group]) -> tuple[Group, ...]:
     harm = list(LABELS)
     return tuple(sorted(groups, key=lambda group: (-harm.index(group.outcome), -len(group.members))))
 
@@ -71,15 +71,15 @@ def sum_of(groups: Iterable[Versions]) -> Versions:
     """The sizes of several jobs; None on a side where there is none of them."""
     sides: list[Totals | None] = [None, None]
     for versions in groups:
-        for i, each in enumerate((versions.before, versions.after)):
-            sides[i] = each if sides[i] is None else sides[i] if each is None else sides[i] + each  # type: ignore[operator]
+        for i, totals in enumerate((versions.before, versions.after)):
+            sides[i] = totals if sides[i] is None else sides[i] if totals is None else sides[i] + totals  # type: ignore[operator]
     return Versions(*sides)
 
 
 def reason_of(group: Group, most: int = 3) -> str:
     """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
-    places = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
-    return first_of(list(places), most) or group.reason
+    locations = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
+    return first_of(list(locations), most) or group.reason
 
 
 def status_word(job: JobDiff) -> str:
@@ -117,14 +117,14 @@ def _content(job: JobDiff) -> str:
 def _without(name: str, text: str) -> str:
     """The text with a star for each mention of the name that is not part of a longer word."""
     # A regular expression would be compiled for each job, which takes longer than all the rest.
-    parts, kept, at = [], 0, text.find(name)
+    parts, start, at = [], 0, text.find(name)
     while at >= 0:
         end = at + len(name)
         if _LETTERS.isdisjoint((text[at - 1 : at], text[end : end + 1])):
-            parts.append(text[kept:at])
-            kept = end
-        at = text.find(name, max(kept, at + 1))
-    return "*".join((*parts, text[kept:]))
+            parts.append(text[start:at])
+            start = end
+        at = text.find(name, max(start, at + 1))
+    return "*".join((*parts, text[start:]))
 
 
 # Why jobs change: the lines of the input that set the fields which differ, as `explain` knows them.
@@ -135,7 +135,7 @@ class SidesExplained:
 
     def __init__(self, before: ReadSide, after: ReadSide) -> None:
         self._before, self._after = before, after
-        self._sources = before.found.trainjobs, after.found.trainjobs
+        self._sources = before.manifest_set.trainjobs, after.manifest_set.trainjobs
 
     def causes(self, group: Group) -> tuple[tuple[Source, ...], str]:
         """The lines that are the cause, without duplicates; or else a reason in words."""
@@ -145,12 +145,13 @@ class SidesExplained:
         if explained[1] is None:
             return (), ""
         sources: dict[Source, None] = {}
-        for one in group.first.objects:
-            kind = one.key.kind
+        for object_diff in group.first.objects:
+            kind = object_diff.key.kind
             sides = [
-                next((o.fields for o in each.objects if o.name.kind == kind), ()) if each else () for each in explained
+                next((o.fields for o in explained_side.objects if o.name.kind == kind), ()) if explained_side else ()
+                for explained_side in explained
             ]
-            for change in one.changes:
+            for change in object_diff.changes:
                 sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
         if lines := tuple(source for source in sources if source.origin != "catalog"):
             return lines, ""
@@ -163,17 +164,17 @@ class SidesExplained:
         """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
         side = self._after if group.first.status == "added" else self._before
         keys = [(job.namespace, job.name) for _, job in group.members]
-        homes = dict(side.found.homes)
-        files = {homes[key] for key in keys if homes.get(key)}
+        files_of_jobs = dict(side.manifest_set.homes)
+        files = {files_of_jobs[key] for key in keys if files_of_jobs.get(key)}
         return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
 
     def _explain(self, number: int, job: JobDiff) -> Explanation | None:
         side, key = (self._before, self._after)[number], (job.namespace, job.name)
         document = self._sources[number].get(key)
-        if document is None or side.found.session is None:
+        if document is None or side.manifest_set.session is None:
             return None
         recorder = Recorder()
-        replace(side.found.session, hold=None).compile(document, recorder)
+        replace(side.manifest_set.session, hold=None).compile(document, recorder)
         return explanation(recorder) if recorder.stages else None
 
 

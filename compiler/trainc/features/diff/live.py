@@ -106,15 +106,15 @@ class LiveObject:
 class InGit:
     """One side of git: its objects, and the names and the source files of jobs by namespace and name of the JobSet.
 
-    `locate` returns the place in git of a field of a JobSet, `FILE:LINE`, or an empty string. `judged` has why a queue can
-    never admit a JobSet, as `trainc fits` finds.
+    `locate` returns the place in git of a field of a JobSet, `FILE:LINE`, or an empty string. `never_admitted` has why a
+    queue can never admit a JobSet, as `trainc fits` finds.
     """
 
     manifests: Sequence[Manifest]
     names: Names
     locate: Callable[[tuple[str, str], Path], str]
     sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    judged: Mapping[tuple[str, str], Sequence[Wait]] = field(default_factory=dict)
+    never_admitted: Mapping[tuple[str, str], Sequence[Wait]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class LiveDiff:
     @property
     def has_drift(self) -> bool:
         """Whether the cluster is not what git says. What no tool applied is nobody's drift."""
-        return any(each.object in ("drifted", "missing") or each.sync != "nothing" for each in self.objects)
+        return any(obj.object in ("drifted", "missing") or obj.sync != "nothing" for obj in self.objects)
 
 
 def compare_live(deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, release: str) -> LiveDiff:
@@ -146,8 +146,10 @@ class _Comparison:
 
     def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
         self._deployed, self._dump, self._method, self._rules = deployed, dump, method, rules
-        self._git, self._coming = ({_identity(each): each for each in side.manifests} for side in (deployed, coming))
-        self._live = {_identity(each): _well_formed(each) for each in dump}
+        self._git, self._coming = (
+            {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
+        )
+        self._live = {_identity(manifest): _well_formed(manifest) for manifest in dump}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
         self._waiting = Waiting(dump)
@@ -166,11 +168,10 @@ class _Comparison:
             self._extra(identity, live) for identity, live in self._live.items() if self._is_extra(identity, live)
         ]
         for kind in EXPORTED:
-            if any(one.kind == kind for one in objects) and not any(identity[1] == kind for identity in self._live):
+            if any(obj.kind == kind for obj in objects) and not any(identity[1] == kind for identity in self._live):
                 unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
-        return tuple(sorted(objects, key=lambda one: (one.namespace, one.name, one.kind != "JobSet", one.kind))), tuple(
-            unknown
-        )
+        objects.sort(key=lambda obj: (obj.namespace, obj.name, obj.kind != "JobSet", obj.kind))
+        return tuple(objects), tuple(unknown)
 
     def _unexported(self, identity: Identity) -> str:
         """Why nothing is known about an object that is not in the dump; empty if it is missing."""
@@ -183,7 +184,7 @@ class _Comparison:
 
     def _both(self, identity: Identity, manifest: Manifest, live: Manifest) -> LiveObject:
         drift = () if manifest["kind"] in _SECRETS else tuple(self._drift(manifest, live))
-        drifted = any(not one.is_expected for one in drift)
+        drifted = any(not field_drift.is_expected for field_drift in drift)
         state, condition = live_objects.state_of(live)
         sync, successor = self._sync(identity, manifest, live, drifted)
         return LiveObject(
@@ -199,11 +200,11 @@ class _Comparison:
         )
 
     def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
-        judged = self._deployed.judged.get(identity[2:], ())
-        for wait in (*self._waiting.reasons(live, manifest), *judged):
-            placed = wait.path and self._explained < _MOST_EXPLAINED
-            self._explained += bool(placed)
-            yield replace(wait, place=self._deployed.locate(identity[2:], wait.path)) if placed else wait
+        never_admitted = self._deployed.never_admitted.get(identity[2:], ())
+        for wait in (*self._waiting.reasons(live, manifest), *never_admitted):
+            locatable = wait.path and self._explained < _MOST_EXPLAINED
+            self._explained += bool(locatable)
+            yield replace(wait, location=self._deployed.locate(identity[2:], wait.path)) if locatable else wait
 
     def _missing(self, identity: Identity, manifest: Manifest) -> LiveObject:
         desired = self._coming.get(identity)
@@ -216,7 +217,7 @@ class _Comparison:
     def _extra(self, identity: Identity, live: Manifest) -> LiveObject:
         state, condition = live_objects.state_of(live)
         successor = self._successors.get(identity, "")
-        pruned = live_objects.is_applied_by_tool(live) and effective_method(self._method, live, None).prunes
+        pruned = live_objects.gitops_tool_of(live) and effective_method(self._method, live, None).prunes
         sync: Outcome = "re-created" if successor else "deleted" if pruned else "nothing"
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
@@ -225,7 +226,7 @@ class _Comparison:
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
-            identity[1] == "ConfigMap" and bool(live_objects.is_applied_by_tool(live))
+            identity[1] == "ConfigMap" and bool(live_objects.gitops_tool_of(live))
         )
 
     # What a sync does.
@@ -250,12 +251,14 @@ class _Comparison:
         for identity in leaving:
             if identity not in successors:
                 names.setdefault(identity[2], ([], []))[0].append(identity[3])
-        for identity in (each for new in by_job.values() for each in new if each[2:] not in assigned):
+        for identity in (arrival for new in by_job.values() for arrival in new if arrival[2:] not in assigned):
             names.setdefault(identity[2], ([], []))[1].append(identity[3])
-        plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
-        coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
+        plain_by_namespace = {namespace: plain_names(*sides) for namespace, sides in names.items()}
+        coming_names = {
+            (space, plain_by_namespace[space].get(name)): name for space, (_, new) in names.items() for name in new
+        }
         for identity in leaving:
-            short = plain.get(identity[2], {}).get(identity[3])
+            short = plain_by_namespace.get(identity[2], {}).get(identity[3])
             if identity not in successors and short and (successor := coming_names.get((identity[2], short))):
                 successors[identity] = successor
         return successors
@@ -277,21 +280,20 @@ class _Comparison:
     def _drift(self, manifest: Manifest, live: Manifest) -> Iterator[Drift]:
         owners = live_objects.Owners(live)
         for change in compare_manifests(*self._compared(manifest, live))[0]:
-            for one in _by_key(change):
-                path = one.old if one.kind == "removed" else one.new
-                by = None if one.kind == "removed" else owners.of(path)
+            for leaf in _by_key(change):
+                path = leaf.old if leaf.kind == "removed" else leaf.new
+                by = None if leaf.kind == "removed" else owners.of(path)
                 if live_objects.is_mark(path, by):
                     continue
                 if by is None:
-                    kueues = one.kind != "removed" and live_objects.is_kueues(live, path)
+                    kueues = leaf.kind != "removed" and live_objects.is_set_by_kueue(live, path)
                     by = live_objects.KUEUE if kueues and not owners.are_known else None
                 else:
                     kueues = by.startswith(live_objects.KUEUE)
-                is_filled_in = owners.are_known or ((live.get("kind"), path), one.after) in _DEFAULTS
-                by_admission = one.kind == "added" and by is None and is_filled_in
-                resumed = (path, one.before, one.after) == (("spec", "suspend"), None, False)  # This is the default.
-                expected = kueues or by_admission or resumed
-                yield Drift(path, one.path, one.kind, one.before, one.after, by, expected)
+                is_filled_in = owners.are_known or ((live.get("kind"), path), leaf.after) in _DEFAULTS
+                by_admission = leaf.kind == "added" and by is None and is_filled_in
+                resumed = (path, leaf.before, leaf.after) == (("spec", "suspend"), None, False)  # This is the default.
+                yield Drift(path, leaf.path, leaf.kind, leaf.before, leaf.after, by, kueues or by_admission or resumed)
 
     def _compared(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
         """Both sides in the form in which the API server compares them."""
@@ -301,36 +303,37 @@ class _Comparison:
         return normalize(sides[0]), normalize(sides[1])
 
 
-def _identity(each: Json) -> Identity:
-    metadata = mapping(each.get("metadata"))
-    return group_of(each), str(each.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))
+def _identity(manifest: Json) -> Identity:
+    metadata = mapping(manifest.get("metadata"))
+    namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
+    return group_of(manifest), str(manifest.get("kind")), namespace, name
 
 
-def _well_formed(each: Json) -> Manifest:
+def _well_formed(manifest: Json) -> Manifest:
     """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
-    if not isinstance(each.get("apiVersion"), str):
-        each = {**each, "apiVersion": ""}
-    metadata = mapping(each["metadata"])
+    if not isinstance(manifest.get("apiVersion"), str):
+        manifest = {**manifest, "apiVersion": ""}
+    metadata = mapping(manifest["metadata"])
     odd = [key for key in ("labels", "annotations") if key in metadata and not isinstance(metadata[key], dict)]
-    if odd or not isinstance(each.get("spec", {}), dict):
-        each = {key: value for key, value in each.items() if key != "spec" or isinstance(value, dict)}
-        each["metadata"] = {key: value for key, value in metadata.items() if key not in odd}
-    return dict(each)
+    if odd or not isinstance(manifest.get("spec", {}), dict):
+        manifest = {key: value for key, value in manifest.items() if key != "spec" or isinstance(value, dict)}
+        manifest["metadata"] = {key: value for key, value in metadata.items() if key not in odd}
+    return dict(manifest)
 
 
 def _by_key(change: Change) -> Iterator[Change]:
     """A change of a whole mapping as changes of its keys, since each key may have another manager."""
     waiting = [change]
     while waiting:
-        one = waiting.pop()
-        value = one.after if one.before is None else one.before
-        is_item = type(one.path[-1]) is not str  # An item of a list stays whole.
-        if one.kind == "changed" or not isinstance(value, dict) or not value or is_item:
-            yield one
+        current = waiting.pop()
+        value = current.after if current.before is None else current.before
+        is_item = type(current.path[-1]) is not str  # An item of a list stays whole.
+        if current.kind == "changed" or not isinstance(value, dict) or not value or is_item:
+            yield current
         else:
             for key in reversed(value):
-                before, after = (None, value[key]) if one.before is None else (value[key], None)
-                waiting.append(Change((*one.path, key), before, after, (*one.old, key), (*one.new, key)))
+                before, after = (None, value[key]) if current.before is None else (value[key], None)
+                waiting.append(Change((*current.path, key), before, after, (*current.old, key), (*current.new, key)))
 
 
 def _last_applied(live: Manifest) -> Manifest | None:
@@ -353,8 +356,8 @@ def compare_with_dump(
     if dump is None:
         return None, problems
     namespace = coming.options.namespace or ""
-    sides = in_git(deployed.found, namespace), in_git(coming.found, namespace)
-    sides = replace(sides[0], judged=_judged(sides[0], dump, coming.options.kueue)), sides[1]
+    sides = in_git(deployed.manifest_set, namespace), in_git(coming.manifest_set, namespace)
+    sides = replace(sides[0], never_admitted=_never_admitted(sides[0], dump, coming.options.kueue)), sides[1]
     release = coming.options.release or NEWEST_RELEASE
     method = chosen_method(coming.options)
     live_diff = compare_live(*sides, dump, method, release)
@@ -366,12 +369,12 @@ def in_git(manifest_set: ManifestSet, namespace: str) -> InGit:
     rendered = {(key[0] or namespace, key[1]): document for key, document in manifest_set.rendered.items()}
     locate = _in_sources(manifest_set) if manifest_set.session is not None else _in_rendered(rendered)
     manifests = [_in_namespace(manifest, namespace) for manifest in manifest_set.manifests]
-    places = zip(manifests, manifest_set.homes, strict=True)
-    sources = {identity_of(one): file for one, (_, file) in places if one["kind"] == "JobSet" and file}
+    pairs = zip(manifests, manifest_set.homes, strict=True)
+    sources = {identity_of(manifest): file for manifest, (_, file) in pairs if manifest["kind"] == "JobSet" and file}
     return InGit(manifests, manifest_set.names, locate, sources)
 
 
-def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list[Wait]]:
+def _never_admitted(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list[Wait]]:
     """Why the queues in the dump can never admit JobSets that are suspended; nothing if the dump has no queues."""
     judge = ask("fits", "never")
     if judge is None or not dump.of("ClusterQueue"):
@@ -384,7 +387,7 @@ def _judged(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list
             if live is not None and live_objects.state_of(live)[0] == "suspended":
                 waiting.append(manifest)
     return {
-        key: [Wait("trainc fits", one.code, one.message, one.path) for one in findings]
+        key: [Wait("trainc fits", finding.code, finding.message, finding.path) for finding in findings]
         for key, findings in judge(waiting, dump, kueue).items()
     }
 
@@ -398,7 +401,7 @@ def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
 
 def _in_rendered(documents: Mapping[JobKey, Document]) -> Callable[[JobKey, Path], str]:
     def locate(job: JobKey, path: Path) -> str:
-        return _place(documents[job].locate(path) if job in documents else None)
+        return _file_and_line(documents[job].locate(path) if job in documents else None)
 
     return locate
 
@@ -415,12 +418,12 @@ def _in_sources(manifest_set: ManifestSet) -> Callable[[JobKey, Path], str]:
             return ""
         recorder = Recorder()
         replace(session, hold=None, judge=None).compile(source, recorder)
-        described = explanation(recorder).objects if recorder.stages else ()
-        jobset = next((one for one in described if one.name.kind == "JobSet"), None)
-        return _place(source_of(jobset, path) if jobset else None)
+        objects = explanation(recorder).objects if recorder.stages else ()
+        jobset = next((item for item in objects if item.name.kind == "JobSet"), None)
+        return _file_and_line(source_of(jobset, path) if jobset else None)
 
     return locate
 
 
-def _place(source: Source | None) -> str:
+def _file_and_line(source: Source | None) -> str:
     return f"{os.path.normpath(source.file)}:{source.line}" if source is not None and source.file else ""

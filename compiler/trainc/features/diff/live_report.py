@@ -24,7 +24,7 @@ _MOST_COMMANDS, _LONGEST_CELL = 10, 300
 
 def live_notes(live: LiveDiff) -> list[str]:
     """What a sync would do to jobs, in sentences, the most urgent first."""
-    jobs = [each for each in live.objects if each.kind == "JobSet"]
+    jobs = [obj for obj in live.objects if obj.kind == "JobSet"]
     return [*_restarts(jobs, live), *_missing(jobs), *_ended(jobs, live), *_refused(live), *_unmanaged(live)]
 
 
@@ -60,28 +60,28 @@ def _ended(jobs: Sequence[LiveObject], live: LiveDiff) -> Iterator[str]:
     ended = [job for job in jobs if job.sync == "deleted" and not job.is_finished]
     if ended:
         yield f"A sync that prunes ends {counted(len(ended), 'job')} that git does not have: {_names(ended)}."
-    left = [job for job in jobs if job.object == "extra" and job.successor and not live.method.prunes]
-    if left:
-        yield f"{live.method.label} does not delete the earlier versions, which keep running next to the new ones: {_names(left)}."
+    orphans = [job for job in jobs if job.object == "extra" and job.successor and not live.method.prunes]
+    if orphans:
+        yield f"{live.method.label} does not delete the earlier versions, which keep running next to the new ones: {_names(orphans)}."
 
 
 def _refused(live: LiveDiff) -> Iterator[str]:
-    refused = [each for each in live.objects if each.object == "drifted" and each.sync in REFUSED]
+    refused = [obj for obj in live.objects if obj.object == "drifted" and obj.sync in REFUSED]
     if refused:
         yield (
             f"A sync cannot undo the drift of {counted(len(refused), 'object')}, because JobSet refuses the update, and "
-            f"the sync fails: {first_of([each.label for each in refused])}."
+            f"the sync fails: {first_of([obj.label for obj in refused])}."
         )
 
 
 def _unmanaged(live: LiveDiff) -> Iterator[str]:
-    untouched = (each for each in live.objects if each.object == "extra" and each.sync == "nothing")
-    extra = [each for each in untouched if each.kind != "PodGroup"]
+    untouched = (obj for obj in live.objects if obj.object == "extra" and obj.sync == "nothing")
+    extra = [obj for obj in untouched if obj.kind != "PodGroup"]
     if extra:
         verb = "is" if len(extra) == 1 else "are"
         yield (
             f"{counted(len(extra), 'object')} in the cluster {verb} not in git, and no sync touches {'it' if len(extra) == 1 else 'them'}: "
-            f"{first_of([each.label for each in extra])}. `trainc import` brings jobs into git."
+            f"{first_of([obj.label for obj in extra])}. `trainc import` brings jobs into git."
         )
 
 
@@ -96,16 +96,16 @@ def _names(jobs: Sequence[LiveObject]) -> str:
 def retirement(live: LiveDiff) -> list[str]:
     """The commands that remove the finished jobs from git, and the jobs whose source has others that have not finished."""
     sources: dict[str, list[LiveObject]] = {}
-    for each in live.objects:
-        if each.kind == "JobSet" and each.object != "extra" and each.source:
-            sources.setdefault(each.source, []).append(each)
-    whole = [source for source, jobs in sources.items() if all(job.is_finished for job in jobs)]
+    for obj in live.objects:
+        if obj.kind == "JobSet" and obj.object != "extra" and obj.source:
+            sources.setdefault(obj.source, []).append(obj)
+    finished = [source for source, jobs in sources.items() if all(job.is_finished for job in jobs)]
     removed = [
-        f"git rm {' '.join(map(shlex.quote, whole[i : i + _FILES_PER_LINE]))}"
-        for i in range(0, len(whole), _FILES_PER_LINE)
+        f"git rm {' '.join(map(shlex.quote, finished[i : i + _FILES_PER_LINE]))}"
+        for i in range(0, len(finished), _FILES_PER_LINE)
     ]
     mixed = {
-        source: [job for job in jobs if job.is_finished] for source, jobs in sources.items() if source not in whole
+        source: [job for job in jobs if job.is_finished] for source, jobs in sources.items() if source not in finished
     }
     return [
         *removed,
@@ -114,8 +114,8 @@ def retirement(live: LiveDiff) -> list[str]:
 
 
 def _counts(live: LiveDiff) -> list[str]:
-    presence: Counter[str] = Counter(each.object for each in live.objects)
-    states: Counter[str] = Counter(each.state for each in live.objects if each.state != "none")
+    presence: Counter[str] = Counter(obj.object for obj in live.objects)
+    states: Counter[str] = Counter(obj.state for obj in live.objects if obj.state != "none")
     lines = [f"{counted(len(live.objects), 'object')}: " + _listed(presence, ("same", "drifted", "missing", "extra"))]
     if states:
         order = ("running", "suspended", "succeeded", "failed", "unknown")
@@ -131,11 +131,11 @@ def live_text(live: LiveDiff, paint: Paint, *, show_values: bool) -> str:
     """Render the comparison for a terminal. Jobs that run as git says are only counted."""
     lines = [
         f"{paint('removed', live.git)} ↔ {paint('added', live.dump)}",
-        *(paint("title", one) for one in _counts(live)),
+        *(paint("title", line) for line in _counts(live)),
     ]
-    for each in live.objects:
-        if _is_worth_showing(each):
-            lines += ["", *_object(each, paint, show_values)]
+    for obj in live.objects:
+        if _is_worth_showing(obj):
+            lines += ["", *_object(obj, paint, show_values)]
     notes = [*live_notes(live), *(f"Unknown: {reason}." for reason in live.unknown)]
     if notes:
         lines += ["", *(line for note in notes for line in note_lines(escape_line(note), "", paint))]
@@ -145,42 +145,42 @@ def live_text(live: LiveDiff, paint: Paint, *, show_values: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _is_worth_showing(each: LiveObject) -> bool:
-    return each.object != "same" or bool(each.waits) or each.sync != "nothing" or each.state == "failed"
+def _is_worth_showing(obj: LiveObject) -> bool:
+    return obj.object != "same" or bool(obj.waits) or obj.sync != "nothing" or obj.state == "failed"
 
 
-def _object(each: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
-    name = each.job if each.kind == "JobSet" else each.label
-    state = [] if each.state == "none" else [each.state]
-    reason = f" ({each.condition.get('reason')})" if each.condition and each.state == "failed" else ""
-    tone: Part = "harmless" if each.object == "same" else "refused"
-    yield f"{paint('title', name)}  {', '.join([*state, paint(tone, each.object)])}{reason}"
-    for one in each.drift:
-        if not one.is_expected:
-            sign, part = SIGNS[one.kind]
-            by = paint("quiet", f"  by {one.by}") if one.by else ""
-            yield f"  {paint(part, sign)} {format_field(one.field)}: {_values(one, show_values)}{by}"
-    expected = Counter(one.by or "admission" for one in each.drift if one.is_expected)
+def _object(obj: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
+    name = obj.job if obj.kind == "JobSet" else obj.label
+    state = [] if obj.state == "none" else [obj.state]
+    reason = f" ({obj.condition.get('reason')})" if obj.condition and obj.state == "failed" else ""
+    tone: Part = "harmless" if obj.object == "same" else "refused"
+    yield f"{paint('title', name)}  {', '.join([*state, paint(tone, obj.object)])}{reason}"
+    for drift in obj.drift:
+        if not drift.is_expected:
+            sign, part = SIGNS[drift.kind]
+            by = paint("quiet", f"  by {drift.by}") if drift.by else ""
+            yield f"  {paint(part, sign)} {format_field(drift.field)}: {_values(drift, show_values)}{by}"
+    expected = Counter(drift.by or "admission" for drift in obj.drift if drift.is_expected)
     if expected:
         text = ", ".join(f"{counted(count, 'field')} by {by}" for by, count in expected.items())
         yield f"  {paint('quiet', f'set as expected: {text}')}"
-    for wait in each.waits:
+    for wait in obj.waits:
         yield f"  {paint('note', '!')} {escape_line(str(wait))}"
-        if wait.place or wait.path:
-            where = f"{wait.place}  " if wait.place else ""
+        if wait.location or wait.path:
+            where = f"{wait.location}  " if wait.location else ""
             yield f"      {paint('quiet', f'{where}{format_path(wait.path)}')}"
-    if each.successor:
-        yield f"  in a sync: {paint('harmful', f'ends, and {each.successor} starts')}"
-    elif each.sync != "nothing":
-        harm: Part = "harmless" if each.sync in ("in-place", "created") else "harmful"
-        yield f"  in a sync: {paint(harm, LABELS[each.sync])} ({MEANINGS[each.sync]})"
+    if obj.successor:
+        yield f"  in a sync: {paint('harmful', f'ends, and {obj.successor} starts')}"
+    elif obj.sync != "nothing":
+        harm: Part = "harmless" if obj.sync in ("in-place", "created") else "harmful"
+        yield f"  in a sync: {paint(harm, LABELS[obj.sync])} ({MEANINGS[obj.sync]})"
 
 
-def _values(one: Drift, show_values: bool) -> str:
-    sides = [] if one.git is None else [_short(one.git)]
-    if one.live is not None:
-        hidden = _may_be_secret(one.live) and not show_values
-        sides.append(f"({len(_plain(one.live)):,} characters)" if hidden else _short(one.live))
+def _values(drift: Drift, show_values: bool) -> str:
+    sides = [] if drift.git is None else [_short(drift.git)]
+    if drift.live is not None:
+        hidden = _may_be_secret(drift.live) and not show_values
+        sides.append(f"({len(_plain(drift.live)):,} characters)" if hidden else _short(drift.live))
     return " → ".join(sides)
 
 
@@ -203,12 +203,12 @@ def live_markdown(live: LiveDiff) -> str:
     lines = [f"### {_cell(live.git)} and the cluster ({_cell(live.dump)})", "", ". ".join(_counts(live)) + ".", ""]
     lines += [f"- {_cell(note).replace('AGAIN', '**again**')}" for note in live_notes(live)]
     lines += [f"- Unknown: {_cell(reason)}." for reason in live.unknown]
-    shown = [each for each in live.objects if _is_worth_showing(each)]
-    if shown:
+    objects = [obj for obj in live.objects if _is_worth_showing(obj)]
+    if objects:
         lines += ["", "| object | cluster | state | drift | in a sync |", "|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_cell, _row(each)))} |" for each in shown[:_MOST_ROWS]]
-        if len(shown) > _MOST_ROWS:
-            lines += ["", f"{counted(len(shown) - _MOST_ROWS, 'more object')}: run `trainc diff --live` to see them."]
+        lines += [f"| {' | '.join(map(_cell, _row(obj)))} |" for obj in objects[:_MOST_ROWS]]
+        if len(objects) > _MOST_ROWS:
+            lines += ["", f"{counted(len(objects) - _MOST_ROWS, 'more object')}: run `trainc diff --live` to see them."]
     if commands := retirement(live):
         shown_commands = [
             *map(escape_line, commands[:_MOST_COMMANDS]),
@@ -218,14 +218,12 @@ def live_markdown(live: LiveDiff) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(each: LiveObject) -> tuple[str, ...]:
-    drift = [one for one in each.drift if not one.is_expected]
-    fields = (
-        first_of([f"{format_field(one.field)}{f' by {one.by}' if one.by else ''}" for one in drift], 3) if drift else ""
-    )
-    reason = f": {each.waits[0]}" if each.waits else ""
-    sync = f"{each.successor} starts" if each.successor else LABELS[each.sync]
-    return each.label, each.object, f"{each.state}{reason}", fields, sync
+def _row(obj: LiveObject) -> tuple[str, ...]:
+    drifts = [drift for drift in obj.drift if not drift.is_expected]
+    fields = first_of([format_field(drift.field) + (f" by {drift.by}" if drift.by else "") for drift in drifts], 3)
+    reason = f": {obj.waits[0]}" if obj.waits else ""
+    sync = f"{obj.successor} starts" if obj.successor else LABELS[obj.sync]
+    return obj.label, obj.object, f"{obj.state}{reason}", fields, sync
 
 
 def _cell(text: str) -> str:
@@ -235,7 +233,7 @@ def _cell(text: str) -> str:
 def live_json(live: LiveDiff, *, show_values: bool) -> dict[str, Any]:
     """The keys that a comparison with a cluster adds to the JSON document."""
     return {
-        "live": [_object_json(each, show_values) for each in live.objects],
+        "live": [_object_json(obj, show_values) for obj in live.objects],
         "liveNotes": live_notes(live),
         "liveUnknown": list(live.unknown),
         "liveDrifted": live.has_drift,
@@ -243,24 +241,25 @@ def live_json(live: LiveDiff, *, show_values: bool) -> dict[str, Any]:
     }
 
 
-def _object_json(each: LiveObject, show_values: bool) -> dict[str, Any]:
-    def drift(one: Drift) -> dict[str, Any]:
-        hidden = _may_be_secret(one.live) and not show_values
-        live = f"({len(_plain(one.live))} characters)" if hidden else one.live
-        of_field = {"path": format_path(one.path), **fields(one, "by", "kind"), "expected": one.is_expected}
-        return {**of_field, "git": one.git, "live": live}
+def _object_json(obj: LiveObject, show_values: bool) -> dict[str, Any]:
+    def drift_json(drift: Drift) -> dict[str, Any]:
+        hidden = _may_be_secret(drift.live) and not show_values
+        live = f"({len(_plain(drift.live))} characters)" if hidden else drift.live
+        of_field = {"path": format_path(drift.path), **fields(drift, "by", "kind"), "expected": drift.is_expected}
+        return {**of_field, "git": drift.git, "live": live}
 
-    condition = each.condition
+    condition = obj.condition
     return {
-        "name": each.label,
-        "object": each.object,
-        "drift": list(map(drift, each.drift)),
-        "state": each.state,
+        "name": obj.label,
+        "object": obj.object,
+        "drift": list(map(drift_json, obj.drift)),
+        "state": obj.state,
         "condition": condition and {key: condition.get(key) for key in ("type", "reason", "message")},
         "waits": [
-            {**fields(w, "by", "reason", "message"), "path": format_path(w.path), "place": w.place} for w in each.waits
+            {**fields(wait, "by", "reason", "message"), "path": format_path(wait.path), "place": wait.location}
+            for wait in obj.waits
         ],
-        "sync": each.sync,
-        "successor": each.successor or None,
-        "source": each.source or None,
+        "sync": obj.sync,
+        "successor": obj.successor or None,
+        "source": obj.source or None,
     }

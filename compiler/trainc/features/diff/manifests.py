@@ -35,7 +35,7 @@ JobKey: TypeAlias = tuple[str, str]
 class ManifestSet:
     """Manifests with their warnings. `compiled` says whether they were compiled from sources.
 
-    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `kept` knows the jobs
+    `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `keeping` knows the jobs
     that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
     documents of JobSets that were not compiled, by namespace and name. `homes` has the namespace and name of each
     manifest's TrainJob, and the file with that, as far as known.
@@ -45,7 +45,7 @@ class ManifestSet:
     diagnostics: list[Diagnostic]
     compiled: bool
     names: Names = field(default_factory=dict)
-    kept: tuple[Session, Keeping] | None = None
+    keeping: tuple[Session, Keeping] | None = None
     session: Session | None = None
     rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
@@ -76,12 +76,12 @@ class ManifestSet:
             return self
         files = set(map(os.path.normpath, failures.files))
         other_keys = {key for key, _ in other.homes}
-        gone = {key for key, file in self.homes if file in files and key not in other_keys} | failures.jobs
-        kept = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in gone]
-        return replace(self, manifests=[m for m, _ in kept], homes=[home for _, home in kept])
+        missing = {key for key, file in self.homes if file in files and key not in other_keys} | failures.jobs
+        remaining = [(m, home) for m, home in zip(self.manifests, self.homes, strict=True) if home[0] not in missing]
+        return replace(self, manifests=[m for m, _ in remaining], homes=[home for _, home in remaining])
 
 
-def manifest_set(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is known of it
+def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is known of it
     inputs: Inputs,
     options: Options,
     rules: Rules = keep_severities,
@@ -95,8 +95,8 @@ def manifest_set(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is
     with the same options, has in common with this one, because its text is the same, is not checked or compiled again.
     """
     if not holds_jobs(inputs):
-        right = [] if other is None or other.compiled else other.manifests
-        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder, set(map(id, right)))
+        valid = [] if other is None or other.compiled else other.manifests
+        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder, set(map(id, valid)))
         if has_errors(result.diagnostics):
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
@@ -105,27 +105,29 @@ def manifest_set(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     session = session.after(None if other is None else other.session)
     outcomes = list(session.compile_each())
-    whole = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
-    jobs = [job for job, each in outcomes if job is not None and not has_errors(each)]
-    about_jobs = [result for _, each in outcomes[1:] for result in each]
+    setup_diagnostics = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
+    jobs = [job for job, diagnostics_of_job in outcomes if job is not None and not has_errors(diagnostics_of_job)]
+    about_jobs = [result for _, diagnostics_of_job in outcomes[1:] for result in diagnostics_of_job]
     problems = [] if keeping is None else keeping.problems
     if inputs.tally is not None:
         about_jobs = list(inputs.tally.without_repetitions(about_jobs))
         for job in jobs:
             inputs.tally.add(job)
         about_jobs += rules(inputs.tally.diagnostics(), True)
-    diagnostics = [*whole, *about_jobs]
+    diagnostics = [*setup_diagnostics, *about_jobs]
     failures = Failures()
     if has_errors([*diagnostics, *problems]):
-        failures = failures_of(session, inputs, whole, {(job.namespace, job.name) for job in jobs}, problems)
+        failures = failures_of(
+            session, inputs, setup_diagnostics, {(job.namespace, job.name) for job in jobs}, problems
+        )
         jobs = [job for job in jobs if not failures.concerns(job)]
         if failures.fatal or not jobs:
             raise CompileError([*diagnostics, *problems])
     manifests = [manifest for job in jobs for manifest in job.manifests]
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
-    kept = None if keeping is None else (session, keeping)
+    kept_session = None if keeping is None else (session, keeping)
     diagnostics = sort_diagnostics(diagnostics)
-    return ManifestSet(manifests, diagnostics, True, names_of(jobs), kept, session, {}, failures, homes)
+    return ManifestSet(manifests, diagnostics, True, names_of(jobs), kept_session, session, {}, failures, homes)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
@@ -146,10 +148,10 @@ def holds_jobs(inputs: Inputs) -> bool:
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
     """`inputs` with the runtime `name`, wherever it is defined, replaced by `replacement` under that name."""
     metadata = replacement.data.get("metadata")
-    named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
-    kept = [document for document in inputs.documents if not _is_runtime(document, name)]
-    sources = [[each for each in source if not _is_runtime(each, name)] for source in inputs.runtime_sources]
-    return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
+    renamed = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    others = [document for document in inputs.documents if not _is_runtime(document, name)]
+    sources = [[runtime for runtime in source if not _is_runtime(runtime, name)] for source in inputs.runtime_sources]
+    return replace(inputs, documents=[*others, replace(replacement, data=renamed)], runtime_sources=sources)
 
 
 def is_runtime(document: Document) -> bool:
@@ -161,8 +163,8 @@ def is_runtime(document: Document) -> bool:
 
 def runtime_names(inputs: Inputs) -> list[str]:
     """Return the names of the runtimes of the input and of those that its jobs refer to, sorted."""
-    defined = {identity_of(each.data)[1] for each in inputs.read if is_runtime(each)}
-    references = (mapping(mapping(each.data.get("spec")).get("runtimeRef")) for each in inputs.documents)
+    defined = {identity_of(document.data)[1] for document in inputs.all_documents if is_runtime(document)}
+    references = (mapping(mapping(document.data.get("spec")).get("runtimeRef")) for document in inputs.documents)
     return sorted(defined | {str(reference["name"]) for reference in references if "name" in reference})
 
 
@@ -171,8 +173,8 @@ def _is_runtime(document: Document, name: str) -> bool:
     return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
 
 
-def _read_rendered(inputs: Inputs, release: str, folder: str, right: Container[int]) -> ManifestSet:
-    """Read previous output. `right` are the ids of what needs no check."""
+def _read_rendered(inputs: Inputs, release: str, folder: str, valid: Container[int]) -> ManifestSet:
+    """Read previous output. `valid` are the ids of what needs no check."""
     manifests: list[dict[str, Any]] = []
     homes: list[tuple[tuple[str, str], str]] = []
     diagnostics = list(inputs.diagnostics)
@@ -194,8 +196,8 @@ def _read_rendered(inputs: Inputs, release: str, folder: str, right: Container[i
             name = data["metadata"]["name"]
             key = namespace, name
             names[key], rendered[key] = name_in_file(name, document.file), document
-        if id(data) not in right:
-            diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
+        if id(data) not in valid:
+            diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _metadata_problems(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}
     return ManifestSet(manifests, diagnostics, False, hashed, rendered=rendered, homes=homes)
 
@@ -210,7 +212,7 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     return [document.place(f) for f in findings if f.severity == "error"]
 
 
-def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
+def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
     """Malformed labels or annotations, which would break other tools."""
     for key in ("labels", "annotations"):
         value = document.data["metadata"].get(key)
@@ -221,5 +223,5 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
 
 def _has_name(data: dict[str, Any]) -> bool:
     metadata = data.get("metadata")
-    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
-    return named and isinstance(data.get("apiVersion"), str)
+    has_name = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    return has_name and isinstance(data.get("apiVersion"), str)

@@ -87,9 +87,9 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
         text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
         yield from (*([] if line else [""]), text, *([""] if groups else []))
     if len(diffs) > 1 and groups:
-        shown = list(diffs.items())[:_MOST_ENVIRONMENTS]
-        yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in shown)
-        yield from ([f"- and {len(diffs) - len(shown)} more"] if len(diffs) > len(shown) else [])
+        first_diffs = list(diffs.items())[:_MOST_ENVIRONMENTS]
+        yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in first_diffs)
+        yield from ([f"- and {len(diffs) - len(first_diffs)} more"] if len(diffs) > len(first_diffs) else [])
         yield ""
 
 
@@ -102,12 +102,12 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
     yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
     rows = []
     for group in groups:
-        shown = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
+        outcome_text = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
         sizes = _figures(sum_of(job.totals for _, job in group.members))
-        field, rest = what(group)
-        change = f"{_code(field)}{rest}" if field else rest
+        field, more = what(group)
+        change = f"{_code(field)}{more}" if field else more
         reason = f" {cell(reason_of(group))} |" if explained else ""
-        rows.append(f"| {cell(who(group))} | {change} |{reason} {shown} | {sizes} |")
+        rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
     for row in _bounded(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
@@ -134,37 +134,42 @@ def what(group: Group) -> tuple[str, str]:
     """The first field that changes, from its container on, and the number of others."""
     changes = [
         (heading, change)
-        for one in group.first.objects
-        for heading, each in group_by_heading(one)
-        for _, change in each
+        for object_diff in group.first.objects
+        for heading, heading_changes in group_by_heading(object_diff)
+        for _, change in heading_changes
     ]
     if not changes or group.first.status != "changed":
         return "", status_word(group.first)
-    jobset = {id(change) for one in group.first.objects if one.key.kind == "JobSet" for change in one.changes}
-    heading, change = next(((h, each) for h, each in changes if id(each) in jobset), changes[0])
+    jobset = {
+        id(change)
+        for object_diff in group.first.objects
+        if object_diff.key.kind == "JobSet"
+        for change in object_diff.changes
+    }
+    heading, change = next(((h, c) for h, c in changes if id(c) in jobset), changes[0])
     values = None if group.varies else one_liners(change, 80)
-    shown = f": {' → '.join(values)}" if values else ""
+    values_text = f": {' → '.join(values)}" if values else ""
     more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return f"{sign}{format_field(change.path[len(heading) :])}{shown}", more
+    return f"{sign}{format_field(change.path[len(heading) :])}{values_text}", more
 
 
 def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
     """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
     by_title: dict[str, dict[str, list[str]]] = {}
-    for name, each in reviews:
+    for name, review in reviews:
         errors = [
-            (f"Not compared, because it does not compile in {label}" if label else "Not compared", shown)
-            for label, problems in each.errors
-            if (shown := tuple(map(error_line, problems)))
+            (f"Not compared, because it does not compile in {label}" if label else "Not compared", lines_of_errors)
+            for label, problems in review.errors
+            if (lines_of_errors := tuple(map(error_line, problems)))
         ]
-        for title, sentences in (*errors, *each.sections):
+        for title, sentences in (*errors, *review.sections):
             for sentence in sentences:
                 by_title.setdefault(title, {}).setdefault(sentence, []).append(name)
-    for title, named in by_title.items():
+    for title, names_by_sentence in by_title.items():
         yield from ("", f"#### {cell(title)}", "")
         lines = []
-        for sentence, names in named.items():
+        for sentence, names in names_by_sentence.items():
             where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
             if title == "Sweeps" and len(names) > 1:  # Each of them pays.
                 where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
@@ -185,13 +190,13 @@ def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list
 
 def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
     """Explain the terms used in the table."""
-    met = {group.first.outcomes[m.id] for group in groups for diff in diffs.values() for m in diff.deliveries}
-    judged = dict.fromkeys(f"Trainer {diff.release}, {diff.method.phrase}" for diff in diffs.values())
-    marked = " (*) marks your delivery mode." if any(len(diff.deliveries) > 1 for diff in diffs.values()) else ""
-    yield f"For {'; for '.join(list(judged)[:3])}.{marked}"
+    outcomes = {group.first.outcomes[m.id] for group in groups for diff in diffs.values() for m in diff.deliveries}
+    settings = dict.fromkeys(f"Trainer {diff.release}, {diff.method.phrase}" for diff in diffs.values())
+    mark = " (*) marks your delivery mode." if any(len(diff.deliveries) > 1 for diff in diffs.values()) else ""
+    yield f"For {'; for '.join(list(settings)[:3])}.{mark}"
     yield ""
     for outcome, meaning in MEANINGS.items():
-        if outcome in met:
+        if outcome in outcomes:
             yield f"- *{LABELS[outcome]}*: {meaning}"
 
 
@@ -209,7 +214,7 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:
-        yield f"Jobs: {cell(first_of(list(dict.fromkeys(each.label for _, each in group.members)), _MOST_JOBS))}"
+        yield f"Jobs: {cell(first_of(list(dict.fromkeys(member.label for _, member in group.members)), _MOST_JOBS))}"
         yield ""
     if reason:
         yield f"Because of {cell(reason)}."
@@ -224,18 +229,18 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
         yield f"> {cell(note)}"
     if job.status == "changed" and job.steps_before != job.steps_after:
         yield from steps_diagram(job)
-    for one in job.objects if job.status == "changed" or len(group.members) == 1 else ():
+    for object_diff in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
-        yield from _object(one, method, named=len(group.members) == 1)
+        yield from _object(object_diff, method, with_name=len(group.members) == 1)
     if group.varies:
         yield from ("", f"The values are those of {cell(job.label)}; they differ by job.")
     yield ""
     yield "</details>"
 
 
-def _object(diff: ObjectDiff, method: DeliveryMethod, *, named: bool) -> Iterator[str]:
+def _object(diff: ObjectDiff, method: DeliveryMethod, *, with_name: bool) -> Iterator[str]:
     outcome = diff.verdicts[method.id].outcome
-    name = f" {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if named else ""
+    name = f" {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if with_name else ""
     yield f"**{diff.key.kind}**{name}: {diff.status}, {LABELS[outcome]}"
     if not diff.changes:
         return
@@ -312,11 +317,11 @@ def steps_diagram(job: JobDiff) -> Iterator[str]:
     sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
     boxes = [(name, *_facts_and_look(*steps)) for name, steps in sides.items()]
     # Dependencies that are gone are dotted.
-    then, now = (
+    old_arrows, new_arrows = (
         {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
         for steps in (before, after)
     )
-    arrows = [(*each, each not in now) for each in sorted(now | then)]
+    arrows = [(*arrow, arrow not in new_arrows) for arrow in sorted(new_arrows | old_arrows)]
     yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
 
 

@@ -73,8 +73,8 @@ def pair_objects(
 
 def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
     """The display names of objects that occur more than once."""
-    counted = Counter(_key(m, str(m["metadata"]["name"])) for m in manifests)
-    return [str(key) for key, count in sorted(counted.items()) if count > 1]
+    counts = Counter(_key(m, str(m["metadata"]["name"])) for m in manifests)
+    return [str(key) for key, count in sorted(counts.items()) if count > 1]
 
 
 def _plain_by_namespace(
@@ -213,8 +213,8 @@ def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
     yield "PodGroup", jobset.key.name
     yield "Workload", jobset.key.name
     for side in (jobset.before, *(() if jobset.after is jobset.before else (jobset.after,))):
-        named = replace_hashed_names(side or {}, jobset.plain)
-        for replicated_job in named.get("spec", {}).get("replicatedJobs") or ():
+        manifest = replace_hashed_names(side or {}, jobset.plain)
+        for replicated_job in manifest.get("spec", {}).get("replicatedJobs") or ():
             template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
             yield from (("PodGroup", name) for name in groups_of(template))
             pod = template.get("spec", {})
@@ -281,19 +281,22 @@ def steps_of(jobset: Manifest) -> tuple[Step, ...]:
         job = replicated.get("template", {}).get("spec", {})
         parallelism = job.get("parallelism", 1)
         pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-        awaited = ((other["name"], other.get("status", "Complete")) for other in replicated.get("dependsOn") or ())
+        dependencies = (
+            (dependency["name"], dependency.get("status", "Complete"))
+            for dependency in replicated.get("dependsOn") or ()
+        )
         requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
-        steps.append(Step(replicated["name"], pods, requests, tuple(awaited)))
+        steps.append(Step(replicated["name"], pods, requests, tuple(dependencies)))
     return tuple(steps)
 
 
 def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
     """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
-    over = {name for step in steps for name, status in step.depends_on if status == "Complete"}
+    finished = {name for step in steps for name, status in step.depends_on if status == "Complete"}
     sizes = [size for group in pod_groups if (size := group_size(group)) is not None]
     total = Totals(gang=sum(sizes) if sizes else None)
     for step in steps:
-        if step.name not in over:
+        if step.name not in finished:
             cpu, memory = (step.requests.get(name, ZERO) * step.pods for name in ("cpu", "memory"))
             total += Totals(step.pods, step.gpus * step.pods, cpu, memory)
     return total
@@ -418,9 +421,9 @@ class Review:
 
 def error_line(error: Diagnostic) -> str:
     """An error with its place, on one line."""
-    place = "" if error.source is None else f"{error.source.file}:{error.source.line}: "
+    location = "" if error.source is None else f"{error.source.file}:{error.source.line}: "
     about = " ".join(filter(None, (error.object, error.path)))
-    return f"{place}{error.code} {f'({about}) ' if about else ''}{error.message}"
+    return f"{location}{error.code} {f'({about}) ' if about else ''}{error.message}"
 
 
 @dataclass(frozen=True, slots=True)

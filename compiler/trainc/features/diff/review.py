@@ -18,7 +18,9 @@ _SWEEP_CODES = ("SweepSize", "OverBudget")
 
 def review_of(before: ReadSide, after: ReadSide) -> Review:
     """Everything there is to say about two sides that were read."""
-    errors = [(side.label, [d for d in side.found.errors if d.code not in _SWEEP_CODES]) for side in (before, after)]
+    errors = [
+        (side.label, [d for d in side.manifest_set.errors if d.code not in _SWEEP_CODES]) for side in (before, after)
+    ]
     return Review(
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
         tuple(loosened(before.configuration, after.configuration)),
@@ -36,31 +38,31 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
             yield f"The policies of {side.label} cannot be evaluated: {reason}."
             return
     was, now = _denials(before), _denials(after)
-    words = {
+    denials_by_word = {
         "denied": [(message, sorted(jobs - was.get(message, set()))) for message, jobs in now.items()],
         "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
         "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
     }
-    for word, denials in words.items():
+    for status, denials in denials_by_word.items():
         for message, jobs in denials:
             if jobs:
                 names = first_of(["/".join(filter(None, job)) for job in jobs])
                 verb = "is" if len(jobs) == 1 else "are"
-                yield f"{counted(len(jobs), 'job')} {verb} {word}: {message} ({names})."
+                yield f"{counted(len(jobs), 'job')} {verb} {status}: {message} ({names})."
 
 
 def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
     """The jobs that each denial is about, by its message, under the severities that the user has configured."""
     denied: dict[str, set[JobKey]] = {}
-    session, sources = side.found.session, side.found.trainjobs
+    session, sources = side.manifest_set.session, side.manifest_set.trainjobs
     if side.judge is None or session is None:
         return denied
-    for key, manifests in side.found.by_job.items():
+    for key, manifests in side.manifest_set.by_job.items():
         if key in sources:
-            judged = [replace(finding, about=label) for label, finding in side.judge(manifests)]
-            for one in session.rules(map(sources[key].place_built, judged), False):
-                if one.severity == "error":
-                    denied.setdefault(one.message, set()).add(key)
+            findings = [replace(finding, about=label) for label, finding in side.judge(manifests)]
+            for diagnostic in session.rules(map(sources[key].place_built, findings), False):
+                if diagnostic.severity == "error":
+                    denied.setdefault(diagnostic.message, set()).add(key)
     return denied
 
 
@@ -71,7 +73,7 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     if changes is None:
         return []
     was = snapshot if before.cluster is None else before.cluster
-    old, new = _named(before.found), _named(after.found)
+    old, new = _jobsets_by_job(before.manifest_set), _jobsets_by_job(after.manifest_set)
     if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.
         old_manifests = dict(old)
         new = [(job, manifest) for job, manifest in new if old_manifests.get(job) != manifest]
@@ -81,20 +83,20 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     return sentences
 
 
-def _named(manifest_set: ManifestSet) -> list[tuple[str, Manifest]]:
+def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[str, Manifest]]:
     """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
-    named = []
+    jobsets = []
     for manifest in manifest_set.manifests:
         if manifest["kind"] == "JobSet":
             key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
-            named.append(("/".join(filter(None, (key[0], manifest_set.names.get(key, key[1])))), manifest))
-    return named
+            jobsets.append(("/".join(filter(None, (key[0], manifest_set.names.get(key, key[1])))), manifest))
+    return jobsets
 
 
 def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
     """The size and cost of sweeps that are new or have changed."""
-    was = {(d.source and d.source.file, d.message) for d in before.found.diagnostics if d.code in _SWEEP_CODES}
-    for diagnostic in after.found.diagnostics:
+    was = {(d.source and d.source.file, d.message) for d in before.manifest_set.diagnostics if d.code in _SWEEP_CODES}
+    for diagnostic in after.manifest_set.diagnostics:
         file = diagnostic.source and diagnostic.source.file
         if diagnostic.code in _SWEEP_CODES and (file, diagnostic.message) not in was:
             over = " This is over its budget." if diagnostic.code == "OverBudget" else ""

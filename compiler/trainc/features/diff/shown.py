@@ -27,17 +27,17 @@ def text_between(before: Compilation, after: Compilation) -> str:
     options = sessions[0].options if sessions else Options()
     left = Side("before", before.manifests, names_of(before.jobs))
     right = Side("after", after.manifests, names_of(after.jobs))
-    return diff_text(_compared(left, right, options), lambda _, text: text)
+    return diff_text(_compare(left, right, options), lambda _, text: text)
 
 
 def fate_between(before: Sequence[Manifest], after: Sequence[Manifest], options: Options) -> str:
     """Return what the delivery tool does with a job against what it was: `re-created under Argo CD`."""
-    diff, method = _compared(Side("before", before), Side("after", after), options), chosen_method(options)
+    diff, method = _compare(Side("before", before), Side("after", after), options), chosen_method(options)
     changed = [job for job in diff.jobs if job.status != "unchanged"]
     return f"{fate_of(changed[0], method)} under {method.label.partition(',')[0]}" if changed else "unchanged"
 
 
-def _compared(before: Side, after: Side, options: Options) -> Diff:
+def _compare(before: Side, after: Side, options: Options) -> Diff:
     release = options.release or NEWEST_RELEASE
     return compare(before, after, JobSetRules(release), [chosen_method(options)], release)
 
@@ -61,12 +61,14 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
     environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
     errors: list[str] = []
-    for each in environments:
-        before, after, problems = read_both(each, streams)
+    for environment in environments:
+        before, after, problems = read_both(environment, streams)
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
-            diffs[environment_name(each) if len(environments) > 1 else ""] = compare_sides(before, after, each, streams)
+            diffs[environment_name(environment) if len(environments) > 1 else ""] = compare_sides(
+                before, after, environment, streams
+            )
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:

@@ -16,7 +16,7 @@ from trainc.api.jobs import Judge
 from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
-    FILE_NAME,
+    CONFIGURATION_FILE,
     Configuration,
     Limits,
     Options,
@@ -30,7 +30,7 @@ from trainc.features.diff.manifests import (
     ManifestSet,
     holds_jobs,
     is_runtime,
-    manifest_set,
+    read_manifests,
     runtime_names,
     with_runtime,
 )
@@ -64,7 +64,7 @@ class ReadSide:
     """
 
     label: str
-    found: ManifestSet
+    manifest_set: ManifestSet
     options: Options
     output: str | None
     output_below: str | None = None
@@ -129,7 +129,9 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
     if len(paths) == 1 and local and not arguments.env:
         configured = read_configuration(local, arguments.config, limits_of(arguments)).environments
         outputs = {
-            name: each.output for name, each in configured.items() if each.output and _is_within(each.output, local[0])
+            name: environment.output
+            for name, environment in configured.items()
+            if environment.output and _is_within(environment.output, local[0])
         }
         # Sources belong to every environment, unless an overlay selects one.
         sources = () if arguments.overlay or is_overlay_folder(local[0]) else configured
@@ -162,8 +164,8 @@ def look_up(*sides: Side) -> None:
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
     """Diagnostics of the side after that the side before does not have."""
-    earlier = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
-    return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
+    earlier = {(d.code, d.object, d.path, d.message) for d in before.manifest_set.diagnostics}
+    return [d for d in after.manifest_set.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
 
 
 def _side(word: str) -> Side:
@@ -224,11 +226,11 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
 def _requested_paths(path: str) -> list[str]:
     """A path from the root, and the settings files that may apply to it."""
     if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
-        return [FILE_NAME]  # The path does not exist in the revision, which is reported later.
+        return [CONFIGURATION_FILE]  # The path does not exist in the revision, which is reported later.
     folders = [path]
     while folders[-1] not in ("", os.curdir, os.pardir):
         folders.append(os.path.dirname(folders[-1]))
-    return [path, *(os.path.join(folder, FILE_NAME) for folder in folders)]
+    return [path, *(os.path.join(folder, CONFIGURATION_FILE) for folder in folders)]
 
 
 def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
@@ -252,18 +254,18 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
     """
     if side.revision is None:
         side_arguments = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
-        return _read(side, side_arguments, streams, other)
+        return _compile_side(side, side_arguments, streams, other)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
-            read = _read(side, moved, streams, other)
+            result = _compile_side(side, moved, streams, other)
         except CompileError as error:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
-    reported = read.found.diagnostics
+    reported = result.manifest_set.diagnostics
     diagnostics = [_of_revision(d, side.revision, folder) if d.severity == "error" else d for d in reported]
-    return replace(read, found=replace(read.found, diagnostics=diagnostics))
+    return replace(result, manifest_set=replace(result.manifest_set, diagnostics=diagnostics))
 
 
-def _read(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
+def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = settings_of(arguments)
     output = settings.configuration.output
@@ -293,11 +295,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | 
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
     folder = os.path.dirname(settings.configuration.file or "")
-    like = other.found if other is not None and other.options == settings.options else None
-    result = manifest_set(inputs, settings.options, settings.policy(), keeping, folder, like)
-    judge, problems = judge_of(settings, inputs.documents) if result.compiled else (None, [])
+    like = other.manifest_set if other is not None and other.options == settings.options else None
+    manifests = read_manifests(inputs, settings.options, settings.policy(), keeping, folder, like)
+    judge, problems = judge_of(settings, inputs.documents) if manifests.compiled else (None, [])
     configuration = settings.configuration
-    return ReadSide(side.label, result, settings.options, output, below, snapshot, configuration, judge, problems)
+    return ReadSide(side.label, manifests, settings.options, output, below, snapshot, configuration, judge, problems)
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
@@ -307,7 +309,7 @@ def _only_output(output: str | None, settings: Settings) -> str | None:
         return None
     sources = configuration.sources or (os.path.dirname(configuration.file or "") or os.curdir,)
     for path in settings.paths:
-        holds = [_is_within(place, path) for place in (output, *sources)]
+        holds = [_is_within(folder, path) for folder in (output, *sources)]
         if holds[0] and not any(holds[1:]) and not _is_within(path, output):
             return output
     return None

@@ -62,8 +62,8 @@ def without_identity(path: FieldPath, value: Any) -> Any:
     """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
-    rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
-    return rest["value"] if set(rest) == {"value"} else rest or value
+    fields_of_value = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
+    return fields_of_value["value"] if set(fields_of_value) == {"value"} else fields_of_value or value
 
 
 def differing_lines(change: Change) -> list[SignedLine]:
@@ -105,24 +105,24 @@ def _block_mapping(mapping: Mapping[str, Any]) -> Iterator[str]:
             yield from _under(f"{scalar(key)}: ", "  ", value)
 
 
-def _under(first: str, rest: str, value: Any) -> Iterator[str]:
+def _under(first_prefix: str, prefix: str, value: Any) -> Iterator[str]:
     lines = list(block(value))
     if isinstance(value, str) and len(lines) > 1:
         lines = ["|", *lines]
-    yield first + lines[0]
-    yield from (rest + line for line in lines[1:])
+    yield first_prefix + lines[0]
+    yield from (prefix + line for line in lines[1:])
 
 
 def _flow(value: Any) -> str | None:
     if isinstance(value, dict):
         parts = [(scalar(key), _flow(inner)) for key, inner in sorted(value.items())]
-        return _joined("{}", [None if text is None else f"{key}: {text}" for key, text in parts])
+        return _join("{}", [None if text is None else f"{key}: {text}" for key, text in parts])
     if isinstance(value, list):
-        return _joined("[]", [_flow(item) for item in value])
+        return _join("[]", [_flow(item) for item in value])
     return inline(value)
 
 
-def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
+def _join(brackets: str, parts: Sequence[str | None]) -> str | None:
     if any(part is None for part in parts):
         return None
     return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]
@@ -145,10 +145,10 @@ def figures(totals: Versions) -> list[tuple[str, str, str]]:
     return [
         (
             name,
-            _MISSING if totals.before is None else shown(totals.before),
-            _MISSING if totals.after is None else shown(totals.after),
+            _MISSING if totals.before is None else show(totals.before),
+            _MISSING if totals.after is None else show(totals.after),
         )
-        for name, shown in COLUMNS
+        for name, show in COLUMNS
     ]
 
 
@@ -212,21 +212,21 @@ def headline(*diffs: Diff) -> str:
     """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
     changed = [(job, job.outcomes[diff.method.id]) for diff in diffs for job in diff.jobs if job.status != "unchanged"]
     parts = []
-    for outcomes, one, several in _FATES:
+    for outcomes, singular, plural in _FATES:
         if jobs := [job for job, outcome in changed if outcome in outcomes]:
             gpus = sum(totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
-            parts.append(f"{len(jobs):,} {one if len(jobs) == 1 else several}{with_gpus}")
+            parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}")
     if not parts:
         return ""
     total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
-    count, _, rest = parts[0].partition(" ")
-    return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {rest}", *parts[1:]))
+    count, _, phrase = parts[0].partition(" ")
+    return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {phrase}", *parts[1:]))
 
 
 def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
     """What happens to a changed job under a delivery method, e.g. `restarts`."""
-    return next(one for outcomes, one, _ in _FATES if job.outcomes[method.id] in outcomes)
+    return next(singular for outcomes, singular, _ in _FATES if job.outcomes[method.id] in outcomes)
 
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
@@ -266,18 +266,25 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     """Jobs that change in the same way; the fields, outcomes and notes are those of the first."""
     job, method, count = group.first, diff.method, len(group.members)
     label = job.label if count == 1 else counted(count, "job" if job.kind == "JobSet" else job.kind)
-    renamed = next((one.renamed for one in job.objects if one.key.kind == "JobSet" and one.renamed), None)
+    renamed = next(
+        (
+            object_diff.renamed
+            for object_diff in job.objects
+            if object_diff.key.kind == "JobSet" and object_diff.renamed
+        ),
+        None,
+    )
     status = f"changed, {' → '.join(renamed)}" if renamed and count == 1 else status_word(job)
     yield f"{paint('title', label)}  {status}: {paint(_tone(group.outcome), LABELS[group.outcome])}"
     if count > 1:
-        names = first_of([each.label for _, each in group.members], _MOST_NAMED)
+        names = first_of([member.label for _, member in group.members], _MOST_NAMED)
         yield from (f"  {line}" for line in wrap(names, _WIDTH, break_long_words=False, break_on_hyphens=False))
     if job.kind == "JobSet":
-        yield f"  {_figures(sum_of(each.totals for _, each in group.members), paint)}"
+        yield f"  {_figures(sum_of(member.totals for _, member in group.members), paint)}"
     if reason := reason_of(group):
         yield f"  {paint('quiet', 'because of')} {reason}"
-    for one in job.objects if job.status != "added" or count == 1 else ():
-        yield from _object(one, method, group.outcome, paint, named=count == 1)
+    for object_diff in job.objects if job.status != "added" or count == 1 else ():
+        yield from _object(object_diff, method, group.outcome, paint, with_name=count == 1)
     if group.varies:
         yield f"  {paint('quiet', f'the values are those of {job.label}; they differ by job')}"
     for outcome, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
@@ -286,9 +293,11 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield from note_lines(note, "  ", paint)
 
 
-def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint, *, named: bool) -> Iterator[str]:
+def _object(
+    diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint, *, with_name: bool
+) -> Iterator[str]:
     """An object and its changes, with outcomes only where they differ from the line above."""
-    label = f"{diff.key.kind} {diff.key.name}" if named else diff.key.kind
+    label = f"{diff.key.kind} {diff.key.name}" if with_name else diff.key.kind
     outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":
@@ -329,9 +338,9 @@ def _figures(totals: Versions, paint: Paint) -> str:
 
 def note_lines(note: str, indent: str, paint: Paint) -> Iterator[str]:
     """A note, wrapped and marked."""
-    first, *rest = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    first, *others = wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False)
     yield f"{indent}{paint('note', '!')} {first}"
-    yield from (f"{indent}  {line}" for line in rest)
+    yield from (f"{indent}  {line}" for line in others)
 
 
 def _tone(outcome: Outcome) -> Part:
@@ -377,9 +386,9 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "totals": _versions(diff.totals),
         "notes": list(diff.notes),
         "errors": [
-            {"side": label, **fields(each, "code", "object", "path", "message"), **_place(each.source)}
+            {"side": label, **fields(diagnostic, "code", "object", "path", "message"), **_position(diagnostic.source)}
             for label, diagnostics in diff.review.errors
-            for each in diagnostics
+            for diagnostic in diagnostics
         ],
         **fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
         "groups": [_group_as_json(group) for group in diff.groups],
@@ -387,7 +396,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _place(source: Source | None) -> dict[str, Any]:
+def _position(source: Source | None) -> dict[str, Any]:
     return fields(source, "file", "line", "column") if source else {}
 
 
@@ -398,11 +407,13 @@ def _group_as_json(group: Group) -> dict[str, Any]:
         "outcome": group.outcome,
         "jobs": [fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
-        "causes": [_place(source) for source in group.causes],
+        "causes": [_position(source) for source in group.causes],
         "reason": group.reason,
         "valuesVary": group.varies,
         "changes": [
-            {"object": one.key.kind, **_change_as_json(change)} for one in first.objects for change in one.changes
+            {"object": object_diff.key.kind, **_change_as_json(change)}
+            for object_diff in first.objects
+            for change in object_diff.changes
         ],
     }
 
@@ -426,8 +437,8 @@ def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
         "renamed": list(diff.renamed) if diff.renamed else None,
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
-        "changes": [{**_change_as_json(one), "outcomes": diff.outcomes(i)} for i, one in enumerate(diff.changes)],
-        "moves": [{"path": format_field(one.path), **fields(one, "before", "after")} for one in diff.moves],
+        "changes": [{**_change_as_json(c), "outcomes": diff.outcomes(i)} for i, c in enumerate(diff.changes)],
+        "moves": [{"path": format_field(move.path), **fields(move, "before", "after")} for move in diff.moves],
     }
 
 
@@ -437,13 +448,13 @@ def _change_as_json(change: Change) -> dict[str, Any]:
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
     """Each distinct refusal with the methods that meet it; paths use the indexes of the new object."""
-    met: dict[Finding, list[str]] = {}
+    methods_by_refusal: dict[Finding, list[str]] = {}
     for method, verdict in verdicts.items():
         for refusal in verdict.refusals:
-            met.setdefault(refusal, []).append(method)
+            methods_by_refusal.setdefault(refusal, []).append(method)
     return [
         {"code": refusal.code, "path": format_path(refusal.path), "message": refusal.message, "deliveries": methods}
-        for refusal, methods in met.items()
+        for refusal, methods in methods_by_refusal.items()
     ]
 
 

@@ -108,15 +108,15 @@ def _refused(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) ->
 
 def _of_change(change: Change, attempt: Attempt) -> Outcome:
     refused, lasting = (
-        [one for one in refusals if _related(one.path, change.old) or _related(one.path, change.new)]
+        [refusal for refusal in refusals if _overlap(refusal.path, change.old) or _overlap(refusal.path, change.new)]
         for refusals in (attempt.refusals, attempt.while_suspended)
     )
     if refused or lasting:
         return _refused(refused, lasting)
-    return "in-place" if any(_related(change.path, other.path) for other in attempt.effective) else "nothing"
+    return "in-place" if any(_overlap(change.path, other.path) for other in attempt.effective) else "nothing"
 
 
-def _related(left: Path, right: Path) -> bool:
+def _overlap(left: Path, right: Path) -> bool:
     """Whether the paths are equal or one contains the other."""
     shorter = min(len(left), len(right))
     return left[:shorter] == right[:shorter]
@@ -136,7 +136,7 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
     else:
         frozen = [change.path[0] != "metadata" for change in changes]
     refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
-    per_change: tuple[Outcome, ...] = tuple(refused if each else "in-place" for each in frozen)
+    per_change: tuple[Outcome, ...] = tuple(refused if is_frozen else "in-place" for is_frozen in frozen)
     return Verdict(refused if refused in per_change else "in-place", per_change)
 
 
@@ -183,9 +183,9 @@ class JobSetUpdate:
         becomes, refusals = self._rules.put(sent)
         refused = self._refused(self._live, becomes, refusals)
         # The schema does not ask whether a JobSet is suspended.
-        again = self._refused(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
+        refused_while_suspended = self._refused(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
         effective, _ = compare_manifests(self._normal_live, normalize(dict(becomes.document)))
-        return Attempt(sent, refused, again, effective)
+        return Attempt(sent, refused, refused_while_suspended, effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
         """Whether the API server answers 403 to an update refused for these reasons."""

@@ -21,13 +21,13 @@ _IMAGE_REASONS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrIm
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A reason: who says so, its message, and what could change it: the path in the JobSet, and its place in git."""
+    """A reason: who says so, its message, and what could change it: the path in the JobSet, and its location in git."""
 
     by: str
     reason: str
     message: str
     path: Path = ()
-    place: str = ""
+    location: str = ""
 
     def __str__(self) -> str:
         return f"{self.by}: {': '.join(filter(None, (self.reason, self.message)))}"
@@ -40,15 +40,15 @@ class Waiting:
         """Index the Workloads, pods, Jobs and events of a dump."""
         self._has_workloads = bool(dump.of_group(names.KUEUE_GROUP, "Workload"))
         self._workloads: dict[tuple[str, str], Json] = {}
-        for (namespace, _), each in dump.of_group(names.KUEUE_GROUP, "Workload").items():
-            owner = live_objects.controller_of(each)
+        for (namespace, _), document in dump.of_group(names.KUEUE_GROUP, "Workload").items():
+            owner = live_objects.controller_of(document)
             if owner is not None and owner.get("kind") == "JobSet":
-                self._workloads[namespace, str(owner.get("name"))] = each
+                self._workloads[namespace, str(owner.get("name"))] = document
         self._parts: dict[tuple[str, str], list[tuple[str, str, Json]]] = {}
         for kind in ("Job", "Pod"):
-            for (namespace, name), each in dump.of(kind).items():
-                self._parts.setdefault((namespace, str(live_objects.labels_of(each).get(_JOBSET))), []).append(
-                    (kind, name, each)
+            for (namespace, name), document in dump.of(kind).items():
+                self._parts.setdefault((namespace, str(live_objects.labels_of(document).get(_JOBSET))), []).append(
+                    (kind, name, document)
                 )
         self._events: dict[tuple[str, str, str], list[Json]] = {}
         for (namespace, _), event in dump.of("Event").items():
@@ -61,8 +61,10 @@ class Waiting:
         """Why a JobSet of the cluster waits or fails; `manifest` is the one of git. Each reason is given once."""
         metadata = mapping(live.get("metadata"))
         key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-        failed = (one for one in live_objects.true_conditions(live) if one.get("type") == "Failed")
-        waits = [Wait("JobSet", str(one.get("reason") or ""), _line(one.get("message"))) for one in failed]
+        failed = (condition for condition in live_objects.true_conditions(live) if condition.get("type") == "Failed")
+        waits = [
+            Wait("JobSet", str(condition.get("reason") or ""), _line(condition.get("message"))) for condition in failed
+        ]
         waits += [*self._of_queue(key, live, manifest), *self._of_pods(key, manifest)]
         return tuple(dict.fromkeys((*waits, *self._of_events(key))))[:_MOST_SHOWN]
 
@@ -84,11 +86,11 @@ class Waiting:
         if mapping(workload.get("spec")).get("active") is False:
             yield Wait("Kueue", "Inactive", "the Workload was deactivated (spec.active: false)")
         status = mapping(workload.get("status"))
-        for one in objects(status.get("conditions")):
-            kind, holds = one.get("type"), one.get("status") == "True"
+        for condition in objects(status.get("conditions")):
+            kind, holds = condition.get("type"), condition.get("status") == "True"
             if (kind == "QuotaReserved" and not holds) or (kind == "Evicted" and holds):
-                message = _line(one.get("message"))
-                yield Wait("Kueue", str(one.get("reason") or kind), message, _field_of_quota(message, manifest))
+                message = _line(condition.get("message"))
+                yield Wait("Kueue", str(condition.get("reason") or kind), message, _field_of_quota(message, manifest))
         for check in objects(status.get("admissionChecks")):
             if check.get("state") not in ("Ready", None):
                 name = f"admission check {check.get('name')} is {check.get('state')}"
@@ -99,10 +101,12 @@ class Waiting:
             if kind != "Pod":
                 continue
             step = str(live_objects.labels_of(pod).get(_STEP))
-            for one in objects(mapping(pod.get("status")).get("conditions")):
-                if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            for condition in objects(mapping(pod.get("status")).get("conditions")):
+                if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
                     path = _field_of_container(manifest, step, "", "resources")
-                    yield Wait(f"pods of {step}", str(one.get("reason") or ""), _line(one.get("message")), path)
+                    yield Wait(
+                        f"pods of {step}", str(condition.get("reason") or ""), _line(condition.get("message")), path
+                    )
             for status in (*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")):
                 yield from _of_container(status, step, manifest)
 
@@ -140,11 +144,11 @@ def _line(message: Any) -> str:
 
 def _field_of_quota(message: str, manifest: Json) -> Path:
     """The field that asks for the resource that a message names; otherwise the queue."""
-    if named := _NAMED_RESOURCE.search(message):
+    if match := _NAMED_RESOURCE.search(message):
         for path, container in _containers(manifest):
             for kind in ("limits", "requests"):
-                if named[1] in mapping(mapping(container.get("resources")).get(kind)):
-                    return (*path, "resources", kind, named[1])
+                if match[1] in mapping(mapping(container.get("resources")).get(kind)):
+                    return (*path, "resources", kind, match[1])
     return ("metadata", "labels", names.QUEUE_LABEL)
 
 

@@ -130,9 +130,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
         raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
-        environments = {
-            environment_name(environment): settings_of(environment) for environment in environments_of(arguments)
-        }
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     stdin = read_stdin(next(iter(environments.values())), streams)
@@ -184,23 +182,23 @@ def _questions_about(requirements: Iterable[Requirements]) -> dict[str, tuple[tu
     for requirement in requirements:
         for jobset in requirement.jobs:
             for where, needed_object in needed(jobset, requirement.created):
-                namespace = needed_object.name if needed_object.kind == "Namespace" else where
-                if not namespace or names.is_dns1123_label(namespace):
-                    namespaces_of.setdefault(needed_object.kind, set()).add(namespace)
+                space = needed_object.name if needed_object.kind == "Namespace" else where
+                if not space or names.is_dns1123_label(space):
+                    namespaces_of.setdefault(needed_object.kind, set()).add(space)
     questions = {}
     for kind, namespaces in sorted(namespaces_of.items()):
         group, plural = KINDS[kind]
-        namespace = min(namespaces) if len(namespaces) == 1 else "*"
+        space = min(namespaces) if len(namespaces) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
-            scope, about = [namespace, "--ignore-not-found"] if namespace != "*" else [], ""
+            scope, about = [space, "--ignore-not-found"] if space != "*" else [], ""
         else:
             scope, about = (
-                ["--all-namespaces"] if namespace == "*" else [f"--namespace={namespace}"] if namespace else [],
-                namespace,
+                ["--all-namespaces"] if space == "*" else [f"--namespace={space}"] if space else [],
+                space,
             )
         where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
-        where = f" {namespace}" if kind == "Namespace" and namespace != "*" else where
+        where = f" {space}" if kind == "Namespace" and space != "*" else where
         arguments = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
         questions[f"{plural}{where}"] = arguments, (kind, about)
     return questions
@@ -225,18 +223,9 @@ def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answ
     questions = _questions_about(requirements)
     queues = QUEUES if any(requirement.queues for requirement in requirements) else {}
     try:
-        replies = kubectl.ask(
-            {
-                **QUESTIONS,
-                **queues,
-                **{question: question_arguments for question, (question_arguments, _) in questions.items()},
-            }
-        )
-        complete = [
-            kind_and_namespace
-            for question, (_, kind_and_namespace) in questions.items()
-            if question not in replies.unanswered
-        ]
+        about_names = {question: question_arguments for question, (question_arguments, _) in questions.items()}
+        replies = kubectl.ask({**QUESTIONS, **queues, **about_names})
+        complete = [scope for question, (_, scope) in questions.items() if question not in replies.unanswered]
         return Answers(replies.documents, replies.unanswered, Dump.of_objects(replies.documents, complete))
     except UnreachableError as reason:
         hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"

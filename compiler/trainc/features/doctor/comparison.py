@@ -90,7 +90,7 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
     """
     dump = Dump.of_objects(documents)
     definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
-    deployments = dump.every("Deployment")
+    deployments = dump.list_all("Deployment")
     by_name = {}
     for name in COMPONENTS:
         deployment = _deployment_of(name, deployments)
@@ -174,7 +174,7 @@ def shows_cluster(documents: Sequence[Json]) -> bool:
 def lists_any(documents: Sequence[Json]) -> bool:
     """Whether there is any Deployment or custom resource definition, which show what is installed."""
     dump = Dump.of_objects(documents)
-    return bool(dump.every("Deployment") or dump.of("CustomResourceDefinition"))
+    return bool(dump.list_all("Deployment") or dump.of("CustomResourceDefinition"))
 
 
 def kubernetes(documents: Sequence[Json]) -> Component | None:
@@ -184,7 +184,7 @@ def kubernetes(documents: Sequence[Json]) -> Component | None:
         version = value_at(document, ("serverVersion", "gitVersion"))
         if isinstance(version, str):
             return Component("Kubernetes", version, "API server")
-    kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.every("Node")]
+    kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.list_all("Node")]
     versions = [version for version in kubelets if isinstance(version, str) and minor_of(version)]
     return Component("Kubernetes", min(versions, key=number_of), "kubelet of a node") if versions else None
 
@@ -315,10 +315,9 @@ def compare(
     if "Kueue" in by_name and "local queues" not in unanswered:
         existing = sorted(Dump.of_objects(documents).of("LocalQueue"))
         for namespace, queue in sorted(requirements.queues.difference(existing)):
-            near = [name for where, name in existing if where == namespace][:_MOST_QUEUES]
-            hint = (
-                f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
-            )
+            near = [name for space, name in existing if space == namespace][:_MOST_QUEUES]
+            where = namespace or "its namespace"
+            hint = f"{where} has {', '.join(near)}" if near else "create it, or use another queue"
             rows.append(Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint))
     return rows
 
@@ -409,14 +408,10 @@ def missing_rows(requirements: Requirements, dump: Dump) -> list[Row]:
     missing = ask("fits", "missing") or (lambda *_: ())
     rows: dict[str, Row] = {}
     for jobset in requirements.jobs:
-        for absent in missing(jobset, dump, requirements.created):
-            name = (
-                f"{absent.kind} {absent.namespace}/{absent.name}"
-                if absent.namespace
-                else f"{absent.kind} {absent.name}"
-            )
-            name += f", key {absent.key}" if absent.key else ""
-            hint = absent.hint.partition(", or export")[0]  # The answers of a cluster are new.
+        for item in missing(jobset, dump, requirements.created):
+            name = f"{item.kind} {item.namespace}/{item.name}" if item.namespace else f"{item.kind} {item.name}"
+            name += f", key {item.key}" if item.key else ""
+            hint = item.hint.partition(", or export")[0]  # The answers of a cluster are new.
             rows.setdefault(name, Row(name, "", "", "not found", hint))
     return list(rows.values())
 
@@ -431,15 +426,7 @@ def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
 
 def json_of(rows: Sequence[Row], requirements: Requirements, unanswered: Mapping[str, str]) -> dict[str, Any]:
     """Return the rows in the shape documented in docs/doctor.md."""
-    listed = [
-        {
-            "name": row.name,
-            "wanted": row.expected,
-            "found": row.actual,
-            "status": row.status,
-            "needed": row.needed,
-            "hint": row.hint,
-        }
-        for row in rows
-    ]
+    keys = ("name", "wanted", "found", "status", "needed", "hint")
+    cells = ((r.name, r.expected, r.actual, r.status, r.needed, r.hint) for r in rows)
+    listed = [dict(zip(keys, row, strict=True)) for row in cells]
     return {"version": VERSION, "release": requirements.release, "components": listed, "unanswered": dict(unanswered)}

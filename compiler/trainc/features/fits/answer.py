@@ -28,8 +28,8 @@ from trainc.features.fits.shortfall import (
     unplaced_pods,
 )
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.workload import Workload, job_name, place, queue_of, refusals, workload_of
-from trainc.kube.kueue import checked_kueue
+from trainc.features.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
+from trainc.kube.kueue import normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import mistyped, without_nulls
 
@@ -87,9 +87,11 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
     0.19. Raises ValueError if it is not supported.
     """
-    version = checked_kueue(kueue) if kueue else None
-    has_metadata = [isinstance(mapping(one).get("metadata"), Mapping) for one in jobsets]
-    names = [job_name(*place(one)) if has else "" for one, has in zip(jobsets, has_metadata, strict=True)]
+    version = normalize_kueue(kueue) if kueue else None
+    has_metadata = [isinstance(mapping(jobset).get("metadata"), Mapping) for jobset in jobsets]
+    names = [
+        job_name(*jobset_identity(jobset)) if has else "" for jobset, has in zip(jobsets, has_metadata, strict=True)
+    ]
     return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
 
 
@@ -149,7 +151,7 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
 
 
 def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
-    namespace, queue = place(jobset)[0], queue_of(jobset, cluster)
+    namespace, queue = jobset_identity(jobset)[0], queue_of(jobset, cluster)
     refused = refusals(jobset, queue, cluster.kueue)
     if refused:
         return _Job(job, verdict="refused", cause=refused[0][0], diagnostics=tuple(findings.refused_job(job, refused)))
@@ -203,7 +205,7 @@ class _Judge:
         # Where Kueue adds up the nodes of a domain: the state in which it would not.
         wide = any(not tree.by_node for tree in state.trees.values())
         self.by_node = scheduling.idle_state(state.cluster, nodes_count=True) if wide else state
-        self._seen: dict[tuple[str, str, str], _Outcome] = {}
+        self._outcomes: dict[tuple[str, str, str], _Outcome] = {}
 
     def judge(self, job: _Job) -> Fit:
         workload = job.workload
@@ -216,25 +218,27 @@ class _Judge:
         else:
             outcome = self._of_queue(workload, job.queue) if job.queue else self._without_queue(workload)
             if outcome.cause in (scheduling.LIMIT_RANGE, scheduling.RESOURCES):
-                refused = [one for one in refused if one.code not in _TOLD_BY_KUEUE]
+                refused = [diagnostic for diagnostic in refused if diagnostic.code not in _TOLD_BY_KUEUE]
             if (refused or quotas) and outcome.verdict == "fits":
                 verdict: Verdict = "fits" if job.queue else "never"
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
         no_space = outcome.cause == scheduling.NAMESPACE
-        absent = [one for one in job.diagnostics if not (no_space and one.path == "metadata.namespace")]
+        absent = [
+            diagnostic for diagnostic in job.diagnostics if not (no_space and diagnostic.path == "metadata.namespace")
+        ]
         evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()
-            flavors = {one.pod_set.name: self._flavors(one) for one in assigned}
+            flavors = {part.pod_set.name: self._flavors(part) for part in assigned}
             evicted = findings.about_job(job.name, evictable_pods(workload, flavors, self.cluster, self.inventory))
         return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         key = (workload.namespace, queue.name, workload.shape)
-        if key not in self._seen:
-            self._seen[key] = self._attempt(workload, queue)
-        return self._seen[key]
+        if key not in self._outcomes:
+            self._outcomes[key] = self._attempt(workload, queue)
+        return self._outcomes[key]
 
     def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
         entry = scheduling.admitted(workload, queue, self.state)
@@ -242,7 +246,7 @@ class _Judge:
             return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
         if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
             return _Outcome("unknown", unknown="Namespace")
-        if any(flavor.vague for one in entry.assignment.pod_sets for flavor in self._flavors(one)):
+        if any(flavor.vague for assigned in entry.assignment.pod_sets for flavor in self._flavors(assigned)):
             kind = "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
             return _Outcome("unknown", unknown=kind)
         if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
@@ -255,37 +259,42 @@ class _Judge:
 
     def _lacking(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> tuple[str, Shortfall] | None:
         """Why the pods of an admitted job never all run, as (cause, reason); None if they can."""
-        for one in assignment.pod_sets:
-            if one.placement is not None and (placed := sum(count for _, count in one.placement)) < one.pod_set.count:
-                return PARTIAL_SLICE, unplaced_pods(one.pod_set, placed)
+        for assigned in assignment.pod_sets:
+            if (
+                assigned.placement is not None
+                and (placed := sum(count for _, count in assigned.placement)) < assigned.pod_set.count
+            ):
+                return PARTIAL_SLICE, unplaced_pods(assigned.pod_set, placed)
         if lacking := self.inventory.shortfall(
             workload,
-            {one.pod_set.name: self._flavors(one) for one in assignment.pod_sets},
+            {assigned.pod_set.name: self._flavors(assigned) for assigned in assignment.pod_sets},
             lambda changed: scheduling.would_be_admitted(changed, queue, self.state),
         ):
             return lacking
-        if all(one.placement is None or self.state.trees[one.tree].by_node for one in assignment.pod_sets):
+        if all(
+            assigned.placement is None or self.state.trees[assigned.tree].by_node for assigned in assignment.pod_sets
+        ):
             return None
         entry = scheduling.admitted(workload, queue, self.by_node)
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
-        return next(((GAPS, gap) for one in assignment.pod_sets if (gap := self._gaps(one))), None)
+        return next(((GAPS, gap) for assigned in assignment.pod_sets if (gap := self._gaps(assigned))), None)
 
-    def _gaps(self, one: Assigned) -> Shortfall | None:
+    def _gaps(self, assigned: Assigned) -> Shortfall | None:
         """Why the nodes of a domain do not hold what Kueue places there, although their sum would; None if they do."""
-        if one.placement is None or self.state.trees[one.tree].by_node:
+        if assigned.placement is None or self.state.trees[assigned.tree].by_node:
             return None
-        tree, pod = self.by_node.trees[one.tree], (*one.pod_set.scheduled.items(), (PODS, 1))
-        suitable = tree.matching(one.pod_set.pod)
-        for values, count in one.placement:
+        tree, pod = self.by_node.trees[assigned.tree], (*assigned.pod_set.scheduled.items(), (PODS, 1))
+        suitable = tree.matching(assigned.pod_set.pod)
+        for values, count in assigned.placement:
             held = sum(times_in(pod, leaf.capacity) for leaf in tree.leaves_in(values) if leaf in suitable)
             if held < count:
-                return left_in_domain(one.pod_set, "/".join(values), count, held)
+                return left_in_domain(assigned.pod_set, "/".join(values), count, held)
         return None
 
-    def _flavors(self, one: Assigned) -> list[Flavor]:
-        return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in one.flavors.values()})]
+    def _flavors(self, assigned: Assigned) -> list[Flavor]:
+        return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in assigned.flavors.values()})]
 
     def _without_queue(self, workload: Workload) -> _Outcome:
         if "Node" in self.cluster.unknown:
@@ -325,8 +334,8 @@ def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[
 def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ()) -> Fit:
     pod_sets = job.workload.pod_sets if job.workload else ()
     assigned = outcome.assignment.pod_sets if outcome.assignment else ()
-    placed = ((one.pod_set.name, one.placement) for one in assigned if one.placement is not None)
-    places = {name: {"/".join(values): count for values, count in placement} for name, placement in placed}
+    placements = ((part.pod_set.name, part.placement) for part in assigned if part.placement is not None)
+    places = {name: {"/".join(values): count for values, count in placement} for name, placement in placements}
     queue = job.workload.queue if job.workload else ""
     return Fit(
         job.name,
@@ -337,8 +346,8 @@ def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ())
         "found" if places else "not found" if outcome.cause == TOPOLOGY and outcome.verdict == "never" else None,
         places,
         outcome.runs,
-        {one.name: one.count for one in pod_sets},
-        {one.name: one.total for one in pod_sets},
+        {pod_set.name: pod_set.count for pod_set in pod_sets},
+        {pod_set.name: pod_set.total for pod_set in pod_sets},
         queue,
         _KUEUE if queue or outcome.verdict == "refused" else _KUBE,
         diagnostics,

@@ -119,55 +119,57 @@ class Assignment:
     @property
     def progress(self) -> Progress:
         """How far the search of each pod set got."""
-        return tuple({name: choice.tried for name, choice in one.flavors.items()} for one in self.pod_sets)
+        return tuple({name: choice.tried for name, choice in assigned.flavors.items()} for assigned in self.pod_sets)
 
     @property
     def chosen(self) -> Chosen:
         """The flavors of each pod set."""
-        return {one.pod_set.name: {res: c.flavor for res, c in one.flavors.items()} for one in self.pod_sets}
+        return {
+            assigned.pod_set.name: {res: c.flavor for res, c in assigned.flavors.items()} for assigned in self.pod_sets
+        }
 
-    def add(self, one: Assigned) -> None:
+    def add(self, assigned: Assigned) -> None:
         """Add a pod set and charge its usage."""
-        self.pod_sets.append(one)
-        for name, choice in one.flavors.items():
+        self.pod_sets.append(assigned)
+        for name, choice in assigned.flavors.items():
             self.level = max(self.level, choice.level)
             key = (choice.flavor, name)
-            self.used[key] = self.used.get(key, 0) + one.requested.get(name, 0)
+            self.used[key] = self.used.get(key, 0) + assigned.requested.get(name, 0)
 
     def settle(self) -> Mode:
         """Set the mode to the worst of the pod sets."""
-        self.mode = min((one.mode for one in self.pod_sets), default=Mode.NO)
+        self.mode = min((assigned.mode for assigned in self.pod_sets), default=Mode.NO)
         return self.mode
 
-    def put(self, places: Mapping[str, Placement]) -> None:
+    def put(self, placements: Mapping[str, Placement]) -> None:
         """Record the placement of pod sets."""
-        for one in self.pod_sets:
-            one.placement = places.get(one.pod_set.name, one.placement)
+        for assigned in self.pod_sets:
+            assigned.placement = placements.get(assigned.pod_set.name, assigned.placement)
 
-    def lower(self, one: Assigned, mode: Mode) -> None:
+    def lower(self, assigned: Assigned, mode: Mode) -> None:
         """Set the mode of a pod set's flavors, and with it that of the whole assignment."""
-        one.waiting = True
-        for choice in one.flavors.values():
+        assigned.waiting = True
+        for choice in assigned.flavors.values():
             choice.mode = mode
         self.mode = mode
 
     def cause(self, queue: ClusterQueue) -> str:
         """Why there is no assignment; empty if there is one."""
-        error = next((one.error for one in self.pod_sets if one.error), "")
+        error = next((assigned.error for assigned in self.pod_sets if assigned.error), "")
         if error or self.mode != Mode.NO:
             return error
-        if any(one.uncovered for one in self.pod_sets):
+        if any(assigned.uncovered for assigned in self.pod_sets):
             return NOT_COVERED
-        return max((_pod_set_cause(one, queue) for one in self.pod_sets), key=_SEVERITY.index, default="")
+        return max((_pod_set_cause(assigned, queue) for assigned in self.pod_sets), key=_SEVERITY.index, default="")
 
 
-def _pod_set_cause(one: Assigned, queue: ClusterQueue) -> str:
+def _pod_set_cause(assigned: Assigned, queue: ClusterQueue) -> str:
     """The mildest cause within each resource group, as any flavor would do; the most severe one across groups."""
-    if one.no_place:
+    if assigned.no_place:
         return TOPOLOGY
-    if one.mode != Mode.NO:
+    if assigned.mode != Mode.NO:
         return ""
-    refused = {name: attempt.cause for name, attempt in one.attempts.items() if attempt.mode == Mode.NO}
+    refused = {name: attempt.cause for name, attempt in assigned.attempts.items() if attempt.mode == Mode.NO}
     groups = [[refused[name] for name in group.flavors if name in refused] for group in queue.groups]
     mildest = [min(causes, key=_SEVERITY.index) for causes in groups if causes]
     return max(mildest, key=_SEVERITY.index, default=NO_MATCH)
@@ -188,7 +190,7 @@ Places: TypeAlias = "Placements | tuple[str, NoPlace]"
 class State:
     """The state of the cluster at one moment of scheduling: its objects, and the quota and nodes in use.
 
-    `places` caches where jobs would go on empty nodes, by their shape and flavors.
+    `place_cache` has where jobs would go on empty nodes, by their shape and flavors.
     """
 
     cluster: Cluster
@@ -196,7 +198,7 @@ class State:
     trees: Mapping[str, Tree]
     used: Used
     occupied: Occupancy
-    places: dict[PlacesKey, Places] = field(default_factory=dict)
+    place_cache: dict[PlacesKey, Places] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -242,13 +244,13 @@ class GroupSearch:
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
-            mismatches = (self.assigner.mismatch(name, self.group, one) for one in self.pod_sets)
-            wrong = next(filter(None, mismatches), "")
+            mismatches = (self.assigner.mismatch(name, self.group, pod_set) for pod_set in self.pod_sets)
+            mismatch = next(filter(None, mismatches), "")
         except MalformedSelector as error:
-            self.malformed, wrong = True, f"the affinity of the pods is not valid: {error}"
-        if wrong:
-            self.attempts[name] = Attempt(Mode.NO, NO_MATCH, wrong)
-        return not wrong
+            self.malformed, mismatch = True, f"the affinity of the pods is not valid: {error}"
+        if mismatch:
+            self.attempts[name] = Attempt(Mode.NO, NO_MATCH, mismatch)
+        return not mismatch
 
     def _try(self, name: str) -> tuple[dict[str, Choice], tuple[Mode, int]]:
         """The choices of a flavor for all resources, and its rank: the worst mode, then the least borrowing."""
@@ -315,11 +317,11 @@ class Assigner:
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
         assignment = Assignment()
-        whole = all(
-            self._assign_group(workload, one, progress, held, assignment)
-            for one in _by_group(enumerate(workload.pod_sets))
+        complete = all(
+            self._assign_group(workload, members, progress, held, assignment)
+            for members in _by_group(enumerate(workload.pod_sets))
         )
-        if assignment.settle() != Mode.NO and whole:
+        if assignment.settle() != Mode.NO and complete:
             self._place(workload, assignment)
         if assignment.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
             result = self._search(workload, self._requests(assignment), empty=True)
@@ -340,7 +342,7 @@ class Assigner:
         """Assign flavors to pod sets that belong together; return False if the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
         counts_pods = self.queue.group(PODS) is not None
-        requested = [{**one.total, PODS: one.count} if counts_pods else one.total for one in pod_sets]
+        requested = [{**pod_set.total, PODS: pod_set.count} if counts_pods else pod_set.total for pod_set in pod_sets]
         total = _sum(requested)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
@@ -353,7 +355,7 @@ class Assigner:
                 failed, uncovered = True, name
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
-            allowed = {held.get(one.name, {}).get(name) for one in pod_sets} if held else None
+            allowed = {held.get(pod_set.name, {}).get(name) for pod_set in pod_sets} if held else None
             search = GroupSearch(self, group, pod_sets, of_group, assignment.used, allowed)
             best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
@@ -363,44 +365,46 @@ class Assigner:
             flavors.update(best)
             waiting |= search.mode != Mode.FITS
         going_on = not error
-        for one, each in zip(pod_sets, requested, strict=True):
-            own = {} if failed else self._own(one, each, flavors)
-            assignment.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
-            going_on &= bool(own) or not each
+        for pod_set, amounts in zip(pod_sets, requested, strict=True):
+            choices = {} if failed else self._choices_of(pod_set, amounts, flavors)
+            assignment.add(Assigned(pod_set, amounts, choices, attempts, waiting, failed, error, uncovered))
+            going_on &= bool(choices) or not amounts
         return going_on
 
-    def _own(self, one: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
+    def _choices_of(self, pod_set: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
         """The flavors of the group that a pod set takes; one without requests takes those that have a topology."""
         if requested:
             return {name: choice for name, choice in flavors.items() if name in requested}
-        if one.topology.group is not None:
+        if pod_set.topology.group is not None:
             return {name: choice for name, choice in flavors.items() if choice.flavor in self.trees}
         return {}
 
-    def mismatch(self, name: str, group: Group, one: PodSet) -> str:
+    def mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
-        wrong = self._topology_mismatch(name, group, one)
+        wrong = self._topology_mismatch(name, group, pod_set)
         if wrong:
             return wrong
-        taint = barring_taint(flavor.taints, (*(one.pod.get("tolerations") or ()), *flavor.tolerations))
+        taint = barring_taint(flavor.taints, (*(pod_set.pod.get("tolerations") or ()), *flavor.tolerations))
         if taint:
             value = f"={taint['value']}" if taint.get("value") else ""
             return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
-        if not flavor_matches(one.pod, flavor.labels):
+        if not flavor_matches(pod_set.pod, flavor.labels):
             return "its node labels do not match the node selector or affinity of the pods"
         return ""
 
-    def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
+    def _topology_mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         flavor = self.state.cluster.flavors[name]
-        if not one.topology.explicit:
+        if not pod_set.topology.explicit:
             accepted = self.places_all or flavor.topology is None
             return "" if accepted else "it accepts only pods that request a topology"
         if flavor.vague:
             return ""
         if flavor.topology is None:
-            return "it has no topology" if group.covered & one.one.keys() else ""
-        return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
+            return "it has no topology" if group.covered & pod_set.per_pod.keys() else ""
+        return (
+            "" if has_levels(self.trees[name], pod_set.topology) else "its topology does not have the requested level"
+        )
 
     # Placement on the topology.
 
@@ -412,70 +416,70 @@ class Assigner:
             if isinstance(result, dict):
                 assignment.put(result)
                 return
-            assignment.lower(_named(assignment, result[0]), Mode.WAITS)
+            assignment.lower(_find_pod_set(assignment, result[0]), Mode.WAITS)
         if assignment.mode == Mode.WAITS:
             result = self._search(workload, requests, empty=True)
             if isinstance(result, dict):
                 for name in result:
-                    assignment.lower(_named(assignment, name), Mode.WAITS)
+                    assignment.lower(_find_pod_set(assignment, name), Mode.WAITS)
             else:
-                failed = _named(assignment, result[0])
+                failed = _find_pod_set(assignment, result[0])
                 failed.no_place = result[1]
                 assignment.lower(failed, Mode.NO)
 
     def _requests(self, assignment: Assignment) -> list[tuple[str, Request]]:
         """The pod sets to place, by flavor; a pod set that cannot be placed gets its error set."""
         by_flavor: dict[str, list[PodSet]] = {}
-        for one in assignment.pod_sets:
-            needs_placement = one.pod_set.topology.explicit or self.places_all
-            if not needs_placement or one.error or not one.pod_set.count or one.placement is not None:
+        for assigned in assignment.pod_sets:
+            needs_placement = assigned.pod_set.topology.explicit or self.places_all
+            if not needs_placement or assigned.error or not assigned.pod_set.count or assigned.placement is not None:
                 continue
-            flavors = {choice.flavor for choice in one.flavors.values() if choice.flavor in self.trees}
-            if any(self.state.cluster.flavors[choice.flavor].vague for choice in one.flavors.values()):
+            flavors = {choice.flavor for choice in assigned.flavors.values() if choice.flavor in self.trees}
+            if any(self.state.cluster.flavors[choice.flavor].vague for choice in assigned.flavors.values()):
                 continue
             if len(flavors) != 1:
-                one.error = SEVERAL if flavors else NO_TOPOLOGY
+                assigned.error = SEVERAL if flavors else NO_TOPOLOGY
                 continue
-            one.tree = flavors.pop()
-            if not self.queue.places_later(one.tree, self.state.cluster):
-                by_flavor.setdefault(one.tree, []).append(one.pod_set)
+            assigned.tree = flavors.pop()
+            if not self.queue.places_later(assigned.tree, self.state.cluster):
+                by_flavor.setdefault(assigned.tree, []).append(assigned.pod_set)
         return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
         """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
-        cache, occupied = self.state.places, self.state.occupied
-        if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
+        cache, occupied = self.state.place_cache, self.state.occupied
+        if not (empty or any(occupied.usage_in(self.trees[name]) for name, _ in requests)):
             empty = True
         key = (workload.shape, tuple((name, request.workers.name) for name, request in requests))
         if empty and key in cache:
             return cache[key]
-        result = self._found(requests, empty=empty)
+        result = self._find_places(requests, empty=empty)
         if empty:
             cache[key] = result
         return result
 
-    def _found(self, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
-        places: Placements = {}
+    def _find_places(self, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
+        placements: Placements = {}
         on_hosts: dict[Values, Amounts] = {}
         apart: dict[str, dict[Values, Amounts]] = {}
         for name, request in requests:
             tree = self.trees[name]
             assumed = on_hosts if tree.by_hostname else apart.setdefault(name, {})
-            usage = () if empty else self.state.occupied.taken(tree)
+            usage = () if empty else self.state.occupied.usage_in(tree)
             result = find_place(tree, request, (*usage, assumed) if assumed else usage)
             if isinstance(result, NoPlace):
                 return request.workers.name, result
-            for one in (request.workers, *((request.leader,) if request.leader else ())):
-                on_leaves = result[one.name]
-                places[one.name] = tree.published(on_leaves)
-                occupy(assumed, places[one.name], one.one)
+            for pod_set in (request.workers, *((request.leader,) if request.leader else ())):
+                on_leaves = result[pod_set.name]
+                placements[pod_set.name] = tree.published(on_leaves)
+                occupy(assumed, placements[pod_set.name], pod_set.per_pod)
                 if tree.hidden:
-                    occupy(assumed, on_leaves, one.one)
-        return places
+                    occupy(assumed, on_leaves, pod_set.per_pod)
+        return placements
 
 
-def _named(assignment: Assignment, name: str) -> Assigned:
-    return next(one for one in assignment.pod_sets if one.pod_set.name == name)
+def _find_pod_set(assignment: Assignment, name: str) -> Assigned:
+    return next(assigned for assigned in assignment.pod_sets if assigned.pod_set.name == name)
 
 
 def _sum(parts: Sequence[Amounts]) -> Amounts:
@@ -499,8 +503,8 @@ def _kueue_order(resource: str) -> int:
 
 def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:
     groups: dict[object, list[int]] = {}
-    for i, one in pod_sets:
-        name = one.topology.group
+    for i, pod_set in pod_sets:
+        name = pod_set.topology.group
         groups.setdefault(i if name is None else name, []).append(i)
     yield from groups.values()
 

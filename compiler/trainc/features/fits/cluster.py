@@ -239,12 +239,12 @@ class QuotaNode:
     def potential(self, key: FlavorResource) -> int:
         """The most this node could ever get of a flavor's resource: its own quota plus all it may borrow."""
         if key not in self.potentials:
-            own = self.subtree.get(key, 0)
+            potential = self.subtree.get(key, 0)
             if self.parent:
                 most = self.local.get(key, 0) + self.parent.potential(key)
                 borrowing = self.limits.get(key, _NOTHING).borrowing
-                own = most if borrowing is None else min(own + borrowing, most)
-            self.potentials[key] = own
+                potential = most if borrowing is None else min(potential + borrowing, most)
+            self.potentials[key] = potential
         return self.potentials[key]
 
 
@@ -316,11 +316,11 @@ def borrow_level(queue: QuotaNode, key: FlavorResource, amount: int, used: Used)
     nominal = queue.limits.get(key, _NOTHING).nominal
     if queue.parent is None or used.get((queue, key), 0) + amount <= nominal:
         return 0, queue.parent is not None
-    rest = amount - left_local(queue, key, used)
+    needed = amount - left_local(queue, key, used)
     node: QuotaNode | None = queue.parent
     while node:
-        if used.get((node, key), 0) + rest <= node.subtree.get(key, 0):
+        if used.get((node, key), 0) + needed <= node.subtree.get(key, 0):
             return node.height, node.parent is not None
-        rest -= left_local(node, key, used)
+        needed -= left_local(node, key, used)
         node = node.parent
     return queue.root.height, False

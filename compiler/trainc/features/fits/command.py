@@ -10,7 +10,7 @@ from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.features.fits.judging import judge_jobs
-from trainc.pipeline.failures import left_out
+from trainc.pipeline.failures import left_out_warning
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
-        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(path): settings_of(path) for path in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}
@@ -28,11 +28,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             "--cluster DIR is missing, and trainc.yaml has no `cluster:`; `trainc help dump` says how to make one"
         )
     stdin = read_stdin(next(iter(environments.values())), streams)
-    named = {name: cluster for name, cluster in clusters.items() if cluster}
-    requested = {name: _judge(environments[name], cluster, stdin, streams) for name, cluster in named.items()}
+    judgements = {
+        name: _judge(environments[name], cluster, stdin, streams) for name, cluster in clusters.items() if cluster
+    }
     streams.progress.clear()
-    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
-    reported = {name: diagnostics for name, (_, diagnostics) in requested.items()}
+    _print({name: answers for name, (answers, _) in judgements.items() if answers}, arguments, streams)
+    reported = {name: diagnostics for name, (_, diagnostics) in judgements.items()}
     return _refused(reported, Files(stdin), arguments, streams)
 
 
@@ -45,7 +46,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         jobs = [job for job in jobs if not failures.concerns(job)]
         if failures.fatal or not jobs:
             return None, compiling.diagnostics
-        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), left_out_warning(failures)]
     judgement = judge_jobs(
         jobs,
         compiling.inputs.documents,

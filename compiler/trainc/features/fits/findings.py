@@ -69,7 +69,7 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     job: str, workload: Workload, why: Shortfall, cause: str | None, queue: ClusterQueue | None, scaler: str
 ) -> Diagnostic:
     """Why a job is never admitted, or why no node runs it once it is; a warning where nodes may be added."""
-    index = next((one.index for one in workload.pod_sets if one.name == why.pod_set), None)
+    index = next((pod_set.index for pod_set in workload.pod_sets if pod_set.name == why.pod_set), None)
     path: Path = _QUEUE_PATH if index is None else ("spec", "replicatedJobs", index)
     code, message = "NeverFits" if queue else "NoNodeFits", why.message
     if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
@@ -86,12 +86,18 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
 
 def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
     """Findings with paths in the JobSet of a job."""
-    return [replace(_about(job, one.code, one.message, one.hint, one.path), severity=one.severity) for one in findings]
+    return [
+        replace(_about(job, finding.code, finding.message, finding.hint, finding.path), severity=finding.severity)
+        for finding in findings
+    ]
 
 
 def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
     """What the cluster does not have: warnings, because it may be created after the export."""
-    return about_job(job, (Finding("NotInCluster", "warning", str(one), one.hint, one.path) for one in absent))
+    return about_job(
+        job,
+        (Finding("NotInCluster", "warning", str(reference), reference.hint, reference.path) for reference in absent),
+    )
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
@@ -117,9 +123,9 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
     """What a snapshot lacks, with the jobs whose answer depends on it, and what is not evaluated."""
     undecided: dict[str, list[str]] = {}
     for fit in alone:
-        for one in fit.diagnostics:
-            if one.code == "SnapshotIncomplete":
-                undecided.setdefault(one.hint, []).append(fit.job)
+        for diagnostic in fit.diagnostics:
+            if diagnostic.code == "SnapshotIncomplete":
+                undecided.setdefault(diagnostic.hint, []).append(fit.job)
     for kind in READ_KINDS:
         if jobs := undecided.get(_export_hint([kind])):
             some = ", ".join(jobs[:_MOST_JOBS]) + (", ..." if len(jobs) > _MOST_JOBS else "")
@@ -150,8 +156,10 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
             f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
         )
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
-    old = [one for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for one in dump.every(kind)]
-    old = [one for one in old if one.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
+    old = [
+        document for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for document in dump.list_all(kind)
+    ]
+    old = [document for document in old if document.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
         served = step_of(version) in V1BETA1
         severity: Severity = "info" if served else "warning"
@@ -183,15 +191,14 @@ def place_in_input(
     """
     queues = _by_name(snapshot)
     placed = []
-    for one in diagnostics:
-        job = one.object.removeprefix("JobSet ")
-        home = homes.get(job)
-        one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
-        if home is not None:
-            path = steps(one.path)
+    for diagnostic in diagnostics:
+        job = diagnostic.object.removeprefix("JobSet ")
+        located = replace(diagnostic, hint=diagnostic.hint + _line_of_queue(diagnostic.message, queues))
+        if home := homes.get(job):
+            path = steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
-            one = replace(one, object=label_of(home.data), path=format_path(path), source=home.locate(path))  # noqa: PLW2901
-        placed.append(one)
+            located = replace(located, object=label_of(home.data), path=format_path(path), source=home.locate(path))
+        placed.append(located)
     return placed
 
 
@@ -210,14 +217,16 @@ def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
     """The TrainJob field that a path of its JobSet comes from, as far as it can be determined."""
     if path[:1] == ("metadata",):
         key = path[-1]
-        written = (home.data.get("metadata") or {}).get(str(path[1])) if len(path) > 1 else None
-        return path if isinstance(written, Mapping) and key in written else ("metadata", "name")
+        metadata = (home.data.get("metadata") or {}).get(str(path[1])) if len(path) > 1 else None
+        return path if isinstance(metadata, Mapping) and key in metadata else ("metadata", "name")
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 3 or not isinstance(path[2], int):
         return ("metadata", "labels", QUEUE) if _has(home.data, ("metadata", "labels", QUEUE)) else ("metadata", "name")
     trainer = _TRAINER[1:] if "resources" in path else _TRAINER
     labels = value_at(jobset["spec"]["replicatedJobs"][path[2]], ("template", "metadata", "labels")) or {}
     choices = trainer if labels.get(names.ANCESTOR_LABEL, "") in (names.TRAINER, "") else _INITIALIZER
-    return next(("spec", *each) for each in choices if _has(home.data, ("spec", *each)) or not each)
+    return next(
+        ("spec", *field_path) for field_path in choices if _has(home.data, ("spec", *field_path)) or not field_path
+    )
 
 
 def _has(data: Any, path: Path) -> bool:
@@ -232,8 +241,10 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
     """Locate diagnostics about a snapshot in its files."""
     by_name = _by_name(documents)
     return [
-        replace(one, source=by_name[one.object].locate(steps(one.path))) if one.object in by_name else one
-        for one in diagnostics
+        replace(diagnostic, source=by_name[diagnostic.object].locate(steps(diagnostic.path)))
+        if diagnostic.object in by_name
+        else diagnostic
+        for diagnostic in diagnostics
     ]
 
 

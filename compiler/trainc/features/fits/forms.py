@@ -65,8 +65,8 @@ def _counts(fits: Fits) -> Iterator[str]:
     yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
 
 
-def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
-    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word]) or "none"
+def _counted(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in verdicts if counts[verdict]) or "none"
 
 
 def fits_json(fits: Fits) -> dict[str, Any]:
@@ -80,7 +80,10 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 def _entry(fit: Fit) -> dict[str, Any]:
     answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
-    return {**_fields(fit, *answer), "reasons": [_fields(one, "code", "message", "hint") for one in fit.diagnostics]}
+    return {
+        **_fields(fit, *answer),
+        "reasons": [_fields(diagnostic, "code", "message", "hint") for diagnostic in fit.diagnostics],
+    }
 
 
 def _fields(record: object, *names: str) -> dict[str, Any]:
@@ -105,7 +108,7 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
 def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {
-        alone.job: ": ".join((verdict_text(alone, together), *(one.message for one in alone.diagnostics)))
+        alone.job: ": ".join((verdict_text(alone, together), *(diagnostic.message for diagnostic in alone.diagnostics)))
         for alone, together in zip(fits.alone, fits.together, strict=True)
     }
 
@@ -122,7 +125,7 @@ def fit_changes(before: Side, after: Side) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
     answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1])
-    if any(one.severity == "error" for fits in answers for one in fits.diagnostics):
+    if any(diagnostic.severity == "error" for fits in answers for diagnostic in fits.diagnostics):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]
@@ -133,8 +136,13 @@ def fit_changes(before: Side, after: Side) -> list[str]:
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
     """What a snapshot lacks for some of the answers."""
-    lacking = (one for fits in answers for one in fits.diagnostics if one.code == "SnapshotIncomplete" and one.object)
-    for message in dict.fromkeys(one.message for one in lacking):
+    lacking = (
+        diagnostic
+        for fits in answers
+        for diagnostic in fits.diagnostics
+        if diagnostic.code == "SnapshotIncomplete" and diagnostic.object
+    )
+    for message in dict.fromkeys(diagnostic.message for diagnostic in lacking):
         yield f"{message[0].upper()}{message[1:]}."
 
 
@@ -144,9 +152,9 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
     for job, fit in new.items():
         was = old.get(job)
         if _is_blocked(fit) and (was is None or not _is_blocked(was)):
-            reason = "; ".join(one.message for one in fit.diagnostics)
-            words = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
-            by_change.setdefault((words[was is not None], f": {reason}"), []).append(job)
+            reason = "; ".join(diagnostic.message for diagnostic in fit.diagnostics)
+            phrases = _BLOCK_WORDS["never runs" if fit.verdict == "fits" else fit.verdict]
+            by_change.setdefault((phrases[was is not None], f": {reason}"), []).append(job)
         elif fit.verdict == "fits" and not _is_blocked(fit) and was and _is_blocked(was):
             by_change.setdefault(("can now run, which was impossible before", ""), []).append(job)
     for (phrase, reason), jobs in by_change.items():
@@ -195,7 +203,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:
     """How many of a queue's jobs can never be admitted, and how many of those could be before."""
-    of_queue = {place for place, local in cluster.local_queues.items() if local.cluster_queue == name}
+    of_queue = {key for key, local in cluster.local_queues.items() if local.cluster_queue == name}
     blocked = [
         fit.job
         for fit in fits.alone

@@ -20,7 +20,7 @@ from trainc.features.fits.findings import place_in_input, place_in_snapshot, ste
 from trainc.features.fits.forms import fits_by_job
 from trainc.features.fits.references import created_by
 from trainc.features.fits.snapshot import read_cluster
-from trainc.features.fits.workload import job_name, place
+from trainc.features.fits.workload import job_name, jobset_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     documents: Sequence[Document],
     cluster: str,
     options: Options,
-    read: tuple[list[Document], list[Diagnostic]] | None = None,
+    contents: tuple[list[Document], list[Diagnostic]] | None = None,
     *,
     session: Session | None = None,
     around: Sequence[Document] = (),
@@ -45,37 +45,41 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
-    A JobSet that was rendered from a compiled job does not count. `read` is what is in the folder, if that is known. With
+    A JobSet that was rendered from a compiled job does not count. `contents` is what is in the folder, if that is known. With
     the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
-    snapshot, problems = read or read_paths([cluster], options.limits, everything=True)
+    snapshot, problems = contents or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     jobsets: dict[str, Mapping[str, Any]] = {
-        job_name(one.namespace, one.name): manifest
-        for one in compiled
-        for manifest in one.manifests
+        job_name(job.namespace, job.name): manifest
+        for job in compiled
+        for manifest in job.manifests
         if manifest["kind"] == "JobSet"
     }
     homes: dict[str, Document] = {}
     for document in documents:
         if document.data.get("kind") in names.JOB_KINDS:
-            namespace, name = place(document.data)
+            namespace, name = jobset_identity(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
     for job, document in _rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
-    created = created_by((*applied, *(made for one in compiled for made in one.manifests)), options.namespace or "")
+    created = created_by(
+        (*applied, *(manifest for job in compiled for manifest in job.manifests)), options.namespace or ""
+    )
     fits = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
     problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
     # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
-    findings = [one for fit in fits.alone for one in fit.diagnostics if one.code != "SnapshotIncomplete"]
-    placed, rest = _place_in_fields(findings, session) if session else ([], findings)
-    return ClusterVerdicts(fits, [*problems, *place_in_input(rest, homes, jobsets, snapshot), *placed])
+    findings = [
+        diagnostic for fit in fits.alone for diagnostic in fit.diagnostics if diagnostic.code != "SnapshotIncomplete"
+    ]
+    placed, others = _place_in_fields(findings, session) if session else ([], findings)
+    return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets, snapshot), *placed])
 
 
 def facts_for_report(
@@ -86,8 +90,8 @@ def facts_for_report(
     For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
     namespace and name, the ClusterQueue with its quotas by resource, over all flavors.
     """
-    read = read_paths([cluster], options.limits, everything=True)
-    answers = judge_jobs(compiled, documents, cluster, options, read).answers
+    contents = read_paths([cluster], options.limits, everything=True)
+    answers = judge_jobs(compiled, documents, cluster, options, contents).answers
     if answers is None:
         return {}, {}
     texts = fits_by_job(answers)
@@ -96,7 +100,7 @@ def facts_for_report(
         flavors = {name: flavor for name, by in fit.flavors.items() for device, flavor in by.items() if "/" in device}
         verdict = "never runs" if fit.verdict == "fits" and fit.runs is False else fit.verdict
         jobs[fit.job] = verdict, texts[fit.job], flavors
-    cluster_state = read_cluster(Dump.of_documents(read[0]))[0]
+    cluster_state = read_cluster(Dump.of_documents(contents[0]))[0]
     quotas: dict[tuple[str, str], tuple[str, dict[str, int]]] = {}
     for key, local in cluster_state.local_queues.items():
         if queue := cluster_state.cluster_queues.get(local.cluster_queue):
@@ -117,30 +121,36 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
     Returns those that were located, and the others.
     """
     by_job: dict[str, list[Diagnostic]] = {}
-    for one in diagnostics:
-        if ".template.spec." in one.path:
-            by_job.setdefault(one.object.removeprefix("JobSet "), []).append(one)
+    for diagnostic in diagnostics:
+        if ".template.spec." in diagnostic.path:
+            by_job.setdefault(diagnostic.object.removeprefix("JobSet "), []).append(diagnostic)
     if not by_job or len(by_job) > _MOST_EXPLAINED:
         return [], list(diagnostics)
     placed: list[Diagnostic] = []
     explained = set()
     for document in session.jobs:
-        own = by_job.get(job_name(*place(document.data)))
-        if own:
-            findings = [_finding(one) for one in own]
+        reported = by_job.get(job_name(*jobset_identity(document.data)))
+        if reported:
+            findings = [_finding(diagnostic) for diagnostic in reported]
             compiled = replace(session, rules=keep_severities, judge=partial(_about_jobset, findings))
-            texts = {(one.code, one.message) for one in own}
-            placed += [one for one in compiled.compile(document)[1] if (one.code, one.message) in texts]
-            explained |= {id(one) for one in own}
-    return placed, [one for one in diagnostics if id(one) not in explained]
+            texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
+            placed += [
+                diagnostic
+                for diagnostic in compiled.compile(document)[1]
+                if (diagnostic.code, diagnostic.message) in texts
+            ]
+            explained |= {id(diagnostic) for diagnostic in reported}
+    return placed, [diagnostic for diagnostic in diagnostics if id(diagnostic) not in explained]
 
 
 def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
-    return [(label_of(each), one) for each in manifests if each["kind"] == "JobSet" for one in findings]
+    return [
+        (label_of(manifest), finding) for manifest in manifests if manifest["kind"] == "JobSet" for finding in findings
+    ]
 
 
-def _finding(one: Diagnostic) -> Finding:
-    return Finding(one.code, one.severity, one.message, one.hint, steps(one.path))
+def _finding(diagnostic: Diagnostic) -> Finding:
+    return Finding(diagnostic.code, diagnostic.severity, diagnostic.message, diagnostic.hint, steps(diagnostic.path))
 
 
 def _rendered(
@@ -149,13 +159,13 @@ def _rendered(
     """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""
     jobsets = [document for document in documents if document.data.get("kind") == "JobSet"]
     rendered: dict[str, Document] = {}
-    compiled_names = {*compiled, *(job_name(*place(jobset)) for jobset in compiled.values())}
+    compiled_names = {*compiled, *(job_name(*jobset_identity(jobset)) for jobset in compiled.values())}
     for document in jobsets:
-        namespace, name = place(document.data)
+        namespace, name = jobset_identity(document.data)
         namespace = namespace or options.namespace or ""
-        own, plain = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
-        if own not in compiled_names and plain not in compiled_names:
-            job = own if plain in rendered else plain
+        full_name, plain_name = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
+        if full_name not in compiled_names and plain_name not in compiled_names:
+            job = full_name if plain_name in rendered else plain_name
             # `llm-*`, and `llm-* (2)` for the next whose name the API server generates.
             numbered = (f"{job} ({number})" for number in count(2))
             rendered[next(name for name in chain([job], numbered) if name not in rendered)] = document
@@ -174,6 +184,9 @@ def never_admitted(
     jobsets: Sequence[Mapping[str, Any]], dump: Dump, kueue: str | None
 ) -> dict[tuple[str, str], list[Finding]]:
     """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
-    keys = {job_name(*place(jobset)): place(jobset) for jobset in jobsets}
-    fits = fits_named([(job_name(*place(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
-    return {keys[fit.job]: [_finding(one) for one in fit.diagnostics if one.severity == "error"] for fit in fits.alone}
+    keys = {job_name(*jobset_identity(jobset)): jobset_identity(jobset) for jobset in jobsets}
+    fits = fits_named([(job_name(*jobset_identity(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
+    return {
+        keys[fit.job]: [_finding(diagnostic) for diagnostic in fit.diagnostics if diagnostic.severity == "error"]
+        for fit in fits.alone
+    }

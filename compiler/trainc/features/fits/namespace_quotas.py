@@ -27,15 +27,15 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
         return
     ranges = _of_namespace(dump, "LimitRange", workload.namespace)
     classes = dump.of("PriorityClass").items()
-    default = next((name for (_, name), one in classes if one.get("globalDefault") is True), "")
+    default = next((name for (_, name), document in classes if document.get("globalDefault") is True), "")
     for quota in quotas:
         used = [
-            (one, pod_usage(quota, one.spec, str(one.spec.get("priorityClassName") or default), ranges))
-            for one in workload.pod_sets
-            if one.count
+            (pod_set, pod_usage(quota, pod_set.spec, str(pod_set.spec.get("priorityClassName") or default), ranges))
+            for pod_set in workload.pod_sets
+            if pod_set.count
         ]
         for key, hard in read_amounts(mapping(quota.get("spec")).get("hard")).items():
-            counted = [(one, of[key]) for one, of in used if key in of]
+            counted = [(pod_set, usage[key]) for pod_set, usage in used if key in usage]
             # Pod sets that others wait for run before them, each on its own.
             groups = [
                 [pair for pair in counted if not pair[0].awaited],
@@ -47,27 +47,27 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
 
 
 def _total(group: Sequence[tuple[PodSet, Quantity]]) -> int:
-    return sum(used.nanos * one.count for one, used in group)
+    return sum(used.nanos * pod_set.count for pod_set, used in group)
 
 
 def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Json]:
-    return [one for (home, _), one in sorted(dump.of(kind).items()) if home == namespace]
+    return [document for (scope, _), document in sorted(dump.of(kind).items()) if scope == namespace]
 
 
 def _exceeded(
-    workload: Workload, quota: Json, key: str, hard: Quantity, each: Sequence[tuple[PodSet, Quantity]]
+    workload: Workload, quota: Json, key: str, hard: Quantity, group: Sequence[tuple[PodSet, Quantity]]
 ) -> Finding:
     name = mapping(quota.get("metadata")).get("name")
     base = "pods" if key == "count/pods" else key.removeprefix("requests.").removeprefix("limits.")
-    total = Quantity(_total(each), hard.family)
+    total = Quantity(_total(group), hard.family)
     kind = " as limits" if key.startswith("limits.") else ""
     message = (
         f"the pods need {amount_with_unit(base, amount(base, total))}{kind} at once, and ResourceQuota {name} allows {_bare(base, hard)} ({key}) "
         f"in namespace {workload.namespace}"
     )
     hint = f"raise spec.hard of the ResourceQuota to {_bare(base, total)}"
-    largest = max(each, key=lambda pair: pair[1].nanos * pair[0].count)[0]
-    trainers = [pair for pair in each if pair[0].step == names.TRAINER]
+    largest = max(group, key=lambda pair: pair[1].nanos * pair[0].count)[0]
+    trainers = [pair for pair in group if pair[0].step == names.TRAINER]
     if len(trainers) == 1:
         largest, used = trainers[0]
         left = hard.nanos - (total.nanos - used.nanos * largest.count)

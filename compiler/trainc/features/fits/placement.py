@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from trainc.api.records import dataclass
 from trainc.features.fits.pods import is_readable
-from trainc.features.fits.topology import NO_ROOM, Counts, Domain, Placement, Request, Taken, Tree, Wanted
+from trainc.features.fits.topology import NO_ROOM, Counts, Demand, Domain, Placement, Request, Tree, Usage
 from trainc.features.fits.workload import TopologyRequest
 from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
 
@@ -41,7 +41,7 @@ class Search(Counts):
 
     def choose(self, level: int) -> tuple[int, list[Domain]] | NoPlace:
         """The level, `level` or above, at which the pods fit, and the domains chosen there."""
-        domains, demand = self.tree.by_level[level], self.wanted
+        domains, demand = self.tree.by_level[level], self.demand
         if not domains:
             return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
         by_led = sorted(domains, key=self._led_rank)
@@ -63,43 +63,43 @@ class Search(Counts):
 
     def _holds_all(self, domain: Domain) -> bool:
         i = domain.index
-        return self.leaders[i] >= self.wanted.leaders and self.with_tail_led[i] >= self.wanted.slices
+        return self.leaders[i] >= self.demand.leaders and self.with_tail_led[i] >= self.demand.slices
 
     def _several(self, level: int, domains: list[Domain]) -> tuple[int, list[Domain]] | NoPlace:
         """As many domains of a level as needed."""
-        demand = self.wanted
+        demand = self.demand
         domains = self._leader_first(domains, demand.slices, self._slice_counts, tail=demand.tail)
         selected: list[Domain] = []
         tail_fits = not demand.tail
-        rest, leaders, at = demand.slices, demand.leaders, 0
+        needed, leaders, at = demand.slices, demand.leaders, 0
         while leaders > 0 and at < len(domains) and self.leaders[domains[at].index] > 0:
             domain = domains[at]
-            if not self.wanted.free and self.slices_led[domain.index] >= rest:
-                domain = self._tightest(domains[at:], rest, leaders, self._slice_counts(leaders))
+            if not self.demand.free and self.slices_led[domain.index] >= needed:
+                domain = self._tightest(domains[at:], needed, leaders, self._slice_counts(leaders))
             selected.append(domain)
             i = domain.index
-            tail_fits |= min(self.slices_led[i], rest) <= self.with_tail_led[i]
+            tail_fits |= min(self.slices_led[i], needed) <= self.with_tail_led[i]
             leaders -= self.leaders[i]
-            rest -= self.slices_led[i]
+            needed -= self.slices_led[i]
             at += 1
         total = sum(self.slices[d.index] for d in domains)
         lacking = NoPlace("", "", total, demand.slices, demand.size, demand.tail)
         if leaders > 0:
             return lacking
-        remaining = sorted(domains[at:], key=self._rank)
-        for at, domain in enumerate(remaining):
-            if rest <= 0:
+        followers = sorted(domains[at:], key=self._rank)
+        for at, domain in enumerate(followers):
+            if needed <= 0:
                 break
             chosen = domain
-            if not demand.free and self.slices[domain.index] >= rest:
-                chosen = self._tightest(remaining[at:], rest, 0, self.slices)
+            if not demand.free and self.slices[domain.index] >= needed:
+                chosen = self._tightest(followers[at:], needed, 0, self.slices)
             selected.append(chosen)
             i = chosen.index
-            tail_fits |= min(self.slices[i], rest) <= self.with_tail[i]
-            rest -= self.slices[i]
-        if rest <= 0 and not tail_fits and (extra := self._domain_for_tail(remaining, selected)):
+            tail_fits |= min(self.slices[i], needed) <= self.with_tail[i]
+            needed -= self.slices[i]
+        if needed <= 0 and not tail_fits and (extra := self._domain_for_tail(followers, selected)):
             return level, [*selected, extra]
-        return (level, selected) if rest <= 0 and tail_fits else lacking
+        return (level, selected) if needed <= 0 and tail_fits else lacking
 
     def _domain_for_tail(self, domains: Sequence[Domain], used: Sequence[Domain]) -> Domain | None:
         """The first unused domain that can hold the tail."""
@@ -110,12 +110,12 @@ class Search(Counts):
 
     def _led_rank(self, domain: Domain) -> tuple[object, ...]:
         i = domain.index
-        slices = self.slices_led[i] if self.wanted.free else -self.slices_led[i]
+        slices = self.slices_led[i] if self.demand.free else -self.slices_led[i]
         return -self.leaders[i], slices, self.pods_led[i], domain.values
 
     def _rank(self, domain: Domain) -> tuple[object, ...]:
         i = domain.index
-        return self.slices[i] if self.wanted.free else -self.slices[i], self.pods[i], domain.values
+        return self.slices[i] if self.demand.free else -self.slices[i], self.pods[i], domain.values
 
     def _tail_counts(self, leaders: int) -> list[int]:
         return self.with_tail_led if leaders else self.with_tail
@@ -132,7 +132,7 @@ class Search(Counts):
         self, domains: list[Domain], needed: int, counts: Callable[[int], list[int]], *, tail: int
     ) -> list[Domain]:
         """The domains with one moved to the front: the first that can hold the leader and leaves enough for the rest."""
-        leaders = self.wanted.leaders
+        leaders = self.demand.leaders
         if not leaders or len(domains) < 2:
             return domains
         held, led = counts(0), counts(1)
@@ -149,7 +149,7 @@ class Search(Counts):
 
     def refine(self, level: int, domains: list[Domain]) -> list[Domain]:
         """The lowest-level domains that hold the pods, with `pods` and `leaders` set."""
-        demand, lowest = self.wanted, len(self.tree.by_level) - 1
+        demand, lowest = self.demand, len(self.tree.by_level) - 1
         domains = self._fill(domains, demand.count, demand.leaders, demand.size, demand.tail, sliced=True)
         while level < min(lowest, demand.slice_level):
             below = sorted((child for domain in domains for child in domain.children), key=self._rank)
@@ -175,25 +175,25 @@ class Search(Counts):
         """The first domains that hold `count` pods and the leader, with the pods that go to each."""
         counts = self._slice_counts if sliced else lambda led: self.pods_led if led else self.pods
         size = size if sliced else 1
-        rest = count // size
+        needed = count // size
         if leaders:
-            domains = self._leader_first(domains, rest, counts, tail=tail)
+            domains = self._leader_first(domains, needed, counts, tail=tail)
         selected: list[Domain] = []
         tail_fits = not tail
         for at, domain in enumerate(domains):
-            if not tail_fits and (last := self._last_with_tail(domains[at:], rest, leaders)):
-                self._give(last.index, rest, leaders, size, tail, sliced=True)
+            if not tail_fits and (last := self._last_with_tail(domains[at:], needed, leaders)):
+                self._give(last.index, needed, leaders, size, tail, sliced=True)
                 return [*selected, last]
             held = counts(leaders)
-            enough = held[domain.index] >= rest and self.leaders[domain.index] >= leaders
-            if enough and not self.wanted.free:
-                domain = self._tightest(domains[at:], rest, leaders, held)  # noqa: PLW2901 - the last is chosen freely
+            enough = held[domain.index] >= needed and self.leaders[domain.index] >= leaders
+            if enough and not self.demand.free:
+                domain = self._tightest(domains[at:], needed, leaders, held)  # noqa: PLW2901 - the last is chosen freely
             i = domain.index
             selected.append(domain)
-            placed, leading = min(held[i], rest), min(self.leaders[i], leaders)
+            placed, leading = min(held[i], needed), min(self.leaders[i], leaders)
             self._give(i, placed, leading, size, 0, sliced=sliced)
             tail_fits = tail_fits or self._takes_tail(i)
-            rest, leaders = rest - placed, leaders - leading
+            needed, leaders = needed - placed, leaders - leading
             if enough:
                 return self._with_tail(selected, domains, tail) if tail else selected
         return []
@@ -205,16 +205,16 @@ class Search(Counts):
         if sliced:
             self.slices[i] = placed
 
-    def _last_with_tail(self, domains: Sequence[Domain], rest: int, leaders: int) -> Domain | None:
+    def _last_with_tail(self, domains: Sequence[Domain], needed: int, leaders: int) -> Domain | None:
         """The domain that takes all the rest and the tail, if it is no roomier than the rest without the tail needs."""
         held, both = self._slice_counts(leaders), self._tail_counts(leaders)
         last = tightest = domains[0]
-        if held[last.index] < rest or self.leaders[last.index] < leaders:
+        if held[last.index] < needed or self.leaders[last.index] < leaders:
             return None
-        if not self.wanted.free:
-            last = self._tightest(domains, rest, leaders, both, held)
-            tightest = self._tightest(domains, rest, leaders, held)
-        fits = both[last.index] >= rest and self.leaders[last.index] >= leaders
+        if not self.demand.free:
+            last = self._tightest(domains, needed, leaders, both, held)
+            tightest = self._tightest(domains, needed, leaders, held)
+        fits = both[last.index] >= needed and self.leaders[last.index] >= leaders
         return last if fits and held[last.index] <= held[tightest.index] else None
 
     def _takes_tail(self, i: int) -> bool:
@@ -243,9 +243,9 @@ class Search(Counts):
 Placements: TypeAlias = dict[str, Placement]
 
 
-def find_place(tree: Tree, request: Request, usage: Taken) -> Placements | NoPlace:
+def find_place(tree: Tree, request: Request, usage: Usage) -> Placements | NoPlace:
     """Where the pods of a request go, by pod set, given the usage of the domains; or why there is no place."""
-    demand = _wanted(tree, request.workers.topology, request)
+    demand = _demand_of(tree, request.workers.topology, request)
     if isinstance(demand, NoPlace):
         return demand
     checked = [request.workers.pod]
@@ -283,7 +283,7 @@ def _level_key(tree: Tree, requested: TopologyRequest) -> str | None:
     return tree.levels[-1] if requested.unconstrained else None
 
 
-def _wanted(tree: Tree, requested: TopologyRequest, request: Request) -> Wanted | NoPlace:
+def _demand_of(tree: Tree, requested: TopologyRequest, request: Request) -> Demand | NoPlace:
     key = _level_key(tree, requested)
     if key is None:
         if not request.implied:
@@ -303,7 +303,7 @@ def _wanted(tree: Tree, requested: TopologyRequest, request: Request) -> Wanted 
     free = bool(requested.unconstrained) or request.implied or sliced_only
     leaders, count, required = 1 if request.leader else 0, request.workers.count, requested.required is not None
     tail = count % size if tree.kueue in PARTIAL_SLICES and len(requested.slices) == 1 else 0
-    return Wanted(count, leaders, level, slice_level, size, tail, required, free, inner)
+    return Demand(count, leaders, level, slice_level, size, tail, required, free, inner)
 
 
 def _inner_sizes(tree: Tree, requested: TopologyRequest, level: int) -> dict[int, int] | NoPlace:

@@ -26,9 +26,9 @@ def amount(name: str, quantity: Quantity) -> int:
     return milli if quantity.nanos >= 0 else -milli
 
 
-def amounts(written: Written | None) -> Amounts:
+def amounts(resources: Written | None) -> Amounts:
     """Convert a resource list as written in YAML. Raises ValueError if a value is not a quantity."""
-    return {name: amount(name, parse_quantity(str(value))) for name, value in (written or {}).items()}
+    return {name: amount(name, parse_quantity(str(value))) for name, value in (resources or {}).items()}
 
 
 def written_amount(name: str, count: int) -> str:
@@ -70,8 +70,8 @@ class Limits:
 def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
     """The limits of a namespace by type (Container, Pod), from its LimitRanges in the API's order, by name."""
     by_type: dict[str, Limits] = {}
-    for one in limit_ranges:
-        for item in (one.get("spec") or {}).get("limits") or ():
+    for limit_range in limit_ranges:
+        for item in (limit_range.get("spec") or {}).get("limits") or ():
             limits = by_type.get(item["type"], Limits())
             highest, lowest = item.get("max") or {}, item.get("min") or {}
             default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
@@ -79,21 +79,24 @@ def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
                 default = {**highest, **default}
                 request = {**lowest, **default, **request}
             by_type[item["type"]] = Limits(
-                _kept(limits.highest, highest, largest=False),
-                _kept(limits.lowest, lowest, largest=True),
+                _merge_resources(limits.highest, highest, largest=False),
+                _merge_resources(limits.lowest, lowest, largest=True),
                 {**default, **limits.default},
                 {**request, **limits.default_request},
             )
     return by_type
 
 
-def _kept(left: Written, right: Written, *, largest: bool) -> Written:
+def _merge_resources(left: Written, right: Written, *, largest: bool) -> Written:
     """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
-    kept = dict(left)
+    merged = dict(left)
     for name, value in right.items():
-        if name not in kept or (parse_quantity(str(value)).nanos > parse_quantity(str(kept[name])).nanos) == largest:
-            kept[name] = value
-    return kept
+        if (
+            name not in merged
+            or (parse_quantity(str(value)).nanos > parse_quantity(str(merged[name])).nanos) == largest
+        ):
+            merged[name] = value
+    return merged
 
 
 def charged_pod(
@@ -118,12 +121,12 @@ def charged_pod(
 
 def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     resources = holder.get("resources") or {}
-    written = resources.get("limits") or {}
-    most = {**limits.default, **written}
+    limited = resources.get("limits") or {}
+    most = {**limits.default, **limited}
     requested = {
         **most,
         **limits.default_request,
-        **(written if limits_first else {}),
+        **(limited if limits_first else {}),
         **(resources.get("requests") or {}),
     }
     return {**holder, "resources": {"limits": most, "requests": requested}}
@@ -142,21 +145,24 @@ def pod_amounts(pod: Json, *, containers_count: bool = False) -> Amounts:
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
     """Each place in a charged pod spec where a request exceeds its limit, with the resources."""
-    for place, resources in _resources(pod):
+    for path, resources in _resources(pod):
         names = exceeded_resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
         if names:
-            yield place, names
+            yield path, names
 
 
 def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Place, list[str], str]]:
     """Each place in a charged pod spec that a LimitRange forbids, with the resources and "max" or "min"."""
     if "Container" in limits:
         bounds = limits["Container"]
-        for place, resources in _resources(pod):
-            if place:
+        for path, resources in _resources(pod):
+            if path:
                 requested, most = resources.get("requests") or {}, resources.get("limits") or {}
-                largest, smallest = _kept(requested, most, largest=True), _kept(requested, most, largest=False)
-                yield from _outside(place, amounts(largest), amounts(smallest), bounds)
+                largest, smallest = (
+                    _merge_resources(requested, most, largest=True),
+                    _merge_resources(requested, most, largest=False),
+                )
+                yield from _outside(path, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
         total: Mapping[str, Quantity] = pod_requests(pod)
         counted = {name: amount(name, requested) for name, requested in total.items()}
@@ -164,12 +170,12 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
 
 
 def _outside(
-    place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
+    path: Place, largest: Amounts, smallest: Amounts, bounds: Limits
 ) -> Iterator[tuple[Place, list[str], str]]:
     if above := exceeded_resources(largest, amounts(bounds.highest)):
-        yield place, above, "max"
+        yield path, above, "max"
     if below := exceeded_resources(amounts(bounds.lowest), smallest):
-        yield place, below, "min"
+        yield path, below, "min"
 
 
 def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
@@ -208,7 +214,9 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
         return False
     terms = []
     for term in required_terms(pod) or ():
-        expressions = [one for one in term.get("matchExpressions") or () if one.get("key") in labels]
+        expressions = [
+            expression for expression in term.get("matchExpressions") or () if expression.get("key") in labels
+        ]
         if not expressions:
             return True
         terms.append({"matchExpressions": expressions})
@@ -243,7 +251,9 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
         if not expressions and not fields:
             continue
         try:
-            if all(read_requirement(one).holds(labels) for one in expressions) and _fields_hold(term, name):
+            if all(read_requirement(expression).holds(labels) for expression in expressions) and _fields_hold(
+                term, name
+            ):
                 return True
         except MalformedSelector as error:
             malformed = error
@@ -254,19 +264,19 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
 
 def _fields_hold(term: Json, name: str) -> bool:
     holds = True
-    for one in term.get("matchFields") or ():
-        values: Sequence[str] = one.get("values") or ()
-        if one.get("operator") not in ("In", "NotIn") or len(values) != 1:
-            raise MalformedSelector(str(one))
-        actual = name if one.get("key") == "metadata.name" else ""
-        holds &= (actual == values[0]) == (one["operator"] == "In")
+    for requirement in term.get("matchFields") or ():
+        values: Sequence[str] = requirement.get("values") or ()
+        if requirement.get("operator") not in ("In", "NotIn") or len(values) != 1:
+            raise MalformedSelector(str(requirement))
+        actual = name if requirement.get("key") == "metadata.name" else ""
+        holds &= (actual == values[0]) == (requirement["operator"] == "In")
     return holds
 
 
 def barring_taint(taints: Iterable[Json], tolerations: Collection[Json]) -> Json | None:
     """The first NoSchedule or NoExecute taint that no toleration covers."""
     for taint in taints:
-        if taint.get("effect") in _BARRING and not any(_tolerates(one, taint) for one in tolerations):
+        if taint.get("effect") in _BARRING and not any(_tolerates(toleration, taint) for toleration in tolerations):
             return taint
     return None
 
@@ -314,11 +324,11 @@ def counted_pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def requests_text(count: int, one: Mapping[str, int], *, every: bool = False) -> str:
-    """Pods with the requests of each; only GPUs if it requests any, unless `every` is set: `8 pods of 8 GPUs`."""
-    named = sorted(name for name, amount in one.items() if amount)
-    chosen = (not every and [name for name in named if is_gpu(name)]) or named
-    parts = " and ".join(amount_with_unit(name, one[name]) for name in chosen)
+def requests_text(count: int, per_pod: Mapping[str, int], *, everything: bool = False) -> str:
+    """Pods with the requests of each; only GPUs if it requests any, unless `everything` is set: `8 pods of 8 GPUs`."""
+    requested = sorted(name for name, amount in per_pod.items() if amount)
+    chosen = (not everything and [name for name in requested if is_gpu(name)]) or requested
+    parts = " and ".join(amount_with_unit(name, per_pod[name]) for name in chosen)
     return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
 
 

@@ -44,42 +44,54 @@ class Missing(NamedTuple):
     path: Path
 
     def __str__(self) -> str:
-        place = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
-        return f"{place} has no key {self.key}" if self.key else f"there is no {place}"
+        subject = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
+        return f"{subject} has no key {self.key}" if self.key else f"there is no {subject}"
 
 
 def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, Reference]]:
     """What a JobSet names and the cluster must have, each with its namespace; `created` is what the input creates."""
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
-    for one in references(jobset):
-        where = "" if one.kind in _OF_CLUSTER else namespace
-        provided = (one.kind, one.name) in _ALWAYS or (one.kind, where, one.name) in created
-        if not provided and (where or one.kind in _OF_CLUSTER):
-            yield where, one
+    for reference in references(jobset):
+        where = "" if reference.kind in _OF_CLUSTER else namespace
+        provided = (reference.kind, reference.name) in _ALWAYS or (reference.kind, where, reference.name) in created
+        if not provided and (where or reference.kind in _OF_CLUSTER):
+            yield where, reference
 
 
 def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
     """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
     seen = set()
-    for where, one in needed_objects(jobset, created):
-        existing = dump.get(one.kind, where, one.name)
-        identity = one.kind, one.name, one.key if existing else ""
+    for where, reference in needed_objects(jobset, created):
+        existing = dump.get(reference.kind, where, reference.name)
+        identity = reference.kind, reference.name, reference.key if existing else ""
         if identity in seen:
             continue
         seen.add(identity)
-        if existing is None and dump.is_complete(one.kind, where):
-            names = dump.names(one.kind, where)
+        if existing is None and dump.is_complete(reference.kind, where):
+            names = dump.names(reference.kind, where)
             some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-            other = f"export the namespaces again (they were {some})" if one.kind == "Namespace" else f"use {some}"
-            hint = did_you_mean(one.name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
-            yield Missing(one.kind, where, one.name, "", hint, one.path)
-            if one.kind == "Namespace":
+            other = (
+                f"export the namespaces again (they were {some})" if reference.kind == "Namespace" else f"use {some}"
+            )
+            hint = (
+                did_you_mean(reference.name, names)
+                or f"create it before the job starts{f', or {other}' if names else ''}"
+            )
+            yield Missing(reference.kind, where, reference.name, "", hint, reference.path)
+            if reference.kind == "Namespace":
                 return
-        elif existing is not None and one.key:
+        elif existing is not None and reference.key:
             keys = _keys(existing)
-            if keys is not None and one.key not in keys:
+            if keys is not None and reference.key not in keys:
                 key_hint = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
-                yield Missing(one.kind, where, one.name, one.key, did_you_mean(one.key, keys) or key_hint, one.path)
+                yield Missing(
+                    reference.kind,
+                    where,
+                    reference.name,
+                    reference.key,
+                    did_you_mean(reference.key, keys) or key_hint,
+                    reference.path,
+                )
 
 
 def _keys(existing: Json) -> Collection[str] | None:
@@ -134,9 +146,9 @@ def references(value: object, shape: Any = _JOBSET, path: Path = ()) -> Iterator
         elif isinstance(name, str) and name and holder.get("optional") is not True:
             yield Reference(inner, name, (*path, field))
             files = ((("items", i, "key"), item.get("key")) for i, item in enumerate(objects(holder.get("items"))))
-            for place, key in ((("key",), holder.get("key")), *files):
+            for steps, key in ((("key",), holder.get("key")), *files):
                 if isinstance(key, str) and key:
-                    yield Reference(inner, name, (*path, *place), key)
+                    yield Reference(inner, name, (*path, *steps), key)
 
 
 # Kinds that create a Secret: the path of its name. A Role that may create Secrets names those that its pods create.
@@ -151,20 +163,20 @@ _SECRET_MAKERS = {
 
 def created_by(documents: Iterable[Mapping[str, Any]], namespace: str = "") -> set[tuple[str, str, str]]:
     """What documents create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
-    made = set()
+    created = set()
     for document in documents:
         kind, metadata = document.get("kind"), mapping(document.get("metadata"))
         name = metadata.get("name")
         if not isinstance(kind, str) or not isinstance(name, str):
             continue
         where = "" if kind in _OF_CLUSTER else str(metadata.get("namespace") or namespace)
-        made.add((kind, where, name))
+        created.add((kind, where, name))
         if kind in _SECRET_MAKERS:
             other: Any = document
             for step in _SECRET_MAKERS[kind]:
                 other = mapping(other).get(step)
-            made.add(("Secret", where, other if isinstance(other, str) and other else name))
+            created.add(("Secret", where, other if isinstance(other, str) and other else name))
         for rule in objects(document.get("rules")) if kind == "Role" else ():
             if "secrets" in (rule.get("resources") or ()):
-                made |= {("Secret", where, str(each)) for each in rule.get("resourceNames") or ()}
-    return made
+                created |= {("Secret", where, str(secret)) for secret in rule.get("resourceNames") or ()}
+    return created

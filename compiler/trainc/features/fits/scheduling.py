@@ -44,7 +44,7 @@ def idle_state(cluster: Cluster, *, nodes_count: bool = False) -> State:
 class Entry:
     """A queued job. `cause` is the result of the latest attempt, `assignment` what it found.
 
-    `barred` is a reason not to try at all. `seen` is the state that the latest attempt depended on; while it is the
+    `barred` is a reason not to try at all. `basis` is the state that the latest attempt depended on; while it is the
     same, the attempt is not repeated.
     """
 
@@ -54,7 +54,7 @@ class Entry:
     assignment: Assignment | None = None
     progress: Progress = ()
     barred: str = ""
-    seen: tuple[Progress, int, int] | None = None
+    basis: tuple[Progress, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Scheduler:
                 self._requeue(queue, entry, again=queue.strict and entry.barred != NAMESPACE, shape=False)
             else:
                 looked.append((queue, entry, cycle.look(queue, entry)))
-        looked.sort(key=lambda one: (one[2].level, one[1].order))
+        looked.sort(key=lambda item: (item[2].level, item[1].order))
         for queue, entry, assignment in looked:
             entry.cause = cycle.process(queue, entry, assignment)
         for queue, entry, _ in looked:
@@ -143,11 +143,11 @@ class _Cycle:
         admissions = self.scheduler.admissions
         in_tree, in_all = admissions[self.state.nodes[queue.name].root], self.scheduler.admitted
         assignment = entry.assignment
-        if assignment is None or entry.seen != (entry.progress, in_tree, in_all if assignment.saw_nodes else 0):
+        if assignment is None or entry.basis != (entry.progress, in_tree, in_all if assignment.saw_nodes else 0):
             self.scheduler.looks += 1
             start = entry.progress
             assignment = Assigner(self.state, queue).assign(entry.workload, start)
-            entry.seen = start, in_tree, in_all if assignment.saw_nodes else 0
+            entry.basis = start, in_tree, in_all if assignment.saw_nodes else 0
         entry.assignment, entry.progress = assignment, assignment.progress
         return assignment
 
@@ -158,7 +158,7 @@ class _Cycle:
         if fits_quota and not fits:
             # The places found at the start of the cycle are taken: find others in the same flavors.
             assignment = Assigner(self.state, queue).assign(entry.workload, (), assignment.chosen)
-            entry.assignment, entry.progress, entry.seen = assignment, assignment.progress, None
+            entry.assignment, entry.progress, entry.basis = assignment, assignment.progress, None
             fits = self._fits_quota(queue, assignment) and self._fits_places(assignment)
         if assignment.mode == Mode.NO:
             return assignment.cause(queue)
@@ -179,10 +179,12 @@ class _Cycle:
         return all(max(0, available(node, key, used)) >= amount for key, amount in assignment.used.items())
 
     def _fits_places(self, assignment: Assignment) -> bool:
-        for one in assignment.pod_sets:
-            if one.placement is not None:
-                tree = self.state.trees[one.tree]
-                if not still_fits(tree, one.placement, one.pod_set.one, self.state.occupied.taken(tree)):
+        for assigned in assignment.pod_sets:
+            if assigned.placement is not None:
+                tree = self.state.trees[assigned.tree]
+                if not still_fits(
+                    tree, assigned.placement, assigned.pod_set.per_pod, self.state.occupied.usage_in(tree)
+                ):
                     return False
         return True
 
@@ -192,11 +194,11 @@ class _Cycle:
         reserved = {}
         for key, amount in assignment.used.items():
             quota = queue.quotas.get(key, Quota(0))  # A flavor may lack some resources of its group.
-            rest = quota.nominal - self.state.used.get((node, key), 0)
+            unused = quota.nominal - self.state.used.get((node, key), 0)
             if not assignment.level:
-                reserved[key] = max(0, min(amount, rest))
+                reserved[key] = max(0, min(amount, unused))
             else:
-                reserved[key] = amount if quota.borrowing is None else min(amount, rest + quota.borrowing)
+                reserved[key] = amount if quota.borrowing is None else min(amount, unused + quota.borrowing)
         return reserved
 
 
@@ -206,9 +208,9 @@ def _take(
     """Charge a job to quota and nodes. Other flavors on the same nodes see the usage from the next cycle on."""
     for key, amount in amounts.items():
         use(state.nodes[queue.name], key, amount, state.used)
-    for one in assignment.pod_sets:
-        if one.placement is not None:
-            state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
+    for assigned in assignment.pod_sets:
+        if assigned.placement is not None:
+            state.occupied.add(state.trees[assigned.tree], assigned.placement, assigned.pod_set.per_pod, shared=shared)
 
 
 def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> bool | None:
@@ -216,7 +218,7 @@ def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> 
     selector, labels = queue.namespaces, cluster.namespaces.get(namespace)
     if "Namespace" in cluster.unknown:
         keys = {*((selector or {}).get("matchLabels") or ())}
-        keys |= {one.get("key") for one in (selector or {}).get("matchExpressions") or ()}
+        keys |= {expression.get("key") for expression in (selector or {}).get("matchExpressions") or ()}
         if keys - {NAME_LABEL}:
             return None
         labels = {NAME_LABEL: namespace}
@@ -230,10 +232,10 @@ def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> s
     """Why a job is not examined at all: its namespace, a request above its limit, or a LimitRange; otherwise empty."""
     if accepts_namespace(queue, workload.namespace, cluster) is False:
         return NAMESPACE
-    if any(next(over_limit(one.pod), None) for one in workload.pod_sets):
+    if any(next(over_limit(pod_set.pod), None) for pod_set in workload.pod_sets):
         return RESOURCES
     limits = cluster.limits.get(workload.namespace)
-    if limits and any(next(out_of_range(one.pod, limits), None) for one in workload.pod_sets):
+    if limits and any(next(out_of_range(pod_set.pod, limits), None) for pod_set in workload.pod_sets):
         return LIMIT_RANGE
     return ""
 
@@ -255,7 +257,7 @@ def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) 
 
     Uses binary search.
     """
-    count = next(one.count for one in workload.pod_sets if one.name == name)
+    count = next(pod_set.count for pod_set in workload.pod_sets if pod_set.name == name)
     fits, fails = 0, count
     while fails - fits > 1:
         middle = (fits + fails) // 2

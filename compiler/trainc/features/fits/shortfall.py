@@ -10,7 +10,7 @@ the labels and tolerations of the chosen flavors to admitted pods (kubernetes-si
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, MalformedSelector, mapping, names, objects, value_at
@@ -66,9 +66,9 @@ class Usable:
         """The number of nodes that accept the pods."""
         return sum(count for _, count in self.rooms)
 
-    def held(self, one: Mapping[str, int]) -> int:
-        """How many pods with the requests `one` the empty nodes can hold at once."""
-        pod = (*one.items(), (PODS, 1))
+    def held(self, per_pod: Mapping[str, int]) -> int:
+        """How many pods with the requests `per_pod` the empty nodes can hold at once."""
+        pod = (*per_pod.items(), (PODS, 1))
         return sum(count * times_in(pod, room) for room, count in self.rooms)
 
     def largest(self, resource: str) -> int:
@@ -87,7 +87,10 @@ class Inventory:
     def usable(self, pod: Json, flavors: Collection[Flavor] = (), *, with_down: bool = False) -> Usable:
         """The nodes that accept a pod which was admitted with `flavors`."""
         selector = dict(pod.get("nodeSelector") or {})
-        tolerations = [*(pod.get("tolerations") or ()), *(one for flavor in flavors for one in flavor.tolerations)]
+        tolerations = [
+            *(pod.get("tolerations") or ()),
+            *(toleration for flavor in flavors for toleration in flavor.tolerations),
+        ]
         for flavor in flavors:
             selector = {**flavor.labels, **selector}
         affinity = (pod.get("affinity") or {}).get("nodeAffinity")
@@ -116,19 +119,22 @@ class Inventory:
 
         `flavors` are those with which each pod set is admitted. `would_do` says whether a change may be suggested.
         """
-        for one in workload.pod_sets:
-            chosen = flavors.get(one.name, ())
-            usable = self.usable(one.pod, chosen)
-            held = usable.held(one.scheduled)
-            if held >= one.count:
+        for pod_set in workload.pod_sets:
+            chosen = flavors.get(pod_set.name, ())
+            usable = self.usable(pod_set.pod, chosen)
+            held = usable.held(pod_set.scheduled)
+            if held >= pod_set.count:
                 continue
-            certain = not self.down or self.usable(one.pod, chosen, with_down=True).held(one.scheduled) < one.count
+            certain = (
+                not self.down
+                or self.usable(pod_set.pod, chosen, with_down=True).held(pod_set.scheduled) < pod_set.count
+            )
             where = " of flavor " + " and ".join(sorted({flavor.name for flavor in chosen})) if chosen else ""
             if held:
-                return TOO_FEW_NODES, _too_few(one, held, where, certain=certain)
-            message = f"no node can run a pod of {one.name}: {too_small(one, usable, where)}"
-            hint = split_hint(workload, one, usable, would_do) or _NO_NODE_HINT
-            return NO_NODE, Shortfall(message, hint, one.name, certain)
+                return TOO_FEW_NODES, _too_few(pod_set, held, where, certain=certain)
+            message = f"no node can run a pod of {pod_set.name}: {too_small(pod_set, usable, where)}"
+            hint = split_hint(workload, pod_set, usable, would_do) or _NO_NODE_HINT
+            return NO_NODE, Shortfall(message, hint, pod_set.name, certain)
         return None
 
 
@@ -152,27 +158,29 @@ def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str
 _CONDITION = "node.kubernetes.io/"
 
 
-def _too_few(one: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
-    room = f"{counted_pods(held)} of the {one.count} of {one.name}"
+def _too_few(pod_set: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
+    room = f"{counted_pods(held)} of the {pod_set.count} of {pod_set.name}"
     message = f"even when empty, the nodes{where} have room for only {room}"
-    fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
-    return Shortfall(message, f"{fewer}, or add nodes", one.name, certain)
+    fewer = (
+        f"write numNodes: {held}" if pod_set.step == names.TRAINER else f"reduce {pod_set.name} to {counted_pods(held)}"
+    )
+    return Shortfall(message, f"{fewer}, or add nodes", pod_set.name, certain)
 
 
-def too_small(one: PodSet, usable: Usable, where: str = "") -> str:
+def too_small(pod_set: PodSet, usable: Usable, where: str = "") -> str:
     """Why no node has room for a single pod, with numbers."""
     excluded = [f"{count} node{'' if count == 1 else 's'}: {why}" for why, count in sorted(usable.excluded.items())]
     if not usable.rooms:
         return ", ".join(excluded) or "no node is Ready"
-    rest = f" ({', '.join(excluded)})" if excluded else ""
-    short = _short_resource(one.scheduled, usable)
+    others = f" ({', '.join(excluded)})" if excluded else ""
+    short = _short_resource(pod_set.scheduled, usable)
     if not short:
-        return f"no node{where} has room for {requests_text(1, one.scheduled, every=True)}{rest}"
+        return f"no node{where} has room for {requests_text(1, pod_set.scheduled, everything=True)}{others}"
     most = written_amount(short, usable.largest(short))
     which = f"the only node{where}" if usable.count == 1 else f"the largest of the {usable.count} nodes{where}"
     if usable.count >= UNLIMITED:
         which = f"the largest node{where}"
-    return f"each requests {amount_with_unit(short, one.scheduled[short])}, and {which} has {most}{rest}"
+    return f"each requests {amount_with_unit(short, pod_set.scheduled[short])}, and {which} has {most}{others}"
 
 
 def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
@@ -181,20 +189,23 @@ def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
     return min(short, key=lambda name: (not is_gpu(name), "/" not in name, name), default="")
 
 
-def split_hint(workload: Workload, one: PodSet, usable: Usable, would_do: Callable[[Workload], bool]) -> str:
+def split_hint(workload: Workload, pod_set: PodSet, usable: Usable, would_do: Callable[[Workload], bool]) -> str:
     """More and smaller pods with the same number of devices in all, if the nodes can hold those; otherwise empty."""
-    device = _short_resource(one.scheduled, usable)
-    trainers = [each for each in workload.pod_sets if each.step == names.TRAINER]
-    if "/" not in device or trainers != [one]:
+    device = _short_resource(pod_set.scheduled, usable)
+    trainers = [trainer for trainer in workload.pod_sets if trainer.step == names.TRAINER]
+    if "/" not in device or trainers != [pod_set]:
         return ""
-    before = one.scheduled[device]
-    for share in filter(lambda each: before % each == 0, range(min(before, usable.largest(device)), 0, -1)):
-        count = one.count * before // share
+    before = pod_set.scheduled[device]
+    for share in filter(lambda divisor: before % divisor == 0, range(min(before, usable.largest(device)), 0, -1)):
+        count = pod_set.count * before // share
         # The other requests stay if they can; else each pod gets its part of them.
-        for scaled in (one.one, {name: -(-amount * share // before) for name, amount in one.one.items()}):
-            smaller = with_size(workload, one.name, count, {**scaled, device: share})
+        for scaled in (
+            pod_set.per_pod,
+            {name: -(-amount * share // before) for name, amount in pod_set.per_pod.items()},
+        ):
+            smaller = with_size(workload, pod_set.name, count, {**scaled, device: share})
             if usable.held({**scaled, device: share}) >= count and would_do(smaller):
-                changed = {name: n for name, n in scaled.items() if n != one.one[name] and name != device}
+                changed = {name: n for name, n in scaled.items() if n != pod_set.per_pod[name] and name != device}
                 parts = [f"{name}: {written_amount(name, n)}" for name, n in ({device: share} | changed).items()]
                 return f"write numNodes: {count} and, per node, {', '.join(parts)}"
     return ""
@@ -224,24 +235,24 @@ def evictable_pods(
 ) -> Iterator[Finding]:
     """Findings about pod sets that may be evicted while they train."""
     keep = _KEEP.get(cluster.scaler, ())
-    for one in workload.pod_sets:
-        if one.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
+    for pod_set in workload.pod_sets:
+        if pod_set.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
             continue
-        if not keep or any(one.annotations.get(key) == value for key, value in keep):
+        if not keep or any(pod_set.annotations.get(key) == value for key, value in keep):
             continue
-        nodes = inventory.usable(one.pod, flavors.get(one.name, ())).nodes
+        nodes = inventory.usable(pod_set.pod, flavors.get(pod_set.name, ())).nodes
         moves = _karpenter_moves if cluster.scaler == KARPENTER else _autoscaler_moves
-        if moves(one, nodes, cluster):
+        if moves(pod_set, nodes, cluster):
             key, value = keep[0]
             hint = f'annotate the pods, in the runtime or in a runtimePatch of the TrainJob: {{{key}: "{value}"}}'
-            path: Path = ("spec", "replicatedJobs", one.index)
-            yield Finding("PodsMayBeEvicted", "warning", _WHY[cluster.scaler].format(one.name), hint, path)
+            path: Path = ("spec", "replicatedJobs", pod_set.index)
+            yield Finding("PodsMayBeEvicted", "warning", _WHY[cluster.scaler].format(pod_set.name), hint, path)
 
 
 def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
     if nodes and not any(_OF_KARPENTER in node.labels for node in nodes):
         return False
-    pools = list(cluster.dump.every("NodePool"))
+    pools = list(cluster.dump.list_all("NodePool"))
     return not pools or not all(map(_is_kept, pools))
 
 
@@ -252,66 +263,77 @@ def _is_kept(pool: Json) -> bool:
     if annotations.get("karpenter.sh/do-not-disrupt") == "true":
         return True
     budgets = objects(mapping(spec.get("disruption")).get("budgets"))
-    return any(str(one.get("nodes")) == "0" and not one.get("schedule") and not one.get("reasons") for one in budgets)
+    return any(
+        str(budget.get("nodes")) == "0" and not budget.get("schedule") and not budget.get("reasons")
+        for budget in budgets
+    )
 
 
-def _autoscaler_moves(one: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
-    for volume in objects(one.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
+def _autoscaler_moves(pod_set: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
+    for volume in objects(pod_set.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
         directory = volume.get("emptyDir")
         if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
             return False
-    written = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
-    kept = {name for name, each in written.items() if value_at(each, ("metadata", "annotations", _KEPT_NODE)) == "true"}
-    shares = [_share(one, node) for node in nodes if node.name not in kept]
+    documents = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
+    kept_nodes = {
+        name
+        for name, document in documents.items()
+        if value_at(document, ("metadata", "annotations", _KEPT_NODE)) == "true"
+    }
+    shares = [_share(pod_set, node) for node in nodes if node.name not in kept_nodes]
     return bool(shares) and max(shares) < _THRESHOLD
 
 
-def _share(one: PodSet, node: Node) -> float:
+def _share(pod_set: PodSet, node: Node) -> float:
     """How much of a node one pod requests: of its GPUs if it has any, or else of its CPU or memory."""
     counted = [name for name, amount in node.allocatable.items() if is_gpu(name) and amount]
     counted = counted or [name for name in ("cpu", "memory") if node.allocatable.get(name)]
-    return max((one.scheduled.get(name, 0) / node.allocatable[name] for name in counted), default=1.0)
+    return max((pod_set.scheduled.get(name, 0) / node.allocatable[name] for name in counted), default=1.0)
 
 
 PARTIAL_SLICE, GAPS = "partial-slice", "gaps"
 
 
-def unplaced_pods(one: PodSet, placed: int) -> Shortfall:
+def unplaced_pods(pod_set: PodSet, placed: int) -> Shortfall:
     """Why pods are left when Kueue places whole slices only: they keep their scheduling gate."""
-    size = one.topology.slices[0][1]
+    size = pod_set.topology.slices[0][1]
     message = (
-        f"Kueue before 0.19.6 places only whole slices of {size} pods, so {one.count - placed} of the "
-        f"{counted_pods(one.count)} of {one.name} are never scheduled"
+        f"Kueue before 0.19.6 places only whole slices of {size} pods, so {pod_set.count - placed} of the "
+        f"{counted_pods(pod_set.count)} of {pod_set.name} are never scheduled"
     )
-    fewer = f"write numNodes: {placed}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(placed)}"
-    return Shortfall(message, f"{fewer}, or another slice size", one.name)
+    fewer = (
+        f"write numNodes: {placed}"
+        if pod_set.step == names.TRAINER
+        else f"reduce {pod_set.name} to {counted_pods(placed)}"
+    )
+    return Shortfall(message, f"{fewer}, or another slice size", pod_set.name)
 
 
-def left_in_domain(one: PodSet, domain: str, count: int, held: int) -> Shortfall:
+def left_in_domain(pod_set: PodSet, domain: str, count: int, held: int) -> Shortfall:
     """Why pods may be left in the domain in which Kueue places them: it looks at the sum of the nodes there."""
     message = (
-        f"Kueue before 0.20 adds up the nodes of {domain}, where it places {counted_pods(count)} of {one.name} if the "
+        f"Kueue before 0.20 adds up the nodes of {domain}, where it places {counted_pods(count)} of {pod_set.name} if the "
         f"cluster is idle; one by one, they have room for {held}, and the others keep the quota and wait"
     )
     hint = f"end the levels of the Topology with {HOSTNAME}, update Kueue, or request what divides a node evenly"
-    return Shortfall(message, hint, one.name, certain=False)
+    return Shortfall(message, hint, pod_set.name, certain=False)
 
 
 def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: assigner.State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
-    found = entry.assignment or assigner.Assignment()
-    return _Looker(entry.workload, found, queue, state, inventory).explained(entry.cause)
+    assignment = entry.assignment or assigner.Assignment()
+    return _Explainer(entry.workload, assignment, queue, state, inventory).explain(entry.cause)
 
 
 @dataclass(frozen=True, slots=True)
-class _Looker:
+class _Explainer:
     workload: Workload
-    found: assigner.Assignment
+    assignment: assigner.Assignment
     queue: ClusterQueue
     state: assigner.State
     inventory: Inventory
 
-    def explained(self, cause: str) -> Shortfall:
+    def explain(self, cause: str) -> Shortfall:
         explain = {
             scheduling.NAMESPACE: self._namespace,
             scheduling.RESOURCES: self._over_limit,
@@ -327,7 +349,7 @@ class _Looker:
         return explain() if explain else Shortfall(f"Kueue can never admit it ({cause})", "check the ClusterQueue")
 
     @property
-    def _named(self) -> str:
+    def _queue_name(self) -> str:
         return f"ClusterQueue {self.queue.name}"
 
     def _namespace(self) -> Shortfall:
@@ -339,183 +361,199 @@ class _Looker:
         if selector and selector.get("matchLabels"):
             labels = ", ".join(f"{key}: {value}" for key, value in selector["matchLabels"].items())
             hint = f"label the namespace with {labels}"
-        return Shortfall(f"{self._named} does not accept jobs from namespace {name} (see its namespaceSelector)", hint)
+        return Shortfall(
+            f"{self._queue_name} does not accept jobs from namespace {name} (see its namespaceSelector)", hint
+        )
 
     def _over_limit(self) -> Shortfall:
-        one, place, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
-        where = _container(one, place)
+        pod_set, path, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
+        where = _container(pod_set, path)
         message = f"{where} requests more {' and '.join(over)} than its limit"
-        return Shortfall(message, "raise the limit; if the manifest sets none, it comes from a LimitRange", one.name)
+        return Shortfall(
+            message, "raise the limit; if the manifest sets none, it comes from a LimitRange", pod_set.name
+        )
 
     def _out_of_range(self) -> Shortfall:
         limits = self.state.cluster.limits[self.workload.namespace]
-        one, place, outside, bound = next(
+        pod_set, path, outside, bound = next(
             (s, p, n, b) for s in self.workload.pod_sets for p, n, b in out_of_range(s.pod, limits)
         )
-        where, side = _container(one, place), "above the max" if bound == "max" else "below the min"
+        where, side = _container(pod_set, path), "above the max" if bound == "max" else "below the min"
         message = f"{' and '.join(outside)} of {where} {'are' if len(outside) > 1 else 'is'} {side} of a LimitRange"
-        return Shortfall(message, f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange", one.name)
+        return Shortfall(
+            message, f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange", pod_set.name
+        )
 
     def _not_covered(self) -> Shortfall:
-        one = next(each for each in self.found.pod_sets if each.uncovered)
-        message = f"{self._named} has no quota for {one.uncovered}, which the pods of {one.pod_set.name} request"
+        assigned = next(item for item in self.assignment.pod_sets if item.uncovered)
+        message = f"{self._queue_name} has no quota for {assigned.uncovered}, which the pods of {assigned.pod_set.name} request"
         return Shortfall(
             message,
-            f"remove the request, or add {one.uncovered} to coveredResources of the ClusterQueue",
-            one.pod_set.name,
+            f"remove the request, or add {assigned.uncovered} to coveredResources of the ClusterQueue",
+            assigned.pod_set.name,
         )
 
     def _too_much(self) -> Shortfall:
-        one, flavor, resource, requested, most = self._shortest()
+        assigned, flavor, resource, requested, most = self._shortest()
         key = (flavor, resource)
-        own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
+        nominal = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
-        message = f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {written_amount(resource, most)}{where}: "
-        borrowed = f"{written_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
-        of_both = f"{written_amount(resource, own)} of its own, {borrowed}"
+        message = f"the job requests {amount_with_unit(resource, requested)}, and {self._queue_name} can provide at most {written_amount(resource, most)}{where}: "
+        borrowed = f"{written_amount(resource, most - nominal)} borrowed from cohort {self.queue.cohort}"
+        of_both = f"{written_amount(resource, nominal)} of its own, {borrowed}"
         message += of_both if self.queue.cohort else "all from its own quota"
-        fewer, amount = self._fewer(one.pod_set, resource)
+        fewer, amount = self._fewer(assigned.pod_set, resource)
         if fewer:
             total = written_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
+        hint = f"raise the nominalQuota of {self._queue_name} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
-        return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
+        return Shortfall(message, hint, fewer[0].name if fewer else assigned.pod_set.name)
 
     def _shortest(self) -> tuple[assigner.Assigned, str, str, int, int]:
         """The closest flavor and its scarcest resource, with the requested and the largest possible amount."""
         candidates = [
-            (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
-            for one in self.found.pod_sets
-            for flavor, attempt in one.attempts.items()
+            (
+                max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()),
+                flavor,
+                assigned,
+            )
+            for assigned in self.assignment.pod_sets
+            for flavor, attempt in assigned.attempts.items()
             if attempt.short
         ]
-        (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
-        requested, most = one.attempts[flavor].short[resource]
-        return one, flavor, resource, requested, most
+        (_, resource), flavor, assigned = min(candidates, key=lambda item: (item[0], item[1]))
+        requested, most = assigned.attempts[flavor].short[resource]
+        return assigned, flavor, resource, requested, most
 
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
         """The pod set to shrink with the largest size that would fit, and how much of `resource` that saves."""
-        for one in dict.fromkeys((failing.name, *(each.name for each in self._trainers))):
-            pod_set = next(each for each in self.workload.pod_sets if each.name == one)
-            count = scheduling.most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
+        for name in dict.fromkeys((failing.name, *(trainer.name for trainer in self._trainers))):
+            pod_set = next(pod_set for pod_set in self.workload.pod_sets if pod_set.name == name)
+            count = scheduling.most_pods(self.workload, name, self.queue, self.state) if pod_set.count > 1 else 0
             if count:
-                return (pod_set, count), (pod_set.count - count) * pod_set.one.get(resource, 0)
+                return (pod_set, count), (pod_set.count - count) * pod_set.per_pod.get(resource, 0)
         return None, 0
 
     @property
     def _trainers(self) -> list[PodSet]:
         """The pod sets that a TrainJob's `numNodes` counts."""
-        return [one for one in self.workload.pod_sets if one.step == names.TRAINER]
+        return [pod_set for pod_set in self.workload.pod_sets if pod_set.step == names.TRAINER]
 
-    def _size(self, one: PodSet, count: int) -> str:
-        if one.step != names.TRAINER:
-            return f"{counted_pods(count)} of {one.name}"
-        return f"numNodes {count + sum(other.count for other in self._trainers if other.name != one.name)}"
+    def _size(self, pod_set: PodSet, count: int) -> str:
+        if pod_set.step != names.TRAINER:
+            return f"{counted_pods(count)} of {pod_set.name}"
+        return f"numNodes {count + sum(trainer.count for trainer in self._trainers if trainer.name != pod_set.name)}"
 
-    def _reduced(self, one: PodSet, count: int) -> str:
-        size = self._size(one, count)
+    def _reduced(self, pod_set: PodSet, count: int) -> str:
+        size = self._size(pod_set, count)
         return (
             f"write {size.replace(' ', ': ')}"
-            if one.step == names.TRAINER
-            else f"reduce {one.name} to {counted_pods(count)}"
+            if pod_set.step == names.TRAINER
+            else f"reduce {pod_set.name} to {counted_pods(count)}"
         )
 
     def _no_match(self) -> Shortfall:
-        one = next((each for each in reversed(self.found.pod_sets) if each.failed), None)
-        if one is None:
-            return Shortfall(f"{self._named} has no flavor for it", "check the flavors of the ClusterQueue")
-        reasons = [f"{name}: {attempt.reason}" for name, attempt in one.attempts.items() if attempt.reason]
-        message = f"no flavor of {self._named} accepts the pods of {one.pod_set.name}: {'; '.join(reasons)}"
-        return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
+        assigned = next((item for item in reversed(self.assignment.pod_sets) if item.failed), None)
+        if assigned is None:
+            return Shortfall(f"{self._queue_name} has no flavor for it", "check the flavors of the ClusterQueue")
+        reasons = [f"{name}: {attempt.reason}" for name, attempt in assigned.attempts.items() if attempt.reason]
+        message = f"no flavor of {self._queue_name} accepts the pods of {assigned.pod_set.name}: {'; '.join(reasons)}"
+        return Shortfall(message, self._flavor_hint(assigned), assigned.pod_set.name)
 
-    def _flavor_hint(self, one: assigner.Assigned) -> str:
-        flavors = [flavor for name in one.attempts if (flavor := self.state.cluster.flavors.get(name))]
+    def _flavor_hint(self, assigned: assigner.Assigned) -> str:
+        flavors = [flavor for name in assigned.attempts if (flavor := self.state.cluster.flavors.get(name))]
         for flavor in flavors:
             taints = [taint for taint in flavor.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
             if added and self._would_do(with_tolerations(self.workload, added)):
-                written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
-                return f"add to the pod spec: tolerations: [{written}]"
-        topology = one.pod_set.topology
-        softened = with_topology(self.workload, one.pod_set.name, type(topology)())
+                texts = ", ".join(
+                    "{" + ", ".join(f"{k}: {v}" for k, v in toleration.items()) + "}" for toleration in added
+                )
+                return f"add to the pod spec: tolerations: [{texts}]"
+        topology = assigned.pod_set.topology
+        softened = with_topology(self.workload, assigned.pod_set.name, type(topology)())
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
 
     def _no_place(self) -> Shortfall:
-        one = next(each for each in self.found.pod_sets if each.no_place)
-        lacking = one.no_place
+        assigned = next(item for item in self.assignment.pod_sets if item.no_place)
+        lacking = assigned.no_place
         assert lacking is not None
-        flavor = self.state.cluster.flavors[one.tree]
-        usable = self.inventory.usable(one.pod_set.pod, [flavor])
-        if not lacking.reason and not usable.held(one.pod_set.one):
-            why = too_small(one.pod_set, usable, f" of flavor {one.tree}")
-            hint = split_hint(self.workload, one.pod_set, usable, self._would_do)
+        flavor = self.state.cluster.flavors[assigned.tree]
+        usable = self.inventory.usable(assigned.pod_set.pod, [flavor])
+        if not lacking.reason and not usable.held(assigned.pod_set.per_pod):
+            why = too_small(assigned.pod_set, usable, f" of flavor {assigned.tree}")
+            hint = split_hint(self.workload, assigned.pod_set, usable, self._would_do)
             hint = hint or "request less per pod, or add larger nodes to the flavor"
-            return Shortfall(f"no node can run a pod of {one.pod_set.name}: {why}", hint, one.pod_set.name)
-        message = self._room(one, lacking)
-        softer = self._softer(one)
+            return Shortfall(f"no node can run a pod of {assigned.pod_set.name}: {why}", hint, assigned.pod_set.name)
+        message = self._room(assigned, lacking)
+        softer = self._softer(assigned)
         if softer:
             kind = softer.partition(":")[0].removeprefix("podset-")
             return Shortfall(
                 f"{message}; {kind} would fit",
                 f"use this annotation on the pods instead: kueue.x-k8s.io/{softer}",
-                one.pod_set.name,
+                assigned.pod_set.name,
             )
-        fewer, _ = self._fewer(one.pod_set)
+        fewer, _ = self._fewer(assigned.pod_set)
         if fewer:
             size = self._size(*fewer)
             return Shortfall(
-                f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), one.pod_set.name
+                f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), assigned.pod_set.name
             )
-        return Shortfall(message, "request less per pod, or add larger nodes to the flavor", one.pod_set.name)
+        return Shortfall(message, "request less per pod, or add larger nodes to the flavor", assigned.pod_set.name)
 
-    def _room(self, one: assigner.Assigned, lacking: NoPlace) -> str:
-        pod_set = one.pod_set
+    def _room(self, assigned: assigner.Assigned, lacking: NoPlace) -> str:
+        pod_set = assigned.pod_set
         if lacking.reason:
-            return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
-        pods = requests_text(lacking.size, pod_set.one)
+            return f"the pods of {pod_set.name} do not fit into flavor {assigned.tree}: {lacking.reason}"
+        pods = requests_text(lacking.size, pod_set.per_pod)
         slices = lacking.size > 1
-        needed = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
+        needed = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.per_pod)
         if lacking.tail:
             needed += f" and one of {lacking.tail}"
         if lacking.level:
             return f"no {level_word(lacking.level)} has room for {needed}; the largest has room for {lacking.most}"
-        return (
-            f"the nodes of flavor {one.tree} do not have room for {needed}; together they have room for {lacking.most}"
-        )
+        return f"the nodes of flavor {assigned.tree} do not have room for {needed}; together they have room for {lacking.most}"
 
     def _would_do(self, changed: Workload) -> bool:
         return scheduling.would_be_admitted(changed, self.queue, self.state)
 
-    def _softer(self, one: assigner.Assigned) -> str:
-        requested = one.pod_set.topology
-        for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[one.tree]):
-            if self._would_do(with_topology(self.workload, one.pod_set.name, softer)):
+    def _softer(self, assigned: assigner.Assigned) -> str:
+        requested = assigned.pod_set.topology
+        for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[assigned.tree]):
+            if self._would_do(with_topology(self.workload, assigned.pod_set.name, softer)):
                 return annotation
         return ""
 
     def _no_topology(self) -> Shortfall:
-        name = next(one.pod_set.name for one in self.found.pod_sets if one.error)
+        name = next(assigned.pod_set.name for assigned in self.assignment.pod_sets if assigned.error)
         if not self.queue.flavors:
-            return Shortfall(f"{self._named} has no flavors, so it can admit nothing", "add spec.resourceGroups to it")
+            return Shortfall(
+                f"{self._queue_name} has no flavors, so it can admit nothing", "add spec.resourceGroups to it"
+            )
         message = f"the pods of {name} request a topology, and none of the resources they request has a flavor with one"
         return Shortfall(message, "request a resource whose flavors have a topology", name)
 
     def _several(self) -> Shortfall:
-        one = next(each for each in self.found.pod_sets if each.error)
-        flavors = sorted({c.flavor for c in one.flavors.values() if c.flavor in self.state.trees})
-        message = f"the pods of {one.pod_set.name} get flavors with different topologies: {' and '.join(flavors)}"
+        assigned = next(item for item in self.assignment.pod_sets if item.error)
+        flavors = sorted({c.flavor for c in assigned.flavors.values() if c.flavor in self.state.trees})
+        message = f"the pods of {assigned.pod_set.name} get flavors with different topologies: {' and '.join(flavors)}"
         return Shortfall(
             message,
             "put resources that pods request together into one resource group of the ClusterQueue",
-            one.pod_set.name,
+            assigned.pod_set.name,
         )
 
     def _asks_nothing(self) -> Shortfall:
-        idle = (one.pod_set.name for one in self.found.pod_sets if one.placement and not one.pod_set.one)
+        idle = (
+            assigned.pod_set.name
+            for assigned in self.assignment.pod_sets
+            if assigned.placement and not assigned.pod_set.per_pod
+        )
         name = next(idle, "")
         message = "Kueue assigns pods to a topology only if they request resources" + (
             f", and the pods of {name} request none" if name else ""
@@ -523,9 +561,8 @@ class _Looker:
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
 
 
-def _container(one: PodSet, place: Iterable[str | int]) -> str:
-    path = list(place)
+def _container(pod_set: PodSet, path: Sequence[str | int]) -> str:
     if not path:
-        return f"a pod of {one.name}"
+        return f"a pod of {pod_set.name}"
     kind, index = str(path[0]), int(path[1])
-    return f"container {one.pod[kind][index].get('name', index)} of {one.name}"
+    return f"container {pod_set.pod[kind][index].get('name', index)} of {pod_set.name}"

@@ -92,10 +92,10 @@ def _texts(value: Any) -> dict[str, str]:
 
 def _typed(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    wrong = mistyped(value, definition, NEWEST_RELEASE)
-    if wrong is not None:
-        place = ".".join((path, *map(str, wrong)))
-        raise WrongValue(place, f"{place} has the wrong type")
+    steps = mistyped(value, definition, NEWEST_RELEASE)
+    if steps is not None:
+        field_path = ".".join((path, *map(str, steps)))
+        raise WrongValue(field_path, f"{field_path} has the wrong type")
     return cast("Json", value)
 
 
@@ -110,7 +110,7 @@ def _flavor(name: str, document: Json) -> Flavor:
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
-        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in tolerations),
+        tuple(_typed(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
         spec.get("topologyName") or None,
     )
 
@@ -125,7 +125,14 @@ def _levels(_: str, document: Json) -> tuple[str, ...]:
 
 def _node(name: str, document: Json) -> Node:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
-    ready = next((one.get("status") for one in objects(status.get("conditions")) if one.get("type") == "Ready"), None)
+    ready = next(
+        (
+            condition.get("status")
+            for condition in objects(status.get("conditions"))
+            if condition.get("type") == "Ready"
+        ),
+        None,
+    )
     usable = ready == "True" and not spec.get("unschedulable")
     counted = UNCOUNTED not in mapping(mapping(document.get("metadata")).get("annotations"))
     taints = tuple(map(_texts, objects(spec.get("taints"))))
@@ -153,7 +160,10 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
         checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
     groups = (
-        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(one.get("name") or "" for one in flavors))
+        Group(
+            frozenset(map(str, group.get("coveredResources") or ())),
+            tuple(flavor.get("name") or "" for flavor in flavors),
+        )
         for group in objects(spec.get("resourceGroups"))
         for flavors in [objects(group.get("flavors"))]
     )
@@ -183,7 +193,7 @@ def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
 
 
 def _quota(resource: Json, path: str) -> Quota:
-    def read(name: str) -> int | None:
+    def read_amount(name: str) -> int | None:
         if resource.get(name) is None:
             return None
         try:
@@ -191,7 +201,7 @@ def _quota(resource: Json, path: str) -> Quota:
         except ValueError as error:
             raise WrongValue(f"{path}.{name}", f"{path}.{name}: {error}") from None
 
-    return Quota(read("nominalQuota") or 0, read("borrowingLimit"), read("lendingLimit"))
+    return Quota(read_amount("nominalQuota") or 0, read_amount("borrowingLimit"), read_amount("lendingLimit"))
 
 
 def _limit_range(_: str, document: Json) -> Json:
@@ -246,21 +256,23 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     to decide.
     """
     problems = [*dump.problems]
-    problems += [_unreadable(one, "metadata.name", "it has no name") for one in dump.nameless if _is_read(one)]
-    problems += [_twice(one) for one in dump.repeated if _is_read(one)]
+    problems += [
+        _unreadable(document, "metadata.name", "it has no name") for document in dump.nameless if _is_read(document)
+    ]
+    problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
-    def readable(kind: str, read: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
-        for place, document in dump.of(kind).items():
+    def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
+        for key, document in dump.of(kind).items():
             try:
                 _check_shape(document, _SHAPES[kind], "")
-                value = read(place[1], document)
+                value = parse(key[1], document)
             except ValueError as error:
                 problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
             else:
-                yield place, value
+                yield key, value
 
-    def by_name(kind: str, read: Callable[[str, Json], Any]) -> dict[str, Any]:
-        return {name: value for (_, name), value in readable(kind, read)}
+    def by_name(kind: str, parse: Callable[[str, Json], Any]) -> dict[str, Any]:
+        return {name: value for (_, name), value in readable(kind, parse)}
 
     ranges: dict[str, list[Json]] = {}
     for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
@@ -293,10 +305,10 @@ def _with_vague_flavors(
 ) -> dict[str, Flavor]:
     """The flavors; those about which the snapshot does not say enough are assumed to accept and to hold every pod."""
     if "ResourceFlavor" in unknown:
-        named = {name for queue in queues.values() for name in queue.flavors}
-        return {name: Flavor(name, {}, (), (), None, vague=True) for name in sorted(named)}
+        flavor_names = {name for queue in queues.values() for name in queue.flavors}
+        return {name: Flavor(name, {}, (), (), None, vague=True) for name in sorted(flavor_names)}
     if "Node" in unknown:
-        return {name: replace(one, vague=one.topology is not None) for name, one in flavors.items()}
+        return {name: replace(flavor, vague=flavor.topology is not None) for name, flavor in flavors.items()}
     return dict(flavors)
 
 
@@ -315,9 +327,9 @@ def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
     Managed autoscalers show only in the ConfigMap in which they report (kubernetes/autoscaler
     cluster-autoscaler/clusterstate/utils/status.go).
     """
-    images = [image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in dump.images()]
-    for scaler, image in _SCALERS.items():
-        if any(each == image or each.startswith(f"{image}-") for each in images):
+    images = [program.partition("@")[0].rpartition("/")[2].partition(":")[0] for program in dump.images()]
+    for scaler, program in _SCALERS.items():
+        if any(image_name == program or image_name.startswith(f"{program}-") for image_name in images):
             return scaler
     if dump.of("NodePool") or any("karpenter.sh/nodepool" in node.labels for node in nodes):
         return KARPENTER
@@ -334,10 +346,12 @@ def _low_enough(
     cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Json], problems: list[Diagnostic]
 ) -> dict[str, Cohort]:
     """The cohorts without those that are nested too deeply."""
-    high = {name for name in cohorts if _is_below_too_many(name, cohorts)}
+    deep = {name for name in cohorts if _is_below_too_many(name, cohorts)}
     message = f"more than {_MOST_PARENTS} cohorts are above it"
-    problems += [_unreadable(one, "spec.parentName", message) for (_, name), one in documents.items() if name in high]
-    return {name: cohort for name, cohort in cohorts.items() if name not in high}
+    problems += [
+        _unreadable(document, "spec.parentName", message) for (_, name), document in documents.items() if name in deep
+    ]
+    return {name: cohort for name, cohort in cohorts.items() if name not in deep}
 
 
 def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:

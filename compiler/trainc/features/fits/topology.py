@@ -19,7 +19,7 @@ Values: TypeAlias = tuple[str, ...]
 # Pods per domain, keyed by the domain's values, or by the hostname alone if that is the lowest level.
 Placement: TypeAlias = tuple[tuple[Values, int], ...]
 # The usage of domains, as several mappings to be added up.
-Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
+Usage: TypeAlias = Sequence[Mapping[Values, Amounts]]
 
 
 @dataclass(slots=True, eq=False)
@@ -190,45 +190,45 @@ class Occupancy:
         other.apart = {flavor: dict(usage) for flavor, usage in self.apart.items()}
         return other
 
-    def taken(self, tree: Tree) -> Taken:
+    def usage_in(self, tree: Tree) -> Usage:
         """The usage of the domains that placements in a flavor name."""
-        own = self.apart.get(tree.flavor.name)
+        usage = self.apart.get(tree.flavor.name)
         parts = (self.on_hosts,) if tree.by_hostname and self.on_hosts else ()
-        return (*parts, own) if own else parts
+        return (*parts, usage) if usage else parts
 
-    def add(self, tree: Tree, placement: Placement, one: Amounts, *, shared: bool) -> None:
+    def add(self, tree: Tree, placement: Placement, per_pod: Amounts, *, shared: bool) -> None:
         """Add the usage of pods placed in a flavor; with `shared`, other flavors on the same nodes see it."""
         on_hosts = shared and tree.by_hostname
-        occupy(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, one)
+        occupy(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, per_pod)
 
 
-def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
+def occupy(room: dict[Values, Amounts], placement: Placement, per_pod: Amounts) -> None:
     """Add placed pods to the usage of each domain; each pod counts as one of `pods`, too."""
     for key, count in placement:
         usage = dict(room.get(key, {}))
-        for name, amount in one.items():
+        for name, amount in per_pod.items():
             usage[name] = usage.get(name, 0) + amount * count
         usage[PODS] = usage.get(PODS, 0) + count
         room[key] = usage
 
 
-def remaining(capacity: Amounts, key: Values, usage: Taken) -> Mapping[str, int]:
+def remaining(capacity: Amounts, key: Values, usage: Usage) -> Mapping[str, int]:
     """What is free of the capacity of the domain `key`; `capacity` itself if nothing is in use."""
-    rest: Amounts | None = None
+    free: Amounts | None = None
     for part in usage:
         if key in part:
-            rest = dict(capacity) if rest is None else rest
+            free = dict(capacity) if free is None else free
             for name, amount in part[key].items():
-                rest[name] = rest.get(name, 0) - amount
-    return capacity if rest is None else rest
+                free[name] = free.get(name, 0) - amount
+    return capacity if free is None else free
 
 
-def still_fits(tree: Tree, placement: Placement, one: Amounts, usage: Taken) -> bool:
+def still_fits(tree: Tree, placement: Placement, per_pod: Amounts, usage: Usage) -> bool:
     """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
-        room = sum(times_in(one.items(), remaining(leaf.capacity, leaf.key, usage)) for leaf in tree.leaves_in(key))
+        room = sum(times_in(per_pod.items(), remaining(leaf.capacity, leaf.key, usage)) for leaf in tree.leaves_in(key))
         if tree.hidden and room >= count:
-            room = times_in(one.items(), remaining(tree.rooms[key], key, usage))
+            room = times_in(per_pod.items(), remaining(tree.rooms[key], key, usage))
         if room < count:
             return False
     return True
@@ -253,7 +253,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Demand:
     """The request in terms of tree levels. `inner` is the slice size for each level below the outer slices.
 
     `tail` is the number of pods in the last slice if that is smaller than `size`, else 0.
@@ -281,9 +281,9 @@ class Counts:
     Those that end in `_led` are for a domain that holds the leader, too. Without a leader or a tail, they are the same.
     """
 
-    def __init__(self, tree: Tree, demand: Wanted) -> None:
+    def __init__(self, tree: Tree, demand: Demand) -> None:
         self.tree = tree
-        self.wanted = demand
+        self.demand = demand
         self.leaders = [0] * tree.size
         self.pods = [0] * tree.size
         self.slices = [0] * tree.size
@@ -294,10 +294,10 @@ class Counts:
         if demand.tail and not demand.leaders:
             self.with_tail_led = self.with_tail
 
-    def count(self, request: Request, usage: Taken) -> None:
+    def count(self, request: Request, usage: Usage) -> None:
         """Count what each domain can hold, given the usage of the domains."""
-        worker = (*request.workers.one.items(), (PODS, 1))
-        leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
+        worker = (*request.workers.per_pod.items(), (PODS, 1))
+        leader = dict((*request.leader.per_pod.items(), (PODS, 1))) if request.leader else None
         suitable = self.tree.matching(request.workers.pod)
         for_leader = None
         if request.leader and self.tree.by_node and self.tree.kueue in LEADER_FEASIBLE:
@@ -323,18 +323,14 @@ class Counts:
             self._add_up(level, bounds)
 
     def _count_led(
-        self,
-        i: int,
-        room: Mapping[str, int],
-        worker: Sequence[tuple[str, int]],
-        leader: Mapping[str, int] | None,
+        self, i: int, room: Mapping[str, int], worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None
     ) -> None:
         self.pods_led[i] = self.pods[i]
         if leader is not None and times_in(leader.items(), room):
             self.leaders[i] = 1
             self.pods_led[i] = times_in(worker, _without(room, leader))
 
-    def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], usage: Taken) -> None:
+    def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], usage: Usage) -> None:
         """Count the nodes that suit the leader but not the workers."""
         for leaf in self.tree.leaves:
             i = leaf.domain.index
@@ -342,7 +338,7 @@ class Counts:
                 self.leaders[i] = 1
 
     def _bound(
-        self, domain: Domain, worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None, usage: Taken
+        self, domain: Domain, worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None, usage: Usage
     ) -> tuple[int, int, int]:
         """The most pods, leaders, and pods together with a leader that the capacity of a domain as a whole leaves room for."""
         room = remaining(self.tree.rooms[domain.values], domain.values, usage)
@@ -352,7 +348,7 @@ class Counts:
         return pods, 1, times_in(worker, _without(room, leader))
 
     def _add_up(self, level: int, bounds: Mapping[int, tuple[int, int, int]] | None) -> None:
-        demand = self.wanted
+        demand = self.demand
         size, sliced, inner = demand.size, level == demand.slice_level, demand.inner.get(level + 1, 1)
         pods, slices = self.pods, self.slices
         for domain in self.tree.by_level[level]:
@@ -362,7 +358,7 @@ class Counts:
                 slices[i] = sum([slices[child.index] for child in domain.children])
             elif domain.children:
                 self._add_children(domain, inner)
-            whole = slices[i]
+            slice_sum = slices[i]
             if bounds:
                 self._stay_within(i, *bounds[i])
             if sliced:
@@ -372,7 +368,7 @@ class Counts:
                 self.with_tail_led[i] = self._slices_with_tail(self.pods_led[i])
                 self.with_tail[i] = self._slices_with_tail(pods[i])
             elif demand.tail and level < demand.slice_level:
-                self._add_tails(domain, whole)
+                self._add_tails(domain, slice_sum)
 
     def _add_children(self, domain: Domain, inner: int) -> None:
         """Add up child domains, one of which has to hold the leader: the one where it reduces the count least."""
@@ -394,10 +390,10 @@ class Counts:
         self.slices_led[i] = slices - slice_cost if leaders else 0
 
     def _stay_within(self, i: int, pods: int, leaders: int, pods_led: int) -> None:
-        size = self.wanted.size
+        size = self.demand.size
         self.pods[i] = min(self.pods[i], pods)
         self.slices[i] = min(self.slices[i], self.pods[i] // size)
-        if self.wanted.leaders:
+        if self.demand.leaders:
             self.leaders[i] = min(self.leaders[i], leaders)
             # What the leader costs is measured at a node, so it may be more than the domain has left.
             self.pods_led[i] = min(max(0, self.pods_led[i]), pods_led)
@@ -406,22 +402,22 @@ class Counts:
     # The tail: the last slice, if it is smaller than the others. It needs a domain of the slice level like any other.
 
     def _slices_with_tail(self, pods: int) -> int:
-        tail = self.wanted.tail
-        return (pods - tail) // self.wanted.size if pods >= tail else NO_ROOM
+        tail = self.demand.tail
+        return (pods - tail) // self.demand.size if pods >= tail else NO_ROOM
 
-    def _add_tails(self, domain: Domain, whole: int) -> None:
+    def _add_tails(self, domain: Domain, slice_sum: int) -> None:
         """Count the slices in a domain together with the tail, which goes to the child where it reduces the count least."""
         i = domain.index
         tails = self.cheapest_tails(domain.children)
         self.with_tail[i] = NO_ROOM
         if tails:
-            self.with_tail[i] = min(whole - tails[0][0], self._slices_with_tail(self.pods[i]))
-        if self.wanted.leaders:
+            self.with_tail[i] = min(slice_sum - tails[0][0], self._slices_with_tail(self.pods[i]))
+        if self.demand.leaders:
             leading = [at for at, child in enumerate(domain.children) if self.leaders[child.index]]
             costs = [cost for at in leading if (cost := self.led_cost(domain.children, at, tails)) >= 0]
             self.with_tail_led[i] = NO_ROOM
             if costs:
-                self.with_tail_led[i] = min(whole - min(costs), self._slices_with_tail(self.pods_led[i]))
+                self.with_tail_led[i] = min(slice_sum - min(costs), self._slices_with_tail(self.pods_led[i]))
 
     def cheapest_tails(self, domains: Sequence[Domain]) -> list[tuple[int, int]]:
         """The two domains that give up the fewest slices for the tail, as (slices given up, index in `domains`)."""

@@ -50,14 +50,14 @@ class TopologyRequest:
     def explicit(self) -> bool:
         """Whether the pod set requests any topology."""
         requested = (self.required, self.preferred, self.unconstrained)
-        return bool(self.slices) or any(one is not None for one in requested)
+        return bool(self.slices) or any(value is not None for value in requested)
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
     """The pods of one replicated job.
 
-    `spec` is the pod spec as written, `pod` as Kueue charges it; `one` are the charged requests per pod, `total` those of
+    `spec` is the pod spec as written, `pod` as Kueue charges it; `per_pod` are the charged requests of one pod, `total` those of
     all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when these
     pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
     `annotations` are those of its pods.
@@ -67,7 +67,7 @@ class PodSet:
     count: int
     spec: Json
     pod: Json
-    one: Amounts
+    per_pod: Amounts
     total: Amounts
     topology: TopologyRequest
     scheduled: Amounts
@@ -94,41 +94,39 @@ class Workload:
         return job_name(self.namespace, self.name)
 
 
-def with_size(workload: Workload, name: str, count: int, one: Amounts | None = None) -> Workload:
+def with_size(workload: Workload, name: str, count: int, per_pod: Amounts | None = None) -> Workload:
     """A copy of the job with a different number of pods in one pod set, and with other requests of each if given."""
 
-    def changed(pods: PodSet) -> PodSet:
-        each = pods.one if one is None else one
-        total = {resource: amount * count for resource, amount in each.items()}
-        scheduled = pods.scheduled if one is None else one
-        return replace(pods, count=count, one=each, total=total, scheduled=scheduled)
+    def resize(pod_set: PodSet) -> PodSet:
+        requests = pod_set.per_pod if per_pod is None else per_pod
+        total = {resource: amount * count for resource, amount in requests.items()}
+        scheduled = pod_set.scheduled if per_pod is None else per_pod
+        return replace(pod_set, count=count, per_pod=requests, total=total, scheduled=scheduled)
 
-    return _changed(workload, name, changed)
+    return _change_pod_sets(workload, {name}, resize)
 
 
 def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> Workload:
     """A copy of the job with a different topology request for one pod set and the others in its group."""
-    group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
-    names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
-    for each in names:
-        workload = _changed(workload, each, lambda one: replace(one, topology=requested))
-    return workload
+    group = next((pod_set.topology.group for pod_set in workload.pod_sets if pod_set.name == name), None)
+    members = {pod_set.name for pod_set in workload.pod_sets if group and pod_set.topology.group == group}
+    return _change_pod_sets(workload, {name, *members}, lambda pod_set: replace(pod_set, topology=requested))
 
 
 def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> Workload:
     """A copy of the job with tolerations added to all pods."""
-    more = list(added)
+    tolerations = list(added)
     pod_sets = tuple(
-        replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
-        for one in workload.pod_sets
+        replace(pod_set, pod={**pod_set.pod, "tolerations": [*(pod_set.pod.get("tolerations") or ()), *tolerations]})
+        for pod_set in workload.pod_sets
     )
-    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {more}")
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {tolerations}")
 
 
-def _changed(workload: Workload, name: str, change: Callable[[PodSet], PodSet]) -> Workload:
-    pod_sets = tuple(change(one) if one.name == name else one for one in workload.pod_sets)
-    changed = [(one.count, one.topology, one.one) for one in pod_sets]
-    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changed}")
+def _change_pod_sets(workload: Workload, names: Collection[str], change: Callable[[PodSet], PodSet]) -> Workload:
+    pod_sets = tuple(change(pod_set) if pod_set.name in names else pod_set for pod_set in workload.pod_sets)
+    changes = [(pod_set.count, pod_set.topology, pod_set.per_pod) for pod_set in pod_sets]
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changes}")
 
 
 def job_name(namespace: str, name: str) -> str:
@@ -136,7 +134,7 @@ def job_name(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def place(jobset: Json) -> tuple[str, str]:
+def jobset_identity(jobset: Json) -> tuple[str, str]:
     """The namespace and name of a JobSet; `llm-*` for one whose name the API server generates."""
     namespace, name = identity_of(jobset)
     return namespace, name or f"{mapping(jobset.get('metadata')).get('generateName') or ''}*"
@@ -147,10 +145,10 @@ def queue_of(jobset: Json, cluster: Cluster) -> str:
 
     Without the label, it is the namespace's LocalQueue `default` if that exists and is not stopped.
     """
-    written = ((jobset.get("metadata") or {}).get("labels") or {}).get(QUEUE)
-    if written:
-        return str(written)
-    queue = cluster.local_queues.get((place(jobset)[0], DEFAULT_QUEUE))
+    label = ((jobset.get("metadata") or {}).get("labels") or {}).get(QUEUE)
+    if label:
+        return str(label)
+    queue = cluster.local_queues.get((jobset_identity(jobset)[0], DEFAULT_QUEUE))
     return DEFAULT_QUEUE if queue and not queue.stopped else ""
 
 
@@ -184,32 +182,32 @@ def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
 
 def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
-    namespace, name = place(jobset)
+    namespace, name = jobset_identity(jobset)
     jobs = replicated_jobs(jobset)
-    waits = [one for job in jobs for one in job.get("dependsOn") or () if one.get("status") == "Complete"]
-    awaited = {str(one.get("name")) for one in waits}
-    pod_sets = tuple(_pod_set(one, i, namespace, cluster, awaited) for i, one in enumerate(jobs))
+    waits = [item for job in jobs for item in job.get("dependsOn") or () if item.get("status") == "Complete"]
+    awaited = {str(item.get("name")) for item in waits}
+    pod_sets = tuple(_pod_set(item, i, namespace, cluster, awaited) for i, item in enumerate(jobs))
     # Everything by which the scheduler can distinguish two workloads of a queue.
-    shape = json.dumps([_shape(one) for one in pod_sets], sort_keys=True)
+    shape = json.dumps([_shape(item) for item in pod_sets], sort_keys=True)
     return Workload(namespace, name, queue, pod_sets, shape)
 
 
 def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
-    written = pod_template(replicated_job).get("spec") or {}
+    spec = pod_template(replicated_job).get("spec") or {}
     limits = cluster.limits.get(namespace, {})
-    pod = charged_pod(written, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
-    count, one = pod_count(replicated_job), pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
-    stored = charged_pod(written, limits, cluster.overheads, limits_first=True) if limits else pod
+    pod = charged_pod(spec, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
+    count, per_pod = pod_count(replicated_job), pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
+    stored = charged_pod(spec, limits, cluster.overheads, limits_first=True) if limits else pod
     labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
     return PodSet(
         str(replicated_job.get("name")),
         count,
-        written,
+        spec,
         pod,
-        one,
-        {name: amount * count for name, amount in one.items()},
+        per_pod,
+        {name: amount * count for name, amount in per_pod.items()},
         topology_request(pod_annotations(replicated_job)),
-        pod_amounts(stored) if limits else one,
+        pod_amounts(stored) if limits else per_pod,
         _number(replicated_job.get("replicas"), 1),
         replicated_job.get("name") in awaited,
         str(labels.get(names.ANCESTOR_LABEL) or ""),
@@ -218,9 +216,9 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster,
     )
 
 
-def topology_request(written: Mapping[str, str]) -> TopologyRequest:
+def topology_request(annotations: Mapping[str, str]) -> TopologyRequest:
     """Parse the topology annotations of a pod template. Raises ValueError if they are malformed."""
-    required, preferred, unconstrained = (written.get(key) for key in (REQUIRED, PREFERRED, UNCONSTRAINED))
+    required, preferred, unconstrained = (annotations.get(key) for key in (REQUIRED, PREFERRED, UNCONSTRAINED))
     if required is not None:
         preferred = unconstrained = None
     elif preferred is not None:
@@ -229,16 +227,16 @@ def topology_request(written: Mapping[str, str]) -> TopologyRequest:
         raise ValueError(f"{UNCONSTRAINED} is not a boolean")
     constrained = required is not None or preferred is not None
     slices: list[tuple[str, int]] = []
-    if SLICE_LAYERS in written:
-        slices = slice_layers(written[SLICE_LAYERS])
-    elif SLICE_LEVEL in written and SLICE_SIZE in written:
-        slices = [(written[SLICE_LEVEL], int(written[SLICE_SIZE]))]
+    if SLICE_LAYERS in annotations:
+        slices = slice_layers(annotations[SLICE_LAYERS])
+    elif SLICE_LEVEL in annotations and SLICE_SIZE in annotations:
+        slices = [(annotations[SLICE_LEVEL], int(annotations[SLICE_SIZE]))]
     return TopologyRequest(
         required,
         preferred,
         None if unconstrained is None else BOOLEANS[unconstrained],
         tuple(slices),
-        written.get(GROUP) if constrained else None,
+        annotations.get(GROUP) if constrained else None,
     )
 
 
@@ -277,20 +275,23 @@ _SHAPED = (
 )
 
 
-def _shape(one: PodSet) -> list[Any]:
-    pod, request = one.pod, one.topology
+def _shape(pod_set: PodSet) -> list[Any]:
+    pod, request = pod_set.pod, pod_set.topology
     containers = [
-        [[_canonical((box.get("resources") or {}).get("requests")), box.get("ports")] for box in pod.get(kind) or ()]
+        [
+            [_canonical((container.get("resources") or {}).get("requests")), container.get("ports")]
+            for container in pod.get(kind) or ()
+        ]
         for kind in ("initContainers", "containers")
     ]
-    own = _canonical((pod.get("resources") or {}).get("requests"))
+    pod_level = _canonical((pod.get("resources") or {}).get("requests"))
     topology = [request.required, request.preferred, request.unconstrained, request.slices, request.group]
-    spec = [[pod.get(key) for key in _SHAPED], containers, own, _canonical(pod.get("overhead"))]
-    return [one.name, spec, one.count, one.total, topology, one.replicas]
+    spec = [[pod.get(key) for key in _SHAPED], containers, pod_level, _canonical(pod.get("overhead"))]
+    return [pod_set.name, spec, pod_set.count, pod_set.total, topology, pod_set.replicas]
 
 
-def _canonical(written: Mapping[str, str | float] | None) -> dict[str, str]:
-    return {name: canonical(value) for name, value in (written or {}).items()}
+def _canonical(resources: Mapping[str, str | float] | None) -> dict[str, str]:
+    return {name: canonical(value) for name, value in (resources or {}).items()}
 
 
 # What Kueue's JobSet webhook, its Workload webhook and the schema of a Workload refuse.
@@ -318,18 +319,18 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
     """
     first = _jobset_webhook(jobset, kueue)
-    if reasons := [("jobset-webhook", *one) for one in first if not _defaulted(one[0], jobset, queue)]:
+    if reasons := [("jobset-webhook", *refusal) for refusal in first if not _defaulted(refusal[0], jobset, queue)]:
         return reasons
     for cause, rules in (("workload-schema", _workload_schema), ("workload-webhook", _workload_webhook)):
-        if queue and (reasons := [(cause, *one) for one in rules(jobset)]):
+        if queue and (reasons := [(cause, *refusal) for refusal in rules(jobset)]):
             return reasons
     return []
 
 
-def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
+def _defaulted(path: Place, jobset: Json, queue: str) -> bool:
     """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` if that exists."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
-    return bool(queue) and place == ("metadata", "labels", QUEUE) and not labels.get(QUEUE)
+    return bool(queue) and path == ("metadata", "labels", QUEUE) and not labels.get(QUEUE)
 
 
 def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
@@ -378,36 +379,36 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
         yield ("metadata", "annotations", _GATED), "the list contains a gate twice"
 
 
-def _topology(written: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
+def _topology(annotations: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
     """Problems with the topology annotations of a pod template with `count` pods, as (annotation, message)."""
-    if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
+    if sum(key in annotations for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
         yield "", "only one of required, preferred and unconstrained topology can be set"
     for key in (REQUIRED, PREFERRED, SLICE_LEVEL):
-        if key in written and not names.is_label_key(written[key]):
-            yield key, f"{written[key]!r} is not a valid label of a topology level"
-    if UNCONSTRAINED in written and written[UNCONSTRAINED] not in BOOLEANS:
-        yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
-    if kueue in FALSE_REFUSED and not BOOLEANS.get(written.get(UNCONSTRAINED, "true"), True):
-        yield UNCONSTRAINED, f"it cannot be {written[UNCONSTRAINED]!r}: leave it out instead"
-    if GROUP in written:
-        yield from _group_alone(written, kueue)
-    yield from _slice_faults(written, count)
-    if SLICE_LAYERS in written:
-        yield from _layers(written, count, kueue)
+        if key in annotations and not names.is_label_key(annotations[key]):
+            yield key, f"{annotations[key]!r} is not a valid label of a topology level"
+    if UNCONSTRAINED in annotations and annotations[UNCONSTRAINED] not in BOOLEANS:
+        yield UNCONSTRAINED, f"{annotations[UNCONSTRAINED]!r} is not a boolean, such as true"
+    if kueue in FALSE_REFUSED and not BOOLEANS.get(annotations.get(UNCONSTRAINED, "true"), True):
+        yield UNCONSTRAINED, f"it cannot be {annotations[UNCONSTRAINED]!r}: leave it out instead"
+    if GROUP in annotations:
+        yield from _group_alone(annotations, kueue)
+    yield from _slice_faults(annotations, count)
+    if SLICE_LAYERS in annotations:
+        yield from _layers(annotations, count, kueue)
 
 
-def _group_alone(written: Annotations, kueue: str) -> Iterator[tuple[str, str]]:
-    if _UNSIGNED.fullmatch(written[GROUP]) and int(written[GROUP]) < 2**64:
+def _group_alone(annotations: Annotations, kueue: str) -> Iterator[tuple[str, str]]:
+    if _UNSIGNED.fullmatch(annotations[GROUP]) and int(annotations[GROUP]) < 2**64:
         yield GROUP, "the name of a group cannot be a number"
     for key in (SLICE_SIZE, SLICE_LEVEL, SLICE_LAYERS):
-        if key in written and kueue not in SLICED_GROUPS:
+        if key in annotations and kueue not in SLICED_GROUPS:
             yield GROUP, f"a group cannot have slices ({key})"
-    if REQUIRED not in written and PREFERRED not in written:
+    if REQUIRED not in annotations and PREFERRED not in annotations:
         yield GROUP, f"a group needs {REQUIRED} or {PREFERRED}"
 
 
-def _slice_faults(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
-    size = written.get(SLICE_SIZE)
+def _slice_faults(annotations: Annotations, count: int) -> Iterator[tuple[str, str]]:
+    size = annotations.get(SLICE_SIZE)
     if size is not None:
         if not _INTEGER.fullmatch(size) or not -(2**31) <= int(size) < 2**31:
             yield SLICE_SIZE, f"{size!r} is not a number"
@@ -415,18 +416,18 @@ def _slice_faults(written: Annotations, count: int) -> Iterator[tuple[str, str]]
             yield SLICE_SIZE, "a slice has at least one pod"
         elif int(size) > count:
             yield SLICE_SIZE, f"a slice of {size} pods is larger than the whole pod set of {count}"
-        if SLICE_LEVEL not in written:
+        if SLICE_LEVEL not in annotations:
             yield SLICE_SIZE, f"it needs {SLICE_LEVEL}"
-    elif SLICE_LEVEL in written:
+    elif SLICE_LEVEL in annotations:
         yield SLICE_LEVEL, f"it needs {SLICE_SIZE}"
 
 
-def _layers(written: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
+def _layers(annotations: Annotations, count: int, kueue: str) -> Iterator[tuple[str, str]]:
     for key in (SLICE_LEVEL, SLICE_SIZE):
-        if key in written:
+        if key in annotations:
             yield SLICE_LAYERS, f"it cannot be combined with {key}"
     try:
-        layers = slice_layers(written[SLICE_LAYERS])
+        layers = slice_layers(annotations[SLICE_LAYERS])
     except ValueError as error:
         yield SLICE_LAYERS, f"it is not a JSON array of {{topology, size}}: {error}"
         return
@@ -457,23 +458,22 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
 def _group_faults(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
     groups: dict[str, list[int]] = {}
     for i, job in enumerate(jobs):
-        written = pod_annotations(job)
-        if GROUP in written and (REQUIRED in written or PREFERRED in written):
-            groups.setdefault(written[GROUP], []).append(i)
+        annotations = pod_annotations(job)
+        if GROUP in annotations and (REQUIRED in annotations or PREFERRED in annotations):
+            groups.setdefault(annotations[GROUP], []).append(i)
     for name, members in groups.items():
-        place = (*_pods(members[0]), "metadata", "annotations", GROUP)
+        path = (*_pods(members[0]), "metadata", "annotations", GROUP)
         if len(members) != 2:
-            yield place, f"group {name!r} has {len(members)} replicated jobs: it must have exactly 2"
+            yield path, f"group {name!r} has {len(members)} replicated jobs: it must have exactly 2"
             continue
         if all(pod_count(jobs[i]) != 1 for i in members):
-            yield place, f"one of the two replicated jobs of group {name!r} must have a single pod"
-        first, second = (_wanted(pod_annotations(jobs[i])) for i in members)
-        if first != second:
-            yield place, f"both replicated jobs of group {name!r} must request the same topology"
-
-
-def _wanted(written: Annotations) -> tuple[str | None, str | None]:
-    return written.get(REQUIRED), None if REQUIRED in written else written.get(PREFERRED)
+            yield path, f"one of the two replicated jobs of group {name!r} must have a single pod"
+        levels = {
+            (annotations.get(REQUIRED), None if REQUIRED in annotations else annotations.get(PREFERRED))
+            for annotations in (pod_annotations(jobs[i]) for i in members)
+        }
+        if len(levels) > 1:
+            yield path, f"both replicated jobs of group {name!r} must request the same topology"
 
 
 def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
@@ -487,8 +487,8 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
             PREFERRED: [requested.preferred],
             SLICE_LEVEL: [level for level, _ in requested.slices],
         }
-        for key, named in levels.items():
-            if any(name and len(name) > _LONGEST_LEVEL for name in named):
+        for key, level_names in levels.items():
+            if any(name and len(name) > _LONGEST_LEVEL for name in level_names):
                 yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"
         if requested.group and len(requested.group) > 256:
             yield (*_pods(i), "metadata", "annotations", GROUP), "the name of a group has at most 256 characters"
@@ -499,25 +499,25 @@ def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
         template = pod_template(job)
         yield from _template_metadata(template.get("metadata") or {}, (*_pods(i), "metadata"))
         pod = template.get("spec") or {}
-        for place, resources in _resource_lists(pod):
+        for path, resources in _resource_lists(pod):
             for name, value in resources.items():
                 if name == "pods":
-                    yield (*_pods(i), "spec", *place, name), "Kueue reserves the resource name `pods`"
+                    yield (*_pods(i), "spec", *path, name), "Kueue reserves the resource name `pods`"
                 if parse_quantity(str(value)).nanos < 0:
-                    yield (*_pods(i), "spec", *place, name), f"{value} is negative"
+                    yield (*_pods(i), "spec", *path, name), f"{value} is negative"
 
 
-def _template_metadata(metadata: Json, place: Place) -> Iterator[tuple[Place, str]]:
+def _template_metadata(metadata: Json, path: Place) -> Iterator[tuple[Place, str]]:
     for key, value in (metadata.get("labels") or {}).items():
         if not names.is_label_key(key) or not names.is_label_value(str(value)):
-            yield (*place, "labels", key), f"{key}: {value} is not a valid label"
+            yield (*path, "labels", key), f"{key}: {value} is not a valid label"
     size = 0
     for key, value in (metadata.get("annotations") or {}).items():
         size += names.length(key) + names.length(str(value))
         if not names.is_label_key(key.lower()):
-            yield (*place, "annotations", key), f"{key} is not a valid annotation name"
+            yield (*path, "annotations", key), f"{key} is not a valid annotation name"
     if size > _ANNOTATIONS_SIZE:
-        yield (*place, "annotations"), "the annotations are larger than 256 KiB"
+        yield (*path, "annotations"), "the annotations are larger than 256 KiB"
 
 
 def _resource_lists(pod: Json) -> Iterator[tuple[Place, Json]]:

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
 from trainc.api.jobs import PLUGINS, Plugin
@@ -169,28 +169,16 @@ _GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
 
 
-class Box(NamedTuple):
-    """A box: its name and its lines of text; `look` is the name of a style, or empty."""
-
-    name: str
-    lines: Sequence[str]
-    look: str = ""
-
-
-class Arrow(NamedTuple):
-    """An arrow between two boxes, by name."""
-
-    start: str
-    end: str
-    label: str
-    dotted: bool = False
+# A box: its name, its lines of text, and the name of a style, or empty. An arrow: the boxes, its label, whether it is dotted.
+Box: TypeAlias = tuple[str, Sequence[str], str]
+Arrow: TypeAlias = tuple[str, str, str, bool]
 
 
 def graph_mermaid(graph: Graph) -> str:
     """Return a left-to-right flowchart without the code fence."""
     steps = [step for layer in layers(graph) for step in layer]
-    boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
-    arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
+    boxes = [(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
+    arrows = [(d.step, step.name, d.status, False) for step in steps for d in step.depends_on]
     frames = {gang(group): [step.name for step in graph.members(group)] for group in graph.gangs}
     return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
 
@@ -206,8 +194,8 @@ def flowchart(
     `frames` are drawn around the boxes with some names. `looks` maps names to styles; only strokes are readable on both
     light and dark pages.
     """
-    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
-    texts = {box.name: "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)]) for box in boxes}
+    ids = {name: f"s{i}" for i, (name, _, _) in enumerate(boxes)}
+    texts = {name: "<br/>".join([f"<b>{_escaped(name)}</b>", *map(_escaped, lines)]) for name, lines, _ in boxes}
     drawn = {name: f'{ids[name]}["{text}"]' for name, text in texts.items()}
     framed = {label: [name for name in drawn if name in names] for label, names in (frames or {}).items() if names}
     inside = {name for names in framed.values() for name in names}
@@ -216,23 +204,13 @@ def flowchart(
         frame = f"frame{number or ''}"
         lines += [f'  subgraph {frame}["{_escaped(label)}"]', *(f"    {drawn[name]}" for name in names), "  end"]
         lines.append(f"  style {frame} {_GANG}")
-    for arrow in arrows:
-        if arrow.start in ids and arrow.end in ids:
-            line = "-.->" if arrow.dotted else "-->"
-            lines.append(f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}")
+    for start, end, label, is_dotted in arrows:
+        if start in ids and end in ids:
+            lines.append(f"  {ids[start]} {'-.->' if is_dotted else '-->'}|{_escaped(label)}| {ids[end]}")
     for look, style in looks.items():
-        if alike := [ids[box.name] for box in boxes if box.look == look]:
+        if alike := [ids[name] for name, _, look_of_box in boxes if look_of_box == look]:
             lines += [f"  classDef {look} {style}", f"  class {','.join(alike)} {look}"]
     return "\n".join(lines)
-
-
-def flowchart_of(
-    boxes: Iterable[tuple[str, Sequence[str], str]],
-    arrows: Iterable[tuple[str, str, str, bool]],
-    looks: Mapping[str, str],
-) -> str:
-    """The same for plain tuples: each box with its lines and its look, each arrow from, to, with a label, dotted or not."""
-    return flowchart([Box(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows], looks)
 
 
 def _label_lines(step: Step) -> Iterator[str]:

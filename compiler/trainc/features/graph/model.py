@@ -13,7 +13,7 @@ from trainc.api.findings import counted
 from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at, whole_number
 from trainc.api.records import dataclass, replace
-from trainc.ir.commands.programs import Launch, base
+from trainc.ir.commands.programs import Launch, program_name
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
@@ -251,8 +251,8 @@ def process_text(pod: Json, pods: int, devices: int) -> str:
     program = "the image's own command"
     if launched.launch is not None:
         program = launched.launch.launcher.name
-    elif starts := launched.line.ran("python", "code", "unknown"):
-        program = base(starts[-1].words[starts[-1].program.index])
+    elif starts := launched.line.starts_of("python", "code", "unknown"):
+        program = program_name(starts[-1].argv[starts[-1].program.index])
     per_pod, ranks = process_counts(launched, pods, devices)
     counts = [f"{per_pod:,} process{'' if per_pod == 1 else 'es'} per pod"] if per_pod else []
     counts += [counted(ranks, "rank")] if ranks else []
@@ -276,7 +276,7 @@ def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, in
 
 
 def _given_number(launch: Launch, names: frozenset[str]) -> int | None:
-    option = launch.given(names)
+    option = launch.find_option(names)
     return whole_number(option.value) if option else None
 
 

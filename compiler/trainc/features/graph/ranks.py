@@ -52,7 +52,7 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
             indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
             launch = started.launch
-            option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None
+            option = launch.find_option(frozenset(("rdzv-backend",))) if launch is not None else None
             backend = option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")
             result.append(Ranks(step.name, pods, per_pod, tuple(_layouts(started, ranks)), backend == "static"))
     return result
@@ -62,11 +62,9 @@ def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int)
     """Return the ranks in one pod as text: `ranks 24 to 31 of 32`; empty if they are not known before the job runs."""
     for ranks in read_ranks(manifests):
         if ranks.step == step and ranks.sorted:
-            pod_number = next(
-                (i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None
-            )
-            if pod_number is not None:
-                first, last = pod_number * ranks.per_pod, (pod_number + 1) * ranks.per_pod - 1
+            number = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
+            if number is not None:
+                first, last = number * ranks.per_pod, (number + 1) * ranks.per_pod - 1
                 numbers = f"rank {first}" if first == last else f"ranks {first} to {last}"
                 return f"{numbers} of {len(ranks.pods) * ranks.per_pod}"
     return ""
@@ -77,9 +75,9 @@ def _layouts(started: Launched, ranks: int) -> Iterator[Layout]:
     start = next((start for start in reversed(line.starts) if start.launch is launch), None)
     if launch is None or start is None:
         return
-    first = len(start.words) - len(launch.program)
-    words = start.words if line.script is not None else line.words
-    of_launcher = divisions(read_arguments(start.words[launch.index + 1 : first]), {}, launch.launcher.name)
+    first = len(start.argv) - len(launch.program)
+    words = start.argv if line.script is not None else line.argv
+    of_launcher = divisions(read_arguments(start.argv[launch.index + 1 : first]), {}, launch.launcher.name)
     for division in (*divisions(read_arguments(words[first:]), {}), *of_launcher):
         degrees = _degrees(division, ranks)
         if degrees is not None:
@@ -90,7 +88,7 @@ def _degrees(division: Division, ranks: int) -> dict[str, int] | None:
     """Return the degrees of all axes, the data degree worked out; None if they do not divide the ranks."""
     framework = division.framework
     degrees = {axis: division.degree(axis) or 1 for axis in framework.order}
-    data_axis = framework.rest or ("dp" if "dp" in degrees else "")
+    data_axis = framework.inferred or ("dp" if "dp" in degrees else "")
     model = prod(degrees.values())
     if data_axis and division.degree(data_axis) is None and ranks % model == 0:
         degrees[data_axis] = ranks // model
@@ -135,17 +133,13 @@ def _table(step: Ranks) -> Iterator[str]:
     if not step.sorted:
         yield "the pods get their ranks in the order in which they arrive; this is one order of many"
     width, name = len(str(ranks)) + 2, max(map(len, step.pods))
-    device_count = min(step.per_pod, _MOST_RANKS)
-    more = " ..." if device_count < step.per_pod else ""
-    yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in range(device_count)) + more
+    devices = range(min(step.per_pod, _MOST_RANKS))
+    more = " ..." if len(devices) < step.per_pod else ""
+    yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in devices) + more
     last = len(step.pods) - 1
     for index, pod in enumerate(step.pods):
         if index < _MOST_PODS - 1 or index == last:
-            yield (
-                f"{pod:>{name}}"
-                + "".join(f"{index * step.per_pod + device:>{width}}" for device in range(device_count))
-                + more
-            )
+            yield (f"{pod:>{name}}" + "".join(f"{index * step.per_pod + device:>{width}}" for device in devices) + more)
         elif index == last - 1:
             yield f"{'...':>{name}}"
 

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from trainc import __version__
-from trainc.admission.admit import refusals
+from trainc.admission.updates import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
@@ -198,9 +198,7 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
         else:
             source, digest = sources[job.job]
             line = BuildLine(digest, __version__, release)
-            objects = [
-                as_applied(manifest) for manifest in live if not str(manifest["metadata"]["name"]).endswith(SNAPSHOT)
-            ]
+            objects = [as_applied(item) for item in live if not identity_of(item)[1].endswith(SNAPSHOT)]
             path = file_name(job.namespace, job.name)
             adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
             adoption.jobs.append(job)

@@ -29,15 +29,15 @@ _PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annot
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
-def clean(manifest: Json, release: str) -> dict[str, Any]:
+def clean(live: Json, release: str) -> dict[str, Any]:
     """A TrainJob or a runtime as its author wrote it."""
-    kind, spec = str(manifest["kind"]), dict(mapping(manifest.get("spec")))
+    kind, spec = str(live["kind"]), dict(mapping(live.get("spec")))
     data: dict[str, Any] = {
-        "apiVersion": manifest.get("apiVersion"),
+        "apiVersion": live.get("apiVersion"),
         "kind": kind,
-        "metadata": applied_metadata(manifest),
+        "metadata": applied_metadata(live),
     }
-    data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, manifest)
+    data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, live)
     # Without values that the schema's defaults bring back, as far as that changes nothing.
     complete, problems = check(data, kind, release, prune=True)
     if any(problem.severity == "error" for problem in problems):
@@ -47,13 +47,13 @@ def clean(manifest: Json, release: str) -> dict[str, Any]:
     return without if check(without, kind, release, prune=True)[0] == complete else data
 
 
-def applied_metadata(manifest: Json) -> dict[str, Any]:
+def applied_metadata(live: Json) -> dict[str, Any]:
     """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
-    owners, metadata = live_objects.Owners(manifest), mapping(manifest.get("metadata"))
+    owners, metadata = live_objects.Owners(live), mapping(live.get("metadata"))
     applied: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
     for name, values in (
-        ("labels", live_objects.labels_of(manifest)),
-        ("annotations", live_objects.annotations_of(manifest)),
+        ("labels", live_objects.labels_of(live)),
+        ("annotations", live_objects.annotations_of(live)),
     ):
         authored = {
             key: value
@@ -69,11 +69,8 @@ def applied_metadata(manifest: Json) -> dict[str, Any]:
 
 def _without_kueue(spec: dict[str, Any], job: Json) -> dict[str, Any]:
     """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
-    cleaned = {
-        key: value
-        for key, value in spec.items()
-        if key != "suspend" or names.QUEUE_LABEL not in live_objects.labels_of(job)
-    }
+    queued = names.QUEUE_LABEL in live_objects.labels_of(job)
+    cleaned = {key: value for key, value in spec.items() if key != "suspend" or not queued}
     if isinstance(patches := spec.get("runtimePatches"), list):
         authored = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
         # The time is that of the last write, which a webhook notes.
@@ -267,13 +264,12 @@ class Reader:
         return name
 
     def _differ(self, left: Json, right: Json) -> bool:
-        identity = {"kind": _CLUSTER, "metadata": {"name": "x"}}
-        documents = (
-            {**identity, "apiVersion": runtime.get("apiVersion"), "spec": runtime.get("spec")}
-            for runtime in (left, right)
-        )
-        first, second = (check(runtime, _CLUSTER, self._release, prune=True)[0] for runtime in documents)
-        return first != second
+        def complete(runtime: Json) -> Json:
+            fields = {key: runtime.get(key) for key in ("apiVersion", "spec")}
+            document = {**fields, "kind": _CLUSTER, "metadata": {"name": "x"}}
+            return check(document, _CLUSTER, self._release, prune=True)[0]
+
+        return complete(left) != complete(right)
 
     def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Json | None:
         """The runtime as it was when the job started, which Trainer keeps in a ConfigMap since 2.3."""

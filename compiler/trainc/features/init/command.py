@@ -36,7 +36,7 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.configuration import settings_below
+from trainc.project.settings_file import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -148,12 +148,8 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
         lines = opening.read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
     except (OSError, ValueError):
         return _own_requirement()
-    requirements = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
-    return (
-        Requirement(requirements[0])
-        if len(requirements) == 1 and requirements[0].startswith("trainc")
-        else _own_requirement()
-    )
+    entries = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return Requirement(entries[0]) if len(entries) == 1 and entries[0].startswith("trainc") else _own_requirement()
 
 
 def _own_requirement() -> Requirement:
@@ -182,10 +178,8 @@ def _schemas() -> dict[str, str]:
     from trainc.api.command import OWN_KINDS, schema_of
     from trainc.api.kube import NEWEST_RELEASE
 
-    schemas = {
-        "trainc": schema_of("", NEWEST_RELEASE),
-        **{name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS},
-    }
+    schemas = {"trainc": schema_of("", NEWEST_RELEASE)}
+    schemas |= {name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS}
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 

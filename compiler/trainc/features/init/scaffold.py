@@ -149,14 +149,8 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
             texts[APPLICATION_SET] = _application_set(plan, values)
         for delivered in () if plan.application_set else plan.delivered:
             file = _file_name(delivered)
-            here = {
-                **values,
-                "file": file,
-                "path": delivered.path,
-                "server": delivered.server,
-                "name": _application(delivered),
-            }
-            here |= _namespace(gitops, delivered.namespace)
+            here = {**values, "file": file, "name": _application(delivered), **_namespace(gitops, delivered.namespace)}
+            here |= {"path": delivered.path, "server": delivered.server}
             here["place"] = _quoted(delivered.path if gitops == "argocd" else f"./{delivered.path}")
             texts[f"{gitops}/{file}.yaml"] = _template(f"{gitops}.yaml").substitute(here)
         if gitops == "argocd" and (text_of := ask("argocd", "file")):

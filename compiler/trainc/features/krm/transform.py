@@ -170,11 +170,8 @@ def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list
             continue
         fields_of_item = {**item, **mapping(item.get("metadata"))}
         fields = ("apiVersion", "kind", "name", "namespace")
-        result["resourceRef"] = {
-            key: fields_of_item[key]
-            for key in fields
-            if isinstance(fields_of_item.get(key), str) and fields_of_item[key]
-        }
+        texts = ((key, fields_of_item.get(key)) for key in fields)
+        result["resourceRef"] = {key: text for key, text in texts if isinstance(text, str) and text}
         result |= {"field": {"path": d.path}} if d.path else {}
         result |= {"file": {"path": file}} if (file := file_of(item)) else {}
     return results

@@ -42,7 +42,7 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
     typing = typing_at(lines, position)
     if typing is None:
         return []
-    typed_range = Range(Position(position.line, typing.start), position)
+    span = Range(Position(position.line, typing.start), position)
     document = _document(lines, position.line, typing)
     root = _root(snapshot, document)
     if typing.awaits == "key":
@@ -50,17 +50,17 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
         listed = inside is not None and "items" in inside and "properties" not in inside
         if listed or inside is None or root is None:
             return [
-                *_name_completions(snapshot, document, typing, typed_range),
-                *_key_completions(snapshot, typing, typed_range),
+                *_name_completions(snapshot, document, typing, span),
+                *_key_completions(snapshot, typing, span),
             ]
         return [
-            *_field_completions(inside, root, typing, typed_range),
-            *_key_completions(snapshot, typing, typed_range),
+            *_field_completions(inside, root, typing, span),
+            *_key_completions(snapshot, typing, span),
         ]
     schema = schema_at(root, typing.path) if root is not None else None
     values = values_of(schema) if schema else ()
-    fixed = [Completion(value, "value", typed_range, _plain(value, schema)) for value in values]
-    return [*fixed, *_name_completions(snapshot, document, typing, typed_range)]
+    fixed = [Completion(value, "value", span, _plain(value, schema)) for value in values]
+    return [*fixed, *_name_completions(snapshot, document, typing, span)]
 
 
 def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
@@ -84,28 +84,28 @@ def _root(snapshot: Snapshot, document: Json) -> Schema | None:
     return snapshot.schema(str(document.get("kind"))) or snapshot.schema("TrainJob")
 
 
-def _field_completions(schema: Schema, root: Schema, typing: Typing, typed_range: Range) -> Iterator[Completion]:
+def _field_completions(schema: Schema, root: Schema, typing: Typing, span: Range) -> Iterator[Completion]:
     required, rooms = schema.get("required", ()), {"object": "  ", "array": "- "} if typing.indent >= 0 else {}
     for name, inner in fields_of(schema, root).items():
         if name not in typing.siblings and name != "status":
             detail = ", ".join(filter(None, (kind_of(inner), "required" if name in required else "")))
             room = rooms.get(str(inner.get("type")))  # for the value
             text = f"{name}: " if room is None else f"{name}:\n{' ' * typing.indent}{room}"
-            yield Completion(name, "field", typed_range, text, detail, str(inner.get("description", "")))
+            yield Completion(name, "field", span, text, detail, str(inner.get("description", "")))
 
 
-def _key_completions(snapshot: Snapshot, typing: Typing, typed_range: Range) -> Iterator[Completion]:
+def _key_completions(snapshot: Snapshot, typing: Typing, span: Range) -> Iterator[Completion]:
     """Keys that are the author's own, of which some are known: resources, and labels of nodes and of the queue."""
     nodes = _nodes(snapshot)
     if typing.path[-1:] in (("limits",), ("requests",), ("resourcesPerNode",)):
         offered = {name for node in nodes for name in mapping(value_at_index(node, ("status", "allocatable")))}
         for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(KNOWN))):
-            yield Completion(name, "name", typed_range, f"{name}: ", "resource")
+            yield Completion(name, "name", span, f"{name}: ", "resource")
     if typing.path[-1:] == ("nodeSelector",):
         for name in sorted(_texts({name for node in nodes for name in _labels(node)})):
-            yield Completion(name, "name", typed_range, f"{name}: ", "label of nodes")
+            yield Completion(name, "name", span, f"{name}: ", "label of nodes")
     if typing.path[-2:] == ("metadata", "labels"):
-        yield Completion(_QUEUE, "name", typed_range, f"{_QUEUE}: ", "the Kueue queue")
+        yield Completion(_QUEUE, "name", span, f"{_QUEUE}: ", "the Kueue queue")
 
 
 def _plain(value: str, schema: Schema | None) -> str:
@@ -114,7 +114,7 @@ def _plain(value: str, schema: Schema | None) -> str:
     return f'"{value}"' if is_text and (value in ("true", "false") or value[:1].isdigit()) else value
 
 
-def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, typed_range: Range) -> Iterator[Completion]:
+def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, span: Range) -> Iterator[Completion]:
     """The known names of the expected kind."""
     path = typing.path
     for ending, detail, find in _NAMES:
@@ -122,7 +122,7 @@ def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, typed_
         if len(last) == len(ending) and all(map(lambda pattern_step, step: pattern_step in ("*", step), ending, last)):
             for name in dict.fromkeys(_texts(find(snapshot, document, path))):
                 about = meaning_of(name) if ending[0] == "env" else ""
-                yield Completion(name, "name", typed_range, _plain(name, {}), detail, about)
+                yield Completion(name, "name", span, _plain(name, {}), detail, about)
             return
 
 

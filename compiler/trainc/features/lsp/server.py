@@ -173,13 +173,11 @@ class Server(LanguageServer):
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def diagnostic(
-        self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, text_range: Range
-    ) -> types.Diagnostic:
+    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, span: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
         url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
-            units.range(text_range),
+            units.range(span),
             hovering.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
@@ -222,7 +220,7 @@ class Server(LanguageServer):
         """The words that a message means about a place, in whichever file."""
         path = os.path.join(snapshot.root, source.file)
         if source.origin == "catalog":
-            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
+            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.CATALOG_PREFIX))
         text = self.texts().get(os.path.realpath(path))
         try:
             lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()

@@ -35,7 +35,7 @@ from trainc.api.jobs import CompiledJob, Session, ValidDocument
 from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
-    FILE_NAME,
+    CONFIGURATION_FILE,
     Settings,
     environment_name,
     environments_of,
@@ -124,11 +124,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
             entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
     own_keys = {order for order, _, _ in entries}
-    entries += [
-        (neighbour.order, None, neighbour.claims)
-        for neighbour in neighbours.beyond(files)
-        if neighbour.order not in own_keys
-    ]
+    entries += [(n.order, None, n.claims) for n in neighbours.beyond(files) if n.order not in own_keys]
     services: Services = {}
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
@@ -333,7 +329,7 @@ class Workspace:
         """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
-            if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
+            if self._opened is None and not os.path.isfile(CONFIGURATION_FILE) and not _may_concern(file, encode(text)):
                 return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
             environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
@@ -367,10 +363,7 @@ class Workspace:
         edited = {path: encode(text) for path, text in texts.items()}
         with opening.unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
-                by_name = {
-                    environment.name: environment
-                    for environment in map(self._open_environment, environments_of(self._arguments))
-                }
+                by_name = {env.name: env for env in map(self._open_environment, environments_of(self._arguments))}
             except (CompileError, UsageError):
                 return None
             name = shown_path(os.path.relpath(file))
@@ -437,27 +430,21 @@ class Workspace:
             problems += more
             if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
                 options, around = opened.settings.options, opened.documents
-                judgement = judge_jobs(
-                    result.compiled, in_file, cluster, options, session=result.session, around=around
-                )
+                answer = judge_jobs(result.compiled, in_file, cluster, options, session=result.session, around=around)
                 if not has_errors(problems):
-                    problems += rules(judgement.diagnostics, judgement.answers is None)
-                fits += judgement.answers.alone if judgement.answers else ()
+                    problems += rules(answer.diagnostics, answer.answers is None)
+                fits += answer.answers.alone if answer.answers else ()
             documents, everything = documents or in_file, everything or opened.documents
             built.append(result)
             by_environment[opened.name] = problems
-        of_file = [
-            d for env_problems in by_environment.values() for d in env_problems if d.source and d.source.file == name
-        ]
+        of_file = [d for of_env in by_environment.values() for d in of_env if d.source and d.source.file == name]
         # Comments that ignore nothing are only known to be in vain without other errors.
         ignored = [] if has_errors(of_file) else [*check_ignores(ignores_of(decode(encode(text)), name), of_file)]
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
             ignored += load_overlays([name], self._limits)[1]
-        merged = merge_diagnostics(
-            {key: [*env_problems, *ignored, *self._refused] for key, env_problems in by_environment.items()}
-        )
+        merged = merge_diagnostics({key: [*of_env, *ignored, *self._refused] for key, of_env in by_environment.items()})
         own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
         return Snapshot(
@@ -479,10 +466,8 @@ class Workspace:
         """The clusters of all environments."""
         if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
-            documents = [
-                d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]
-            ]
-            self._cluster = Dump.of_documents(documents)
+            objects = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
+            self._cluster = Dump.of_documents(objects)
         return self._cluster
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
@@ -511,4 +496,4 @@ def _may_concern(file: str, data: bytes) -> bool:
 
 def _is_settings(name: str) -> bool:
     """Whether a file controls what is read, rather than being input itself."""
-    return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
+    return name.rpartition("/")[2] in (CONFIGURATION_FILE, OVERLAY_FILE)

@@ -45,14 +45,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
     limits = limits_of(arguments)
-    read: list[tuple[str, str, list[Document]]] = []
+    files: list[tuple[str, str, list[Document]]] = []
     for file, text in _texts(arguments.paths, limits, streams, diagnostics):
         documents, problems = read_documents(encode(text), file, limits)
-        streams.progress.step("reading", len(read) + 1)
+        streams.progress.step("reading", len(files) + 1)
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
-        read.append((file, text, [] if problems else documents))
-    all_documents = [document for _, _, documents in read for document in documents]
+        files.append((file, text, [] if problems else documents))
+    all_documents = [document for _, _, documents in files for document in documents]
     plan = Plan(
         (document.data for document in all_documents),
         NEWEST_RELEASE,
@@ -64,7 +64,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.report:
         stuck = _write_report(all_documents, plan, diagnostics, streams)
     else:
-        for file, text, documents in streams.progress.over("migrating", read):
+        for file, text, documents in streams.progress.over("migrating", files):
             migrated = migrate_documents(text, documents, limits, plan)
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
@@ -75,7 +75,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
-        nothing = f"nothing to migrate in {counted(len(read), 'file')}"
+        nothing = f"nothing to migrate in {counted(len(files), 'file')}"
         streams.err.write(f"{counted(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
@@ -152,7 +152,7 @@ class Row:
     """A v1 job with the kinds of what it becomes, none if it cannot be migrated, or a document that selects v1 pods."""
 
     label: str
-    place: str
+    location: str
     becomes: tuple[str, ...]
     pods: str
     diagnostics: tuple[Diagnostic, ...]
@@ -171,16 +171,16 @@ def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
         label = label_of(document.data)
         diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
         for job in outcome.jobs:
-            own = diagnostics if job is outcome.jobs[0] else ()
+            reported = diagnostics if job is outcome.jobs[0] else ()
             name = f"{job.kind} in {label}" if job.path else label
-            place = _place(document, (*job.path, "kind"))
-            rows.append(Row(name, place, job.becomes, job.converted.pods, own, is_job=True))
+            location = _file_and_line(document, (*job.path, "kind"))
+            rows.append(Row(name, location, job.becomes, job.converted.pods, reported, is_job=True))
         if diagnostics and not outcome.jobs:
-            rows.append(Row(label, _place(document, ("kind",)), (), "", diagnostics, is_job=False))
+            rows.append(Row(label, _file_and_line(document, ("kind",)), (), "", diagnostics, is_job=False))
     return rows
 
 
-def _place(document: Document, path: Path) -> str:
+def _file_and_line(document: Document, path: Path) -> str:
     source = document.locate(path) or document.locate(())
     return f"{source.file}:{source.line}" if source else document.file
 
@@ -194,9 +194,9 @@ def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) 
         return f"No Training Operator v1 jobs found{'' if all_read else ' in the files that could be read'}.\n"
     lines: list[str] = []
     if jobs := [row for row in rows if row.is_job]:
-        moved = [row for row in jobs if row.becomes]
-        unsure, stuck = sum(row.count("warning") > 0 for row in moved), len(jobs) - len(moved)
-        counts = f"{len(moved) - unsure} ready, {unsure} with open questions, {stuck} that cannot be migrated"
+        migrated = [row for row in jobs if row.becomes]
+        unsure, stuck = sum(row.count("warning") > 0 for row in migrated), len(jobs) - len(migrated)
+        counts = f"{len(migrated) - unsure} ready, {unsure} with open questions, {stuck} that cannot be migrated"
         lines = [*_table(jobs), "", f"{counted(len(jobs), 'job')}: {counts}"]
     for title, severity in _SECTIONS.items():
         lines += _section(title, rows, severity)
@@ -206,7 +206,7 @@ def format_report(rows: Sequence[Row], notes: Sequence[str], *, all_read: bool) 
 
 def _table(jobs: Sequence[Row]) -> Iterator[str]:
     counts = ((str(row.count("info")), str(row.count("warning", "error"))) for row in jobs)
-    texts = ((row.label, row.place, ", ".join(row.becomes) or "-", row.pods) for row in jobs)
+    texts = ((row.label, row.location, ", ".join(row.becomes) or "-", row.pods) for row in jobs)
     cells = [_COLUMNS, *(text + count for text, count in zip(texts, counts, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
@@ -221,6 +221,6 @@ def _section(title: str, rows: Iterable[Row], severity: str) -> Iterator[str]:
         if row.label != label:
             yield f"  {row.label}"
         label = row.label
-        yield f"    {diagnostic.source or row.place}: {diagnostic.message} [{diagnostic.code}]"
+        yield f"    {diagnostic.source or row.location}: {diagnostic.message} [{diagnostic.code}]"
         if diagnostic.severity != "info":
             yield f"      help: {diagnostic.hint}"

@@ -34,7 +34,7 @@ class MovedJob:
     @property
     def becomes(self) -> tuple[str, ...]:
         """The kinds of the documents that it becomes."""
-        return tuple(made["kind"] for made in self.converted.documents)
+        return tuple(document["kind"] for document in self.converted.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Plan:
         self._outcomes: dict[str, Outcome] = {}
         for document in all_documents:
             if is_legacy(document):
-                converted = self._shared(self._converted(document, self._choices))
+                converted = self._share_runtime(self._convert(document, self._choices))
                 job = MovedJob(str(document["kind"]), (), converted)
                 outcome = Outcome(converted.documents or (document,), converted.findings, (job,))
                 self._outcomes[_identity(document)] = outcome
@@ -91,41 +91,41 @@ class Plan:
 
     def notes(self) -> list[str]:
         """Return what is true of all jobs and queues, to be said once."""
-        moved = [job.converted for outcome in self._outcomes.values() for job in outcome.jobs if job.becomes]
-        containers = {result.layout.job.kind.container for result in moved if result.layout is not None} - {""}
+        converted = [job.converted for outcome in self._outcomes.values() for job in outcome.jobs if job.becomes]
+        containers = {result.layout.job.kind.container for result in converted if result.layout is not None} - {""}
         notes = []
         if containers:
             old, first = " or ".join(sorted(containers)), f"`kubectl logs -c {min(containers)}`"
             notes.append(f"the main container is now called node (in v1, {old}): update {first} and dashboards")
         if self._has_queues:
             notes.append("Kueue serves v1beta2 since 0.15: update an older Kueue before you apply its objects")
-        if any(result.counts for result in moved):
+        if any(result.counts for result in converted):
             notes.append("to resize a job, change its variables, such as WORLD_SIZE, together with numNodes")
         return notes
 
-    def _of_enclosing(self, document: Json, inside: Sequence[Enclosed]) -> Outcome:
+    def _of_enclosing(self, document: Json, jobs_inside: Sequence[Enclosed]) -> Outcome:
         """What becomes of a document with v1 jobs inside: all of them are migrated, or none."""
         findings: list[Finding] = []
         converted: list[Converted] = []
-        for job in inside:
-            alone = conversion.job_in(document, job)
-            if alone is None:
+        for job in jobs_inside:
+            document_of_job = conversion.job_in(document, job)
+            if document_of_job is None:
                 findings.append(conversion.cannot(document, job))
                 continue
             choices = self._choices._replace(into="runtime")
-            result = self._converted(alone, choices, is_named=conversion.is_wrapper(document))
+            result = self._convert(document_of_job, choices, is_named=conversion.is_wrapper(document))
             if conversion.is_experiment(document):
-                result = self._shared(conversion.named_runtime(document, result))
+                result = self._share_runtime(conversion.name_runtime(document, result))
             converted.append(result)
             findings += (replace(extra, path=(*job.path, *extra.path)) for extra in result.findings)
         if has_errors(findings):
-            return Outcome((document,), tuple(findings), tuple(MovedJob(job.kind, job.path) for job in inside))
-        documents, extra = conversion.replaced(document, inside, converted)
-        findings += (*extra, *(finding for made in documents for finding in findings_about(made)))
-        jobs = (MovedJob(job.kind, job.path, result) for job, result in zip(inside, converted, strict=True))
+            return Outcome((document,), tuple(findings), tuple(MovedJob(job.kind, job.path) for job in jobs_inside))
+        documents, extra = conversion.replace_enclosing(document, jobs_inside, converted)
+        findings += (*extra, *(finding for replacement in documents for finding in findings_about(replacement)))
+        jobs = (MovedJob(job.kind, job.path, result) for job, result in zip(jobs_inside, converted, strict=True))
         return Outcome(documents, tuple(findings), tuple(jobs))
 
-    def _converted(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
+    def _convert(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
         kind = kind_of(document)
         if kind is None:
             name, version = str(document.get("kind")), str(document.get("apiVersion"))
@@ -152,7 +152,7 @@ class Plan:
         used.add((namespace, unused))
         return unused
 
-    def _shared(self, converted: Converted) -> Converted:
+    def _share_runtime(self, converted: Converted) -> Converted:
         """The documents of a job, whose runtime is one that is there already if it says the same."""
         if len(converted.documents) < 2 or converted.documents[1].get("kind") != "TrainingRuntime":
             return converted
@@ -223,17 +223,17 @@ def migrate(
         if value not in _CHOICES[name]:
             raise ValueError(f"unknown {name} {value!r}; choose {' or '.join(_CHOICES[name])}")
     plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables, rename=rename)
-    made: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
     changed = False
     for data in documents:
         outcome = plan.of(data)
         diagnostics += map(Document.of(data).place, outcome.findings)
         changed = changed or outcome.documents != (data,)
-        made += map(dict, outcome.documents)
+        results += map(dict, outcome.documents)
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
-    return Migration(made, sort_diagnostics(diagnostics))
+    return Migration(results, sort_diagnostics(diagnostics))
 
 
 # Migrate the documents of a file and leave the rest of its text unchanged.
@@ -271,43 +271,45 @@ def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, 
     lines = text.replace("\r\n", "\n")
     # Separators stand between the parts, at odd positions.
     parts = _SEPARATOR.split(lines)
-    new = "".join(part if number % 2 else "".join(_rewritten(part, limits, plan)) for number, part in enumerate(parts))
+    new = "".join(
+        part if number % 2 else "".join(_rewrite_part(part, limits, plan)) for number, part in enumerate(parts)
+    )
     return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, diagnostics)
 
 
-def _rewritten(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
+def _rewrite_part(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
     """Yield the migrated text of a part: any JSON objects, and then one YAML document."""
     from trainc.features.migrate.rewriting import leading_objects, rewrite, rewrite_json
 
-    *objects, (_, _, rest) = leading_objects(part)
+    *objects, (_, _, yaml_text) = leading_objects(part)
     for space, data, text in objects:
-        new = _replacing(data, plan)
+        new = _replacements(data, plan)
         yield space + (text if new == [data] else rewrite_json(text, data, new))
     try:
-        data = read_value(rest, limits)
+        data = read_value(yaml_text, limits)
     except CompileError:
-        yield rest
+        yield yaml_text
         return
-    new = _replacing(data, plan)
-    yield rest if new == [data] else rewrite(rest, data, new)
+    new = _replacements(data, plan)
+    yield yaml_text if new == [data] else rewrite(yaml_text, data, new)
 
 
-def _replacing(data: Any, plan: Plan) -> list[Json]:
+def _replacements(data: Any, plan: Plan) -> list[Json]:
     """Return the documents in place of one. A List with an item that becomes several is a List of them all."""
     replacements = [(path, value, plan.of(value).documents) for path, value in items(data) if isinstance(value, dict)]
     if all(len(documents) == 1 for _, _, documents in replacements):
         for path, value, (document,) in replacements:
             data = data if document == value else _with(data, path, document)
         return [data]
-    made = [document for _, _, documents in replacements for document in documents]
-    return made if replacements[0][0] == () else [{**data, "apiVersion": "v1", "kind": "List", "items": made}]
+    flattened = [document for _, _, documents in replacements for document in documents]
+    return flattened if replacements[0][0] == () else [{**data, "apiVersion": "v1", "kind": "List", "items": flattened}]
 
 
 def _with(data: Any, path: Path, value: Any) -> Any:
     if not path:
         return value
-    step, *rest = path
-    inner = _with(data[step], tuple(rest), value)
+    step, *deeper = path
+    inner = _with(data[step], tuple(deeper), value)
     if isinstance(data, list):
         return [inner if index == step else item for index, item in enumerate(data)]
     return {**data, step: inner}

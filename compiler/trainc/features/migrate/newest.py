@@ -51,11 +51,10 @@ def around_of(documents: Iterable[Json]) -> Around:
     """Collect from these documents what the migration of any of them may need."""
     all_documents = list(documents)
     context = dialect_context(all_documents)
-    counting = {_runtime_of(each) for each in all_documents if value_at(each, _TORCH_PROCESSES) not in (None, "auto")}
-    old = (each for each in all_documents if dialect_of(each) is not None)
-    migrated = ((each, migrate_document(each, Around(context))) for each in old)
-    renamed = {_runtime_of(each): result.renamed for each, result in migrated if result.renamed}
-    return Around(context, frozenset(counting), renamed)
+    counting = (d for d in all_documents if value_at(d, _TORCH_PROCESSES) not in (None, "auto"))
+    migrated = ((d, migrate_document(d, Around(context))) for d in all_documents if dialect_of(d) is not None)
+    renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
+    return Around(context, frozenset(map(_runtime_of, counting)), renamed)
 
 
 def _runtime_of(document: Json) -> _Runtime:
@@ -89,10 +88,10 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
             errors = (
                 [f for f in check(document, kind, release)[1] if f.severity == "error"] for release in releases.RELEASES
             )
-            wrong = min(errors, key=len)
-            if not wrong:
+            fewest = min(errors, key=len)
+            if not fewest:
                 raise
-            return Migrated(document, tuple(wrong))
+            return Migrated(document, tuple(fewest))
         message, hint = "a field is missing or of the wrong type", "run `trainc check` on it and fix the errors first"
         return Migrated(document, (Finding("CannotMigrate", "error", message, hint, ("spec",)),))
 
@@ -111,9 +110,9 @@ def _migrate(document: Json, around: Around) -> Migrated:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.context)
         problems = [f for f in conversion.findings if f.severity == "error"]
-        refused = [*_unsupported_values(document), *_unfilled_volumes(conversion)]
-        if problems or refused:
-            return Migrated(document, (*problems, *refused))
+        unsupported = [*_unsupported_values(document), *_unfilled_volumes(conversion)]
+        if problems or unsupported:
+            return Migrated(document, (*problems, *unsupported))
         data = conversion.data
         findings += [f for f in conversion.findings if f.code not in ("DeprecatedAPIVersion", "UnreleasedAPI")]
     elif document.get("apiVersion") != names.TRAINER_API or not isinstance(document.get("spec"), Mapping):
@@ -156,14 +155,14 @@ def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
     if metadata:
         yield {"metadata": metadata}
     overrides = [
-        (each["targetJobs"], {"spec": without_path(each, ("targetJobs",))})
-        for each in spec.get("podSpecOverrides") or ()
+        (override["targetJobs"], {"spec": without_path(override, ("targetJobs",))})
+        for override in spec.get("podSpecOverrides") or ()
     ]
-    overrides += [(each["targetJobs"], each) for each in spec.get("podTemplateOverrides") or ()]
+    overrides += [(override["targetJobs"], override) for override in spec.get("podTemplateOverrides") or ()]
     for jobs, override in overrides:
         pod = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
         template = {"template": {"spec": {"template": pod}}} if pod else {}
-        yield {"spec": {"replicatedJobs": [_retargeted({"name": job["name"], **template}, renamed) for job in jobs]}}
+        yield {"spec": {"replicatedJobs": [_retarget({"name": job["name"], **template}, renamed) for job in jobs]}}
 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
@@ -258,20 +257,20 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
     jobs = []
     for job in inferred.spec["replicatedJobs"]:
         depends_on = [{**d, "name": new_names.get(d["name"], d["name"])} for d in job.get("dependsOn", ())]
-        jobs.append(_retargeted({**job, "dependsOn": depends_on} if depends_on else job, renamed))
+        jobs.append(_retarget({**job, "dependsOn": depends_on} if depends_on else job, renamed))
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
     return changed, list(_name_findings(renamed)), renamed
 
 
-def _retargeted(target: Json, renamed: Roles) -> Json:
+def _retarget(target: Json, renamed: Roles) -> Json:
     new = renamed.get(target["name"])
     if new is None:
         return target
     containers = value_at(target, _CONTAINERS)
     if isinstance(containers, list):
-        called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
-        target = with_value(target, _CONTAINERS, called)
+        renamed_containers = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
+        target = with_value(target, _CONTAINERS, renamed_containers)
     return {**target, "name": new.role}
 
 
@@ -355,7 +354,7 @@ def _cluster_queue(spec: dict[str, Any]) -> dict[str, Any]:
     if isinstance(checks, list):
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": check} for check in checks]}
     if isinstance(fungibility, Mapping):
-        spec["flavorFungibility"] = {field: _POLICIES.get(str(word), word) for field, word in fungibility.items()}
+        spec["flavorFungibility"] = {field: _POLICIES.get(str(value), value) for field, value in fungibility.items()}
     return spec
 
 
@@ -366,8 +365,8 @@ def _with_fields_named(spec: dict[str, Any], **names: str) -> dict[str, Any]:
 
 def _multikueue_cluster(spec: dict[str, Any]) -> dict[str, Any]:
     sources = {field: spec[field] for field in ("kubeConfig", "clusterProfileRef") if field in spec}
-    kept = {field: value for field, value in spec.items() if field not in sources}
-    return {**kept, "clusterSource": sources} if sources else spec
+    others = {field: value for field, value in spec.items() if field not in sources}
+    return {**others, "clusterSource": sources} if sources else spec
 
 
 # What becomes of the spec of each kind.

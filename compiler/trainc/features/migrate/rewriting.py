@@ -41,11 +41,11 @@ def rewrite(text: str, data: Any, new: Sequence[Json]) -> str:
     """Return the documents `new` in place of `text`, which is one YAML document with the value `data`."""
     for uses_anchors in (True, False):
         try:
-            written = _Writer(SourceText(text, data), uses_anchors).write(new)
+            rewritten = _Writer(SourceText(text, data), uses_anchors).write(new)
         except (UnfitError, YAMLError):
             continue
-        if _reads_as(written, new):
-            return written if text.endswith("\n") else written.removesuffix("\n")
+        if _reads_as(rewritten, new):
+            return rewritten if text.endswith("\n") else rewritten.removesuffix("\n")
     comments = (line.strip() for line in text.split("\n") if line.lstrip().startswith("#"))
     return "".join(f"{line}\n" for line in comments) + _Writer(None).write(new)
 
@@ -58,11 +58,11 @@ def _reads_as(text: str, documents: Sequence[Json]) -> bool:
         return False
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(left: Any, right: Any) -> bool:
     """Return whether two values are equal in YAML, where `true` is not 1."""
-    if one != other or one.__class__ is str:
-        return bool(one == other)
-    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
+    if left != right or left.__class__ is str:
+        return bool(left == right)
+    return json.dumps(left, sort_keys=True, default=str) == json.dumps(right, sort_keys=True, default=str)
 
 
 class _Slot(NamedTuple):
@@ -104,8 +104,8 @@ class _Writer:
         return "---\n".join("".join(f"{line}\n" for line in lines) for lines in parts)
 
     def _mapping(self, value: Json, node: Node | None, path: tuple[str, ...], column: int) -> None:
-        own = {entry.step: entry for entry in node.entries} if node is not None else {}
-        for key, entry in _continued_keys(own, value):
+        entries_by_step = {entry.step: entry for entry in node.entries} if node is not None else {}
+        for key, entry in _continued_keys(entries_by_step, value):
             slot = _Slot(key, value[key], (*path, key), column)
             self._entry(slot, entry or self._elsewhere((key, _FORMER_NAMES.get(key, key)), slot))
 
@@ -122,29 +122,29 @@ class _Writer:
 
     def _entry(self, slot: _Slot, entry: Entry | None) -> None:
         source, (key, value, path, column) = self._source, slot
-        if entry is None or source is None or entry.is_copied or entry.place is not None:
+        if entry is None or source is None or entry.is_copied or entry.position is not None:
             self._fresh(slot, "")
             return
         entry.put((self._number, len(self._lines), column))
         if not entry.in_flow:
             above = source.lines[entry.top : entry.line]
             in_place = self._number == 0 and entry.path[:-1] == path[:-1]
-            kept = above if in_place else [line for line in above if line.strip()]
-            self._lines += (_moved(line, column - entry.column) for line in kept)
+            comments = above if in_place else [line for line in above if line.strip()]
+            self._lines += (_shift(line, column - entry.column) for line in comments)
         is_whole = not entry.is_torn and (self._uses_anchors or not entry.node.is_shared)
         may_copy = is_whole and is_same(entry.value, value)
         if may_copy and not entry.in_flow:
             entry.use(copied=True)
-            first = source.rest(entry.start if key in (None, entry.step) else entry.head)
+            first = source.rest_of_line(entry.start if key in (None, entry.step) else entry.head)
             self._line(column, first if key in (None, entry.step) else f"{inline(key)}{first}")
             below = source.lines[entry.line + 1 : entry.end]
-            self._lines += (_moved(line, column - entry.column) for line in below)
+            self._lines += (_shift(line, column - entry.column) for line in below)
         elif may_copy and key in (None, entry.step) and "\n" not in source.text[entry.start : entry.node.end]:
             entry.use(copied=True)
             self._line(column, ("" if key else "- ") + source.text[entry.start : entry.node.end])
         else:
             self._changed(slot, entry, source)
-            self._lines += (_moved(line, column - entry.column) for line in source.below(entry))
+            self._lines += (_shift(line, column - entry.column) for line in source.below(entry))
 
     def _changed(self, slot: _Slot, entry: Entry, source: SourceText) -> None:
         """Write another value for an entry, in the form of the old one if it is of the same kind."""
@@ -153,11 +153,11 @@ class _Writer:
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
             self._fresh(slot, entry.behind)
         elif node.is_flow and node.entries and len(_flow(value, "")) < _LONGEST_LINE:
-            text = recomposed(source, node, value, _flow)
+            text = recompose(source, node, value, _flow)
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
-            first, *rest = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
+            first, *more_lines = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
             self._line(column, first)
-            self._lines += (_moved(line, column - entry.column) for line in rest)
+            self._lines += (_shift(line, column - entry.column) for line in more_lines)
         else:
             self._lines += (" " * column + comment for comment in source.comments_in(node))
             indent = 2 if node.is_flow else node.entries[0].column - entry.column
@@ -171,9 +171,9 @@ class _Writer:
             indent = 2 if key is None else self._step if isinstance(value, dict) else self._offset
             self._collection(slot, None, behind, indent)
         elif isinstance(value, str) and "\n" in value and (block := literal(value, " " * (column + self._step))):
-            first, *rest = block.split("\n")
+            first, *more_lines = block.split("\n")
             self._line(column, f"{name} {first}{behind}")
-            self._lines += rest
+            self._lines += more_lines
         else:
             text = inline(value) if isinstance(value, str) else _flow(value, "")
             self._line(column, f"{name} {text}{behind}")
@@ -192,7 +192,7 @@ class _Writer:
         self._lead = ""
 
 
-def _moved(line: str, by: int) -> str:
+def _shift(line: str, by: int) -> str:
     """Return a line some columns further to the right, or to the left as far as it is indented."""
     if by > 0 and line.strip():
         return " " * by + line
@@ -223,19 +223,19 @@ def _mark_staying(node: Node, value: Any) -> None:
             else:
                 _mark_staying(entry.node, value[entry.step])
     elif isinstance(value, list) and node.kind == "sequence":
-        kept = {repr(item) for item in value}
-        for entry in (entry for entry in node.entries if repr(entry.value) in kept):
+        staying = {repr(item) for item in value}
+        for entry in (entry for entry in node.entries if repr(entry.value) in staying):
             entry.use()
 
 
-def _continued_keys(own: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
+def _continued_keys(entries_by_step: Mapping[str | int, Entry], value: Json) -> Iterator[tuple[str, Entry | None]]:
     """Yield the keys of `value` with the entries that they continue: in the text's order, with new ones in between.
 
     An entry that is gone continues under a new key that has its value, or begins with its name.
     """
-    new = {repr(value[key]): key for key in value if key not in own}
+    new = {repr(value[key]): key for key in value if key not in entries_by_step}
     entries: dict[str, Entry] = {}
-    for step, entry in own.items():
+    for step, entry in entries_by_step.items():
         name = step if step in value else new.pop(repr(entry.value), None)
         if name is None:
             name = next((key for key in new.values() if key.startswith(str(step)) and key not in entries), None)
@@ -263,14 +263,14 @@ def _continued_items(entries: Sequence[Entry], value: Sequence[Any]) -> dict[int
             continued[index] = queue.pop()
     used_ids = {id(old) for old in continued.values()}
     free = [old for old in entries if id(old) not in used_ids and isinstance(old.value, dict)]
-    named = {_identity(old.value): old for old in reversed(free)}
+    by_identity = {_identity(old.value): old for old in reversed(free)}
     for index, item in enumerate(value):
         if index in continued or not isinstance(item, dict):
             continue
-        entry: Entry | None = named.get(_identity(item))
+        entry: Entry | None = by_identity.get(_identity(item))
         if entry is None and index < len(entries):
-            here = entries[index].value
-            entry = entries[index] if isinstance(here, dict) and set(here) == set(item) else None
+            old_value = entries[index].value
+            entry = entries[index] if isinstance(old_value, dict) and set(old_value) == set(item) else None
         if entry is not None and id(entry) not in used_ids:
             used_ids.add(id(entry))
             continued[index] = entry
@@ -285,34 +285,34 @@ def _identity(item: Json) -> tuple[str, str]:
 def _reattach(source: SourceText, documents: Sequence[list[str]]) -> None:
     """Add the comments of entries that are gone above the next entry that is not."""
     used = (entry for entry in source.entries if entry.is_used)
-    written = {(_name(entry), comment) for entry in used for comment in _own(source, entry)}
+    present = {(_name(entry), comment) for entry in used for comment in _comments_of(source, entry)}
     above: dict[tuple[int, int, int], list[str]] = {}
 
-    def lost(entries: Iterable[Entry]) -> list[str]:
+    def collect(entries: Iterable[Entry]) -> list[str]:
         pending: list[str] = []
         for entry in entries:
-            inner = [] if entry.is_copied or not entry.node.is_block else lost(entry.node.entries)
-            if entry.place is not None:
-                above.setdefault(entry.place, []).extend((*pending, *inner))
+            inner = [] if entry.is_copied or not entry.node.is_block else collect(entry.node.entries)
+            if entry.position is not None:
+                above.setdefault(entry.position, []).extend((*pending, *inner))
                 pending = []
             elif not entry.is_copied:
                 # Templates that were alike are one now, and so are their comments.
-                new = [comment for comment in _own(source, entry) if (_name(entry), comment) not in written]
-                written.update((_name(entry), comment) for comment in new)
+                new = [comment for comment in _comments_of(source, entry) if (_name(entry), comment) not in present]
+                present.update((_name(entry), comment) for comment in new)
                 pending += (*new, *inner)
         return pending
 
-    left = lost(source.root.entries)
+    trailing = collect(source.root.entries)
     for (number, line, column), comments in sorted(above.items(), reverse=True):
         documents[number][line:line] = [" " * column + comment for comment in comments]
-    documents[-1].extend(left)
+    documents[-1].extend(trailing)
 
 
 def _name(entry: Entry) -> tuple[str, str]:
     return entry.path[-1] if entry.path else "", repr(entry.value)
 
 
-def _own(source: SourceText, entry: Entry) -> list[str]:
+def _comments_of(source: SourceText, entry: Entry) -> list[str]:
     lines = [] if entry.in_flow else [*source.lines[entry.top : entry.line], entry.behind, *source.below(entry)]
     inside = source.comments_in(entry.node)
     return [*(line.strip() for line in lines if line.lstrip().startswith("#")), *inside]
@@ -321,7 +321,7 @@ def _own(source: SourceText, entry: Entry) -> list[str]:
 # Collections in brackets, and JSON, which consists of them.
 
 
-def recomposed(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str:
+def recompose(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str:
     """Return a collection in brackets with another value of its kind: what it keeps, and its spacing, as written.
 
     `fresh` writes a new value, whose further lines are indented by its second argument.
@@ -345,7 +345,7 @@ def recomposed(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str
             composed.append(fresh(item, indent) if name is None else f"{fresh(name, '')}{colon}{fresh(item, indent)}")
         else:
             composed.append(source.text[entry.start : entry.head] if name in (None, entry.step) else fresh(name, ""))
-            composed += (gap(entry.head, entry.node.start), _recomposed_value(source, entry, item, fresh, indent))
+            composed += (gap(entry.head, entry.node.start), _recompose_value(source, entry, item, fresh, indent))
         last = entry
     return "".join((*composed, gap(entries[-1].node.end, node.end - 1), source.text[node.end - 1]))
 
@@ -359,14 +359,14 @@ def _parts(entries: Sequence[Entry], value: Any) -> Iterator[tuple[str | None, A
         yield from ((None, item, continued.get(index)) for index, item in enumerate(value))
 
 
-def _recomposed_value(source: SourceText, entry: Entry, value: Any, fresh: _Fresh, indent: str) -> str:
+def _recompose_value(source: SourceText, entry: Entry, value: Any, fresh: _Fresh, indent: str) -> str:
     node = entry.node
     if is_same(entry.value, value):
         entry.use(copied=True)
         return source.text[node.start : node.end]
     entry.is_used = True
     is_alike = value and node.entries and isinstance(value, entry.value.__class__)
-    return recomposed(source, node, value, fresh) if is_alike else fresh(value, indent)
+    return recompose(source, node, value, fresh) if is_alike else fresh(value, indent)
 
 
 _MOST_LEVELS = 200
@@ -405,7 +405,7 @@ def rewrite_json(text: str, data: Any, new: Sequence[Json]) -> str:
     objects = [fresh(value, "") for value in new]
     try:
         source = SourceText(text, data)
-        first = recomposed(source, source.root, new[0], fresh)
+        first = recompose(source, source.root, new[0], fresh)
         if is_same(read_value(first), new[0]):
             objects[0] = first
     except (CompileError, UnfitError, YAMLError):

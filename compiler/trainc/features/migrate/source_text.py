@@ -50,8 +50,8 @@ class Entry:
 
     The lines from `top` to `line` are above it, those from `line` to `end` its own, and `behind` is the comment that
     follows it on its line. `path` has the keys that lead to it. Once the new data has a place for it, it `is_used`;
-    `place` is the (document, line, column) where it was written, and with `is_copied` its lines were, too. An entry that
-    `is_torn` has lost one inside of it to another place.
+    `position` is the (document, line, column) where it was written, and with `is_copied` its lines were, too. An entry
+    that `is_torn` has lost one inside of it to another place.
     """
 
     step: str | int
@@ -69,7 +69,7 @@ class Entry:
     is_used: bool = False
     is_copied: bool = False
     is_torn: bool = False
-    place: tuple[int, int, int] | None = None
+    position: tuple[int, int, int] | None = None
     parent: Entry | None = None
 
     def use(self, *, copied: bool = False) -> None:
@@ -78,12 +78,12 @@ class Entry:
         for entry in self.node.entries:
             entry.use(copied=copied)
 
-    def put(self, place: tuple[int, int, int]) -> None:
+    def put(self, position: tuple[int, int, int]) -> None:
         """Note where the entry is written."""
-        self.is_used, self.place = True, place
-        around = self.parent
-        while around is not None and not around.is_torn:
-            around.is_torn, around = True, around.parent
+        self.is_used, self.position = True, position
+        ancestor = self.parent
+        while ancestor is not None and not ancestor.is_torn:
+            ancestor.is_torn, ancestor = True, ancestor.parent
 
 
 class SourceText:
@@ -100,7 +100,7 @@ class SourceText:
         self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
-        self.root = _parsed(self.text)
+        self.root = _parse(self.text)
         end = self._indented(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
         self.tail = self.lines[end:]
         if any(line.strip() and not line.lstrip().startswith("#") for line in self.tail):
@@ -111,7 +111,7 @@ class SourceText:
         """Return the line of a character."""
         return bisect_right(self._starts, index) - 1
 
-    def rest(self, index: int) -> str:
+    def rest_of_line(self, index: int) -> str:
         """Return the text from a character to the end of its line."""
         return self.text[index : self._starts[self.line_of(index) + 1] - 1]
 
@@ -215,7 +215,7 @@ class SourceText:
         node = entry.node
         if node.is_block and not starts_below:
             return ""
-        match = _BEHIND.search(self.rest(entry.head if node.is_block or node.is_literal else node.end))
+        match = _BEHIND.search(self.rest_of_line(entry.head if node.is_block or node.is_literal else node.end))
         return match[0] if match else ""
 
     def _last_line(self, node: Node) -> int:
@@ -228,9 +228,9 @@ class SourceText:
         return index - self._starts[self.line_of(index)]
 
 
-def _parsed(text: str) -> Node:
+def _parse(text: str) -> Node:
     parser = EventParser(text)
-    around = [Node("stream", 0, 0)]
+    open_nodes = [Node("stream", 0, 0)]
     while (event := parser.get_event()) is not None:
         assert event.start_mark
         assert event.end_mark
@@ -239,21 +239,21 @@ def _parsed(text: str) -> Node:
             is_tagged = event.anchor is not None or event.tag not in (None, "!")
             literal = event.style in ("|", ">")
             node = Node("scalar", start, end, event.value, event.implicit[0], is_literal=literal, is_shared=is_tagged)
-            around[-1].children.append(node)
+            open_nodes[-1].children.append(node)
         elif isinstance(event, AliasEvent):
-            around[-1].children.append(Node("scalar", start, end, is_shared=True))
+            open_nodes[-1].children.append(Node("scalar", start, end, is_shared=True))
         elif isinstance(event, CollectionStartEvent):
             kind = "mapping" if isinstance(event, MappingStartEvent) else "sequence"
             is_tagged = event.anchor is not None or event.tag is not None
-            around.append(Node(kind, start, end, is_flow=bool(event.flow_style), is_shared=is_tagged))
+            open_nodes.append(Node(kind, start, end, is_flow=bool(event.flow_style), is_shared=is_tagged))
         elif isinstance(event, CollectionEndEvent):
-            node = around.pop()
+            node = open_nodes.pop()
             node.end = end if node.is_flow or not node.children else node.children[-1].end
             node.is_shared = node.is_shared or any(child.is_shared for child in node.children)
-            around[-1].children.append(node)
-    if len(around[0].children) != 1 or not around[0].children[0].children:
+            open_nodes[-1].children.append(node)
+    if len(open_nodes[0].children) != 1 or not open_nodes[0].children[0].children:
         raise UnfitError
-    return around[0].children[0]
+    return open_nodes[0].children[0]
 
 
 def _scalars(node: Node) -> Iterator[Node]:

@@ -89,12 +89,9 @@ def _next_step(file: str, job: Json, arguments: Arguments, settings: Settings) -
     if settings.configuration.file is None or not settings.configuration.compiles(job, file, ()):
         command.append(file)
     for flag in ("config", "release", "runtimes", "overlay"):
-        flag_value = getattr(arguments, flag) or ()
-        command += [
-            word
-            for value in ([flag_value] if isinstance(flag_value, str) else flag_value)
-            for word in (f"--{flag}", value)
-        ]
+        values = getattr(arguments, flag) or ()
+        for value in [values] if isinstance(values, str) else values:
+            command += [f"--{flag}", value]
     return f"compile it with `{shlex.join(command)}`"
 
 
@@ -124,13 +121,13 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
-    for document in inputs.read:
+    for document in inputs.all_documents:
         if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
-    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in names.RUNTIME_KINDS]
+    own_names = [identity_of(d.data)[1] for d in inputs.all_documents if d.data.get("kind") in names.RUNTIME_KINDS]
     hint = (
         did_you_mean(name, [*own_names, *catalog.names(options.release)])
         or "`trainc runtimes list` lists those that there are"
@@ -216,10 +213,8 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
         compiled += [job] if job is not None else []
     judge_jobs = ask("fits", "judge jobs")
     if cluster and compiled and judge_jobs is not None:
-        judgement = judge_jobs(
-            compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session
-        )
-        about_job += session.rules(judgement.diagnostics, False)
+        answer = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
+        about_job += session.rules(answer.diagnostics, False)
     return [diagnostic for diagnostic in about_job if diagnostic.source is None or diagnostic.source.file == file]
 
 

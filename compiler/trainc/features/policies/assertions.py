@@ -39,12 +39,12 @@ def assert_denied(
     `by` is the name of the policy, or "PodSecurity". `policies` may hold Namespaces and parameters as well.
     """
     __tracebackhide__ = True  # pytest omits this frame from its report
-    findings = _judged(objects, policies, kubernetes)
-    denied = [(label, one) for label, one in findings if one.code == "PolicyDenied"]
+    findings = _judge(objects, policies, kubernetes)
+    denied = [(label, finding) for label, finding in findings if finding.code == "PolicyDenied"]
     starts = (f"policy {by}: ", f'violates {by} "')
-    if not any(by is None or one.message.startswith(starts) for _, one in denied):
+    if not any(by is None or finding.message.startswith(starts) for _, finding in denied):
         who = "no policy" if by is None else by
-        answers = "".join(f"\n  {label}: {one.message}" for label, one in findings) or " nothing"
+        answers = "".join(f"\n  {label}: {finding.message}" for label, finding in findings) or " nothing"
         raise AssertionError(f"{who} denies these objects; the policies say:{answers}")
 
 
@@ -54,26 +54,34 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
     It fails as well for what trainc cannot evaluate, because then nobody knows.
     """
     __tracebackhide__ = True
-    findings = _judged(objects, policies, kubernetes)
+    findings = _judge(objects, policies, kubernetes)
     refusals = ("PolicyDenied", "PolicyNotEvaluated")
-    failed = [f"\n  {label}: {one.message}" for label, one in findings if one.code in refusals]
+    failed = [f"\n  {label}: {finding.message}" for label, finding in findings if finding.code in refusals]
     if failed:
         raise AssertionError(f"the objects are not allowed:{''.join(failed)}")
 
 
-def _judged(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:
+def _judge(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:
     __tracebackhide__ = True
     entries = [policies] if isinstance(policies, str | os.PathLike | Mapping) else list(policies)
-    paths = [one for one in entries if not isinstance(one, Mapping) and "\n" not in os.fspath(one)]
-    texts = [json.dumps(one) if isinstance(one, Mapping) else os.fspath(one) for one in entries if one not in paths]
+    paths = [entry for entry in entries if not isinstance(entry, Mapping) and "\n" not in os.fspath(entry)]
+    texts = [
+        json.dumps(entry) if isinstance(entry, Mapping) else os.fspath(entry) for entry in entries if entry not in paths
+    ]
     options = Options(kubernetes=kubernetes)
     stdin = BytesIO("\n---\n".join(texts).encode())
-    read, problems = read_paths([*paths, *([STDIN] if texts else [])], options.limits, stdin=stdin, everything=True)
-    judge, more = judge_of(read, (), options)
+    documents, problems = read_paths(
+        [*paths, *([STDIN] if texts else [])], options.limits, stdin=stdin, everything=True
+    )
+    judge, more = judge_of(documents, (), options)
     unusable: list[Diagnostic] = [*problems, *more]
     if has_errors(unusable):
-        raise AssertionError("the policies cannot be used:" + "".join(f"\n  {one}" for one in unusable))
+        raise AssertionError("the policies cannot be used:" + "".join(f"\n  {diagnostic}" for diagnostic in unusable))
     manifests: Any = getattr(objects, "manifests", objects)
     findings = [] if judge is None else judge([manifests] if isinstance(manifests, Mapping) else manifests)
-    skipped = [one for one in more if one.code == "PolicyNotEvaluated" and one.severity == "warning"]
-    return [*findings, *((one.object, Finding(one.code, one.severity, one.message)) for one in skipped)]
+    skipped = [
+        (diagnostic.object, Finding(diagnostic.code, diagnostic.severity, diagnostic.message))
+        for diagnostic in more
+        if diagnostic.code == "PolicyNotEvaluated" and diagnostic.severity == "warning"
+    ]
+    return [*findings, *skipped]

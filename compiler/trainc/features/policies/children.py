@@ -13,6 +13,7 @@ from hashlib import sha1
 from typing import Any
 
 from trainc.api.findings import Path
+from trainc.api.kube import mapping
 from trainc.api.records import dataclass
 from trainc.features.policies.cel import Unknown
 
@@ -30,12 +31,12 @@ class Subject:
     """An object that policies are asked about.
 
     `label` names it in diagnostics. `home` is the path of its fields in the object that trainc writes, whose label is
-    `written`; `sources` are the paths of its `spec` and `metadata` there.
+    `built_by`; `sources` are the paths of its `spec` and `metadata` there.
     """
 
     data: Mapping[str, Any]
     label: str
-    written: str
+    built_by: str
     sources: Mapping[str, Path]
 
     def source(self, path: Path) -> Path:
@@ -44,7 +45,7 @@ class Subject:
         return path if start is None else (*start, *path[1:])
 
 
-def stored(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def as_stored(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """An object with the metadata that the API server has given it before it asks its policies."""
     metadata = {
         **manifest["metadata"],
@@ -67,13 +68,13 @@ def children(jobset: Mapping[str, Any], label: str) -> Iterator[Subject]:
             name, namespace = job["metadata"]["name"], job["metadata"].get("namespace")
             where = f"{namespace}/" if namespace else ""
             sources = {"spec": (*home, "spec"), "metadata": (*home, "metadata")}
-            yield Subject(stored(job), f"Job {where}{name}", label, sources)
+            yield Subject(as_stored(job), f"Job {where}{name}", label, sources)
             template: Path = (*home, "spec", "template")
             sources = {"spec": (*template, "spec"), "metadata": (*template, "metadata")}
             indexed = job["spec"]["completionMode"] == "Indexed"
             for index in _ends(job["spec"]["parallelism"]) if indexed else (0,):
                 pod = _pod(job, index if indexed else None)
-                yield Subject(stored(pod), f"Pod {where}{pod['metadata']['generateName']}", label, sources)
+                yield Subject(as_stored(pod), f"Pod {where}{pod['metadata']['generateName']}", label, sources)
 
 
 def _ends(count: int) -> tuple[int, ...]:
@@ -85,23 +86,23 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
     metadata, template = jobset["metadata"], replicated["template"]
     name = f"{metadata['name']}-{replicated['name']}-{replica}"
     labels, annotations = _marks(jobset, position, replica, name)
-    own = template.get("metadata") or {}
+    metadata_of_template = template.get("metadata") or {}
     spec = dict(template["spec"])
     pod = spec.get("template") or {}
-    inner = dict(pod.get("spec") or {})
+    pod_spec = dict(pod.get("spec") or {})
     network = jobset["spec"].get("network") or {}
     if network.get("enableDNSHostnames", True):
-        inner["subdomain"] = network.get("subdomain") or metadata["name"]
-    of_pod = pod.get("metadata") or {}
+        pod_spec["subdomain"] = network.get("subdomain") or metadata["name"]
+    pod_metadata = pod.get("metadata") or {}
     selector = {f"{_BATCH}/controller-uid": UID}
-    named = {**selector, "controller-uid": UID, f"{_BATCH}/job-name": name, "job-name": name}
+    controller_labels = {**selector, "controller-uid": UID, f"{_BATCH}/job-name": name, "job-name": name}
     spec["template"] = {
         "metadata": {
-            **of_pod,
-            "labels": {**(of_pod.get("labels") or {}), **labels, **named},
-            "annotations": {**(of_pod.get("annotations") or {}), **annotations},
+            **pod_metadata,
+            "labels": {**(pod_metadata.get("labels") or {}), **labels, **controller_labels},
+            "annotations": {**(pod_metadata.get("annotations") or {}), **annotations},
         },
-        "spec": _with_pod_defaults(inner),
+        "spec": _with_pod_defaults(pod_spec),
     }
     completions, parallelism = spec.get("completions"), spec.get("parallelism")
     if completions is None and parallelism is None:
@@ -119,11 +120,11 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            **own,
+            **metadata_of_template,
             "name": name,
             **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {}),
-            "labels": {**(own.get("labels") or {}), **labels},
-            "annotations": {**(own.get("annotations") or {}), **annotations},
+            "labels": {**(metadata_of_template.get("labels") or {}), **labels},
+            "annotations": {**(metadata_of_template.get("annotations") or {}), **annotations},
             "ownerReferences": [_owner("jobset.x-k8s.io/v1alpha2", "JobSet", metadata["name"])],
         },
         "spec": {**defaults, **spec, "suspend": bool(jobset["spec"].get("suspend", False))},
@@ -132,24 +133,24 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
 
 
 def _owner(version: str, kind: str, name: str) -> dict[str, Any]:
-    named = {"apiVersion": version, "kind": kind, "name": name}
-    return {**named, "uid": UID, "controller": True, "blockOwnerDeletion": True}
+    identity = {"apiVersion": version, "kind": kind, "name": name}
+    return {**identity, "uid": UID, "controller": True, "blockOwnerDeletion": True}
 
 
 def _with_containers(spec: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
     """A pod spec with a change to all its containers."""
     kinds = [kind for kind in ("initContainers", "containers") if spec.get(kind)]
-    return {**spec, **{kind: [change(one) for one in spec[kind]] for kind in kinds}}
+    return {**spec, **{kind: [change(container) for container in spec[kind]] for kind in kinds}}
 
 
 def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) -> tuple[dict[str, str], dict[str, str]]:
     """The labels and annotations that the JobSet controller gives a Job and its Pods."""
     metadata, replicated_jobs = jobset["metadata"], jobset["spec"]["replicatedJobs"]
     replicated = replicated_jobs[position]
-    counts = [one.get("replicas", 1) for one in replicated_jobs]
-    groups = [one.get("groupName", "default") for one in replicated_jobs]
+    counts = [job.get("replicas", 1) for job in replicated_jobs]
+    groups = [job.get("groupName", "default") for job in replicated_jobs]
     group = groups[position]
-    of_group = [count if one == group else 0 for count, one in zip(counts, groups, strict=True)]
+    of_group = [count if name == group else 0 for count, name in zip(counts, groups, strict=True)]
     key = sha1(f"{metadata.get('namespace', '')}/{name}".encode(), usedforsecurity=False).hexdigest()
     marks = {
         "jobset-name": metadata["name"],
@@ -170,11 +171,12 @@ def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) ->
         host = f"{coordinator['replicatedJob']}-{coordinator.get('jobIndex', 0)}-{coordinator.get('podIndex', 0)}"
         subdomain = (jobset["spec"].get("network") or {}).get("subdomain") or metadata["name"]
         marks["coordinator"] = f"{metadata['name']}-{host}.{subdomain}"
-    labels = {f"{_JOBSET}/{word}": value for word, value in marks.items()}
-    written = [metadata, replicated["template"].get("metadata") or {}]
-    exclusive = {
-        key: one["annotations"][key] for one in written for key in _EXCLUSIVE if key in (one.get("annotations") or {})
+    labels = {f"{_JOBSET}/{key}": value for key, value in marks.items()}
+    own_annotations = {
+        **(metadata.get("annotations") or {}),
+        **(mapping(replicated["template"].get("metadata")).get("annotations") or {}),
     }
+    exclusive = {key: own_annotations[key] for key in _EXCLUSIVE if key in own_annotations}
     return labels, {**labels, **exclusive}
 
 
@@ -189,7 +191,7 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
         spec["hostname"] = f"{name}-{index}"
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{_BATCH}/job-completion-index']"}}
         variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
-        spec = _with_containers(spec, lambda one: _with_variable(one, variable))
+        spec = _with_containers(spec, lambda container: _with_variable(container, variable))
     labels[f"{_JOBSET}/priority"] = "0"
     if spec.get("priorityClassName"):
         priority: Any = Unknown("the priority of a class is known only to the cluster")
@@ -223,10 +225,10 @@ def _pod(job: Mapping[str, Any], index: int | None) -> dict[str, Any]:
 
 
 def _with_variable(container: Mapping[str, Any], variable: Mapping[str, Any]) -> dict[str, Any]:
-    written = container.get("env") or ()
-    if any(one.get("name") == variable["name"] for one in written):
+    variables = container.get("env") or ()
+    if any(existing.get("name") == variable["name"] for existing in variables):
         return dict(container)
-    return {**container, "env": [*written, variable]}
+    return {**container, "env": [*variables, variable]}
 
 
 def _with_requests(container: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,13 +240,14 @@ def _with_requests(container: Mapping[str, Any]) -> dict[str, Any]:
     return {**container, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}}
 
 
-def _default_tolerations(written: Any) -> list[dict[str, Any]]:
+def _default_tolerations(tolerations: Any) -> list[dict[str, Any]]:
     """Five minutes on a node that is not ready or unreachable, unless the pod says something about such nodes."""
     return [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
         if not any(
-            one.get("key") in (key, None, "") and one.get("effect") in ("NoExecute", None, "") for one in written
+            toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
+            for toleration in tolerations
         )
     ]
 
@@ -271,18 +274,15 @@ def _mount_token(spec: dict[str, Any]) -> None:
 
 def _quality(spec: Mapping[str, Any]) -> str:
     """The quality of service: guaranteed if each container's requests of CPU and memory are its limits."""
-    each = [one.get("resources") or {} for kind in ("initContainers", "containers") for one in spec.get(kind) or ()]
-    amounts = [
-        (one.get(side) or {}).get(name) for one in each for side in ("requests", "limits") for name in ("cpu", "memory")
+    pairs = [
+        tuple((mapping(container.get("resources")).get(side) or {}).get(name) for side in ("requests", "limits"))
+        for kind in ("initContainers", "containers")
+        for container in spec.get(kind) or ()
+        for name in ("cpu", "memory")
     ]
-    if not any(amounts):
+    if not any(map(any, pairs)):
         return "BestEffort"
-    equal = all(
-        (one.get("requests") or {}).get(n) == (one.get("limits") or {}).get(n)
-        for one in each
-        for n in ("cpu", "memory")
-    )
-    return "Guaranteed" if equal and all(amounts) else "Burstable"
+    return "Guaranteed" if all(request and request == limit for request, limit in pairs) else "Burstable"
 
 
 # What the API server fills in, in the shape of a pod spec; a default of a part counts where the part is there.
@@ -314,24 +314,28 @@ _POD = {
 }
 
 
-def _completed(value: Any, defaults: Any) -> Any:
+def _fill_defaults(value: Any, defaults: Any) -> Any:
     if isinstance(value, list):
-        return [_completed(item, defaults[0]) for item in value]
+        return [_fill_defaults(item, defaults[0]) for item in value]
     if not isinstance(value, dict):
         return value
     inner = {key for key, default in defaults.items() if default and isinstance(default, dict | list)}
-    own = {key: _completed(part, defaults[key]) if key in inner else part for key, part in value.items()}
+    parts = {key: _fill_defaults(part, defaults[key]) if key in inner else part for key, part in value.items()}
     # Each object has maps of its own, because a denial points to the map that was read.
-    return {**{key: deepcopy(default) for key, default in defaults.items() if key not in inner}, **own}
+    return {**{key: deepcopy(default) for key, default in defaults.items() if key not in inner}, **parts}
 
 
 def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
-    completed: dict[str, Any] = _completed(spec, _POD)
+    completed: dict[str, Any] = _fill_defaults(spec, _POD)
     host_network = bool(spec.get("hostNetwork"))
-    completed = _with_containers(completed, lambda one: _with_container_defaults(one, host_network=host_network))
+    completed = _with_containers(
+        completed, lambda container: _with_container_defaults(container, host_network=host_network)
+    )
     if completed.get("volumes"):
         volumes = completed["volumes"]
-        completed["volumes"] = [one if one.keys() - {"name"} else {**one, "emptyDir": {}} for one in volumes]
+        completed["volumes"] = [
+            container if container.keys() - {"name"} else {**container, "emptyDir": {}} for container in volumes
+        ]
     return completed
 
 

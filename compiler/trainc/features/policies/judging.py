@@ -10,8 +10,8 @@ from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
 from trainc.features.policies import cel, matching
-from trainc.features.policies.children import Subject, children, stored
-from trainc.features.policies.loading import Binding, Expression, Loaded, Policy, Validation
+from trainc.features.policies.children import Subject, as_stored, children
+from trainc.features.policies.loading import Binding, Expression, Policy, PolicySet, Validation
 from trainc.features.policies.pod_security import Violation, standards, violations
 
 # Steps for all expressions of one policy on one object.
@@ -31,7 +31,7 @@ _AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
 class Judge:
     """The policies of a cluster, applied to the objects of one job at a time."""
 
-    loaded: Loaded
+    policies: PolicySet
     namespaces: Mapping[str, Any]
     minor: int
     # Whether anything is asked about the Jobs and Pods that a JobSet becomes.
@@ -40,39 +40,45 @@ class Judge:
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, loaded: Loaded, documents: Sequence[Document], minor: int) -> Judge:
+    def of(cls, policies: PolicySet, documents: Sequence[Document], minor: int) -> Judge:
         """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
-        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(loaded.others)}
-        about = [binding.policy.spec["matchConstraints"] for binding in loaded.bindings]
+        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(policies.other_documents)}
+        about = [binding.policy.spec["matchConstraints"] for binding in policies.bindings]
         labels = map(matching.labels_of, namespaces.values())
-        secured = any(one.level != "privileged" for each in labels for one in standards(each).values())
-        looks_inside = secured or any(matching.is_about(one, matching.CHILDREN) for one in about)
-        return cls(loaded, namespaces, minor, looks_inside)
+        secured = any(
+            standard.level != "privileged"
+            for namespace_labels in labels
+            for standard in standards(namespace_labels).values()
+        )
+        looks_inside = secured or any(matching.is_about(standard, matching.CHILDREN) for standard in about)
+        return cls(policies, namespaces, minor, looks_inside)
 
     @property
     def is_idle(self) -> bool:
         """Return whether there is nothing to evaluate."""
-        return not self.loaded.bindings and not self.looks_inside
+        return not self.policies.bindings and not self.looks_inside
 
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
         """Findings about objects as they would be created, each with the label of its object."""
         findings: list[tuple[str, Finding]] = []
         for manifest in manifests:
             label = label_of(manifest)
-            seen: set[tuple[Path | None, Finding]] = set()
+            reported: set[tuple[Path | None, Finding]] = set()
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
-            for subject in (Subject(stored(manifest), label, label, {}), *inside):
-                judged = [finding for binding in self.loaded.bindings for finding in self._judged(binding, subject)]
+            for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
+                policy_findings = [
+                    finding for binding in self.policies.bindings for finding in self._policy_findings(binding, subject)
+                ]
                 is_part = subject.data["kind"] in ("Pod", "Job")
-                for finding in (*judged, *(self._pod_security(subject) if is_part else ())):
+                for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
                     key = (subject.sources.get("spec"), finding)
-                    if key not in seen:
-                        seen.add(key)
+                    if key not in reported:
+                        reported.add(key)
                         findings.append((subject.label, finding))
         return findings
 
-    def _judged(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
+    def _policy_findings(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
         try:
             matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
@@ -82,7 +88,7 @@ class Judge:
             key = (id(binding), namespace)
             if key not in self.params:
                 self.params[key] = matching.parameters(
-                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.loaded.others
+                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.policies.other_documents
                 )
             scope = {
                 "object": data,
@@ -116,11 +122,11 @@ class Judge:
             path, hint = (*where, *violated[0].path), f"{violated[0].hint}; see {_POD_SECURITY}"
             message = f"{message}: {', '.join(map(str, violated))}"
             source = subject.source(path)
-            return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.written)
+            return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
 
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
-        for one in denied:
-            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [one])
+        for violation in denied:
+            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [violation])
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
             if violated := violations(required[mode], pod, self.minor):
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
@@ -141,10 +147,10 @@ class _Case:
         """The value or error of a variable, which is evaluated only once."""
         if name not in self._values:
             # One after the other, so that a long chain of variables is no deep recursion.
-            for each in self._policy.needed_by(name):
-                if each not in self._values:
-                    self._values[each] = cel.UnknownError(f"variable {each} refers to itself")
-                    self._values[each] = self._value_or_error(each)
+            for needed in self._policy.needed_by(name):
+                if needed not in self._values:
+                    self._values[needed] = cel.UnknownError(f"variable {needed} refers to itself")
+                    self._values[needed] = self._value_or_error(needed)
         value = self._values[name]
         if isinstance(value, cel.EvaluationError | cel.UnknownError):
             raise value
@@ -169,7 +175,7 @@ class _Case:
         if applies is False:
             return
         if isinstance(applies, cel.EvaluationError):
-            yield from self._denied(str(applies), None)
+            yield from self._denials(str(applies), None)
             return
         unknown = applies if isinstance(applies, cel.UnknownError) else None
         for validation in self._policy.validations:
@@ -177,13 +183,13 @@ class _Case:
             try:
                 failed = self._failure(validation)
             except cel.UnknownError as error:
-                yield self._skipped(validation.expression, str(error))
+                yield self._unevaluated(validation.expression, str(error))
                 continue
             if failed and unknown is not None:
                 why = f"{unknown}; if its matchConditions hold, it denies: {failed}"
-                yield self._skipped(validation.expression, why)
+                yield self._unevaluated(validation.expression, why)
             elif failed:
-                yield from self._denied(failed, validation.expression)
+                yield from self._denials(failed, validation.expression)
         yield from self._annotations()
 
     def _failure(self, validation: Validation) -> str:
@@ -225,7 +231,7 @@ class _Case:
                 if self._policy.fails_closed:
                     yield self._finding("Deny", self._error(expression, error), expression, ())
 
-    def _denied(self, message: str, expression: Expression | None) -> Iterator[Finding]:
+    def _denials(self, message: str, expression: Expression | None) -> Iterator[Finding]:
         path = self._evaluation.last_read
         for action in self._binding.spec["validationActions"]:
             yield self._finding(action, message, expression, path)
@@ -236,26 +242,26 @@ class _Case:
         source = self._policy.document.locate(("spec",) if expression is None else expression.path)
         where = f" ({source.file}:{source.line})" if source else ""
         hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
-        return self._placed(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
+        return self._place(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
 
-    def _placed(self, finding: Finding) -> Finding:
-        if self._subject.label == self._subject.written:
+    def _place(self, finding: Finding) -> Finding:
+        if self._subject.label == self._subject.built_by:
             return finding
         source = self._subject.source(finding.path)
-        return replace(finding, source_path=source, built_by=self._subject.written)
+        return replace(finding, source_path=source, built_by=self._subject.built_by)
 
-    def _skipped(self, expression: Expression, why: str) -> Finding:
+    def _unevaluated(self, expression: Expression, why: str) -> Finding:
         message = f"policy {self._policy.name}: `{_short(expression.text)}` was not evaluated: {why}"
-        return self._placed(_not_evaluated(message, _IN_THE_CLUSTER))
+        return self._place(_not_evaluated(message, _IN_THE_CLUSTER))
 
     def _message(self, validation: Validation) -> str:
         """The value of the messageExpression; the message where the API server falls back to that."""
         text: Any = ""
-        read = len(self._evaluation.reads)
+        reads_before = len(self._evaluation.reads)
         if validation.message_expression is not None:
             with suppress(cel.EvaluationError, cel.UnknownError):
                 text = self._value(validation.message_expression)
-        del self._evaluation.reads[read:]
+        del self._evaluation.reads[reads_before:]
         text = text.strip() if isinstance(text, str) else ""
         text = text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
         return text or validation.message or f"failed expression: {validation.expression.text}"
@@ -273,11 +279,11 @@ def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
     group, version, resource = matching.resource_of(manifest)
     kind = {"group": group, "version": version, "kind": manifest["kind"]}
     resources = {"group": group, "version": version, "resource": resource}
-    named = {"name": matching.request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
+    identity = {"name": matching.request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
     return {
         "uid": "",
         "operation": "CREATE",
-        **{key: value for key, value in named.items() if value},
+        **{key: value for key, value in identity.items() if value},
         "kind": kind,
         "requestKind": kind,
         "resource": resources,

@@ -116,10 +116,10 @@ def refusals(document: Document) -> Iterator[Finding]:
     """What the API server refuses of a document that has the right shape."""
     name, spec = document.data["metadata"]["name"], document.data["spec"]
     problems = [*_of_rules(spec), *_of_names(name, spec), *_of_messages(spec), *_of_binding(spec)]
-    found: list[Problem] = [(("spec", *path), text) for path, text in problems]
+    problems = [(("spec", *path), text) for path, text in problems]
     if not names.is_subdomain(name):
-        found.append((("metadata", "name"), f"{name!r} is not a lowercase DNS name"))
-    for path, text in found:
+        problems.append((("metadata", "name"), f"{name!r} is not a lowercase DNS name"))
+    for path, text in problems:
         yield Finding("PolicyInvalid", "error", text, "correct it; the API server refuses it, too", path)
 
 
@@ -137,21 +137,21 @@ def _of_rule(rule: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         elif "*" in rule[part] and len(rule[part]) > 1 and part != "resources":
             yield part, "`*` cannot be combined with other values"
     listed = rule["resources"]
-    whole = [one for one in listed if one and "/" not in one]
+    names = [resource for resource in listed if resource and "/" not in resource]
     # As upstream, which looks at the last of these only.
-    if ("*/*" in listed and len(listed) > 1) or ("*" in listed and whole[-1] != "*"):
+    if ("*/*" in listed and len(listed) > 1) or ("*" in listed and names[-1] != "*"):
         yield "resources", "next to `*` only subresources can stand, and next to `*/*` nothing"
     if len(set(rule.get("resourceNames", ()))) < len(rule.get("resourceNames", ())):
         yield "resourceNames", "a name is there twice"
 
 
 def _of_names(policy: str, spec: Json) -> Iterator[Problem]:
-    for i, one in enumerate(spec.get("variables", ())):
-        if not is_identifier(one["name"]):
-            yield ("variables", i, "name"), f"{one['name']!r} cannot be the name of a variable"
-    conditions = [one["name"] for one in spec.get("matchConditions", ())]
+    for i, variable in enumerate(spec.get("variables", ())):
+        if not is_identifier(variable["name"]):
+            yield ("variables", i, "name"), f"{variable['name']!r} cannot be the name of a variable"
+    conditions = [condition["name"] for condition in spec.get("matchConditions", ())]
     yield from _of_list("matchConditions", "name", conditions, _MOST_CONDITIONS, "")
-    keys = [one["key"] for one in spec.get("auditAnnotations", ())]
+    keys = [annotation["key"] for annotation in spec.get("auditAnnotations", ())]
     yield from _of_list("auditAnnotations", "key", keys, _MOST_ANNOTATIONS, f"{policy}/")
 
 
@@ -168,11 +168,11 @@ def _of_list(part: str, key: str, listed: Sequence[str], most: int, prefix: str)
 
 
 def _of_messages(spec: Json) -> Iterator[Problem]:
-    for i, one in enumerate(spec.get("validations", ())):
+    for i, validation in enumerate(spec.get("validations", ())):
         for part in ("message", "messageExpression"):
-            if one.get(part) and not one[part].strip():
+            if validation.get(part) and not validation[part].strip():
                 yield ("validations", i, part), "it is empty"
-        if set("\n\r") & set(one.get("message", "").strip()):
+        if set("\n\r") & set(validation.get("message", "").strip()):
             yield ("validations", i, "message"), "a message has one line"
 
 
@@ -272,10 +272,10 @@ class Policy:
         """A variable and those before it that it may read, in their order."""
         names = list(self.variables)
         needed = {name}
-        for each in reversed(names[: names.index(name) + 1]):
-            if each in needed:
-                needed.update(_VARIABLE_READ.findall(self.variables[each].text))
-        return [each for each in names[: names.index(name) + 1] if each in needed]
+        for variable in reversed(names[: names.index(name) + 1]):
+            if variable in needed:
+                needed.update(_VARIABLE_READ.findall(self.variables[variable].text))
+        return [variable for variable in names[: names.index(name) + 1] if variable in needed]
 
     @property
     def fails_closed(self) -> bool:
@@ -294,15 +294,15 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class PolicySet:
     """The contents of the policy folders: bindings sorted by name, and all other documents by kind."""
 
     bindings: tuple[Binding, ...]
-    others: tuple[Document, ...]
+    other_documents: tuple[Document, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
-def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
+def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
     """Load the policies about what trainc writes, and their bindings.
 
     Raises ModuleNotFoundError if one of them uses regular expressions and the extra `policy` is not installed.
@@ -325,14 +325,14 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> Loaded:
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.place(finding) for finding in findings]
-    bound_names = [mapping(one.data.get("spec")).get("policyName") for one in documents if _kind(one)]
+    bound_names = [mapping(document.data.get("spec")).get("policyName") for document in documents if _kind(document)]
     for name, policy in policies.items():
         if policy is not None:
             findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
             diagnostics += [policy.document.place(finding) for finding in findings]
     other_documents = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _other_engines(other_documents)
-    return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), other_documents, tuple(diagnostics))
+    return PolicySet(tuple(sorted(bindings, key=lambda document: document.name)), other_documents, tuple(diagnostics))
 
 
 def _kind(document: Document) -> str | None:
@@ -364,15 +364,15 @@ class _Compiler:
 
     def __call__(self, text: str, path: Path, *kinds: cel.Type, authorizer: bool = True) -> Expression:
         """Compile an expression that must have one of the types; an error is added to `findings`."""
-        return self._compiled(text, path, kinds, authorizer)[0]
+        return self._compile(text, path, kinds, authorizer)[0]
 
     def variable(self, name: str, text: str, path: Path) -> Expression:
         """Compile an expression whose value later ones use by its name."""
-        expression, kind = self._compiled(text, path, (), True)
+        expression, kind = self._compile(text, path, (), True)
         self._types[name] = _as_variable(kind)
         return expression
 
-    def _compiled(
+    def _compile(
         self, text: str, path: Path, kinds: Sequence[cel.Type], authorizer: bool
     ) -> tuple[Expression, cel.Type]:
         variables = dict(self._names)
@@ -402,22 +402,22 @@ def _policy(document: Document, minor: int) -> tuple[Policy | None, list[Finding
     spec = document.data["spec"]
     policy = Policy(document, str(_name(document)), spec)
     compile_, conditions = _Compiler(spec, minor), _Compiler(spec, minor)
-    for i, one in enumerate(spec.get("matchConditions", ())):
+    for i, item in enumerate(spec.get("matchConditions", ())):
         path: Path = ("spec", "matchConditions", i, "expression")
-        policy.conditions.append((one["name"], conditions(one["expression"], path, _BOOL)))
-    for i, one in enumerate(spec.get("variables", ())):
+        policy.conditions.append((item["name"], conditions(item["expression"], path, _BOOL)))
+    for i, item in enumerate(spec.get("variables", ())):
         path = ("spec", "variables", i, "expression")
-        policy.variables[one["name"]] = compile_.variable(one["name"], one["expression"], path)
-    for i, one in enumerate(spec.get("validations", ())):
+        policy.variables[item["name"]] = compile_.variable(item["name"], item["expression"], path)
+    for i, item in enumerate(spec.get("validations", ())):
         path = ("spec", "validations", i)
-        expression = compile_(one["expression"], (*path, "expression"), _BOOL)
-        text, spoken = one.get("messageExpression"), None
+        expression = compile_(item["expression"], (*path, "expression"), _BOOL)
+        text, message_expression = item.get("messageExpression"), None
         if text:
-            spoken = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False)
-        policy.validations.append(Validation(expression, one.get("message", "").strip(), spoken))
-    for i, one in enumerate(spec.get("auditAnnotations", ())):
+            message_expression = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False)
+        policy.validations.append(Validation(expression, item.get("message", "").strip(), message_expression))
+    for i, item in enumerate(spec.get("auditAnnotations", ())):
         path = ("spec", "auditAnnotations", i, "valueExpression")
-        policy.annotations.append((one["key"], compile_(one["valueExpression"], path, _STRING, _NULL)))
+        policy.annotations.append((item["key"], compile_(item["valueExpression"], path, _STRING, _NULL)))
     if not policy.validations and not policy.annotations:
         message = "a policy needs validations or auditAnnotations"
         hint = "write `validations: [{expression: ...}]`; the API server refuses the policy, too"
@@ -430,14 +430,14 @@ def _policy(document: Document, minor: int) -> tuple[Policy | None, list[Finding
 
 def _check_regexes(policy: Policy) -> None:
     """Raise ModuleNotFoundError for a policy with regular expressions, if there is nothing that evaluates them."""
-    written = [
-        one["expression"]
+    texts = [
+        item["expression"]
         for kind in ("matchConditions", "variables", "validations")
-        for one in policy.spec.get(kind, ())
+        for item in policy.spec.get(kind, ())
     ]
-    if any(f"{word}(" in text for text in written for word in _REGEX_FUNCTIONS):
+    if any(f"{word}(" in text for text in texts for word in _REGEX_FUNCTIONS):
         try:
-            cel.strings.compiled("")
+            cel.strings.compile_regex("")
         except cel.UnknownError:
             raise ModuleNotFoundError(name="re2") from None
 

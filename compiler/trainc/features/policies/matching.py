@@ -60,7 +60,7 @@ OURS = (
 def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, str]] = OURS) -> bool:
     """Return whether a policy may match one of these kinds."""
     return any(
-        _has(rule["operations"], "CREATE") and _has(rule["apiGroups"], group) and _has_resource(rule, resource)
+        _allows(rule["operations"], "CREATE") and _allows(rule["apiGroups"], group) and _has_resource(rule, resource)
         for rule in constraints["resourceRules"]
         for group, resource in kinds
     )
@@ -70,17 +70,17 @@ def _in_rule(rule: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
     group, version, resource = resource_of(manifest)
     names = rule.get("resourceNames")
     return (
-        _has(rule["apiGroups"], group)
-        and _has(rule["apiVersions"], version)
-        and _has(rule["operations"], "CREATE")
+        _allows(rule["apiGroups"], group)
+        and _allows(rule["apiVersions"], version)
+        and _allows(rule["operations"], "CREATE")
         and _has_resource(rule, resource)
         and rule.get("scope", "*") in ("*", "Namespaced")
         and (not names or request_name(manifest) in names)
     )
 
 
-def _has(words: Sequence[str], word: str) -> bool:
-    return "*" in words or word in words
+def _allows(values: Sequence[str], value: str) -> bool:
+    return "*" in values or value in values
 
 
 def _has_resource(rule: Mapping[str, Any], resource: str) -> bool:
@@ -96,7 +96,10 @@ def request_name(manifest: Mapping[str, Any]) -> str:
 
 
 def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[str, Any]) -> bool:
-    keys = {*selector.get("matchLabels", ()), *(one["key"] for one in selector.get("matchExpressions", ()))}
+    keys = {
+        *selector.get("matchLabels", ()),
+        *(expression["key"] for expression in selector.get("matchExpressions", ())),
+    }
     if not name:
         raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
     if name not in namespaces and keys - {NAME_LABEL}:
@@ -128,7 +131,11 @@ def _missing_namespace(name: str) -> str:
 def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
     """The Namespaces among the documents, by name."""
     namespaces = (document.data for document in documents if document.data.get("kind") == "Namespace")
-    return {str(one["metadata"].get("name")): one for one in namespaces if isinstance(one.get("metadata"), dict)}
+    return {
+        str(namespace["metadata"].get("name")): namespace
+        for namespace in namespaces
+        if isinstance(namespace.get("metadata"), dict)
+    }
 
 
 def labels_of(data: Mapping[str, Any]) -> dict[str, str]:

@@ -123,34 +123,34 @@ def _pod(pod: Pod) -> _Part:
 
 def _containers(pod: Pod) -> list[_Part]:
     return [
-        _Part(one.get("name", ""), ("spec", kind, i), one)
+        _Part(container.get("name", ""), ("spec", kind, i), container)
         for kind in ("initContainers", "containers")
-        for i, one in enumerate(pod["spec"].get(kind) or ())
+        for i, container in enumerate(pod["spec"].get(kind) or ())
     ]
 
 
-def _quoted(words: Iterable[str]) -> str:
-    return ", ".join(f'"{word}"' for word in words)
+def _quoted(texts: Iterable[str]) -> str:
+    return ", ".join(f'"{text}"' for text in texts)
 
 
-def _plural(word: str, words: Sequence[Any]) -> str:
-    return word if len(words) == 1 else f"{word}s"
+def _plural(noun: str, items: Sequence[Any]) -> str:
+    return noun if len(items) == 1 else f"{noun}s"
 
 
-def _uses(words: Sequence[Any]) -> str:
-    return "uses" if len(words) == 1 else "use"
+def _uses(items: Sequence[Any]) -> str:
+    return "uses" if len(items) == 1 else "use"
 
 
-def _named(parts: Sequence[_Part]) -> str:
+def _describe(parts: Sequence[_Part]) -> str:
     """`pod and containers "a", "b"`."""
     containers = [part.name for part in parts if part.path != ("spec",)]
-    named = [f"{_plural('container', containers)} {_quoted(containers)}"] if containers else []
-    return " and ".join([*(["pod"] if len(containers) < len(parts) else []), *named])
+    texts = [f"{_plural('container', containers)} {_quoted(containers)}"] if containers else []
+    return " and ".join([*(["pod"] if len(containers) < len(parts) else []), *texts])
 
 
 def _violation(reason: str, bad: Sequence[_Part], text: str, hint: str, *field: str) -> Violation | None:
     """What is wrong with some parts of a pod, shown at a field of the first one; None if nothing is."""
-    return Violation(reason, f"{_named(bad)} {text}", (*bad[0].path, *field), hint) if bad else None
+    return Violation(reason, f"{_describe(bad)} {text}", (*bad[0].path, *field), hint) if bad else None
 
 
 def _is_windows(pod: Pod, minor: int) -> bool:
@@ -208,7 +208,7 @@ def _app_armor(pod: Pod, _: int) -> Violation | None:
     wrong = [*sorted({str(_profile(part, "appArmorProfile")) for part in bad}), *annotations]
     if not wrong:
         return None
-    setters = " and ".join(filter(None, [_named(bad), _plural("annotation", annotations) if annotations else ""]))
+    setters = " and ".join(filter(None, [_describe(bad), _plural("annotation", annotations) if annotations else ""]))
     path: Path = (*bad[0].path, _SECURITY, "appArmorProfile") if bad else ("metadata", "annotations")
     detail = f"{setters} must not set AppArmor profile type to {_quoted(wrong)}"
     hint = "write `appArmorProfile: {type: RuntimeDefault}`, or remove it"
@@ -222,7 +222,7 @@ def _added(part: _Part) -> set[str]:
 @_check("capabilities_baseline", "baseline")
 def _capabilities(pod: Pod, _: int) -> Violation | None:
     bad = [part for part in _containers(pod) if _added(part) - _DEFAULT_CAPABILITIES]
-    forbidden = sorted({word for part in bad for word in _added(part)} - _DEFAULT_CAPABILITIES)
+    forbidden = sorted({capability for part in bad for capability in _added(part)} - _DEFAULT_CAPABILITIES)
     text = f"must not include {_quoted(forbidden)} in securityContext.capabilities.add"
     hint = f"remove {', '.join(forbidden)} from `capabilities.add`"
     return _violation("non-default capabilities", bad, text, hint, _SECURITY, "capabilities", "add")
@@ -232,37 +232,39 @@ def _capabilities(pod: Pod, _: int) -> Violation | None:
 def _few_capabilities(pod: Pod, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
-    kept = [
+    undropped = [
         part for part in _containers(pod) if "ALL" not in ((part.security.get("capabilities") or {}).get("drop") or ())
     ]
     adding = [part for part in _containers(pod) if _added(part) - {"NET_BIND_SERVICE"}]
-    forbidden = sorted({word for part in adding for word in _added(part)} - {"NET_BIND_SERVICE"})
-    details = [f'{_named(kept)} must set securityContext.capabilities.drop=["ALL"]'] if kept else []
+    forbidden = sorted({capability for part in adding for capability in _added(part)} - {"NET_BIND_SERVICE"})
+    details = [f'{_describe(undropped)} must set securityContext.capabilities.drop=["ALL"]'] if undropped else []
     if adding:
-        details.append(f"{_named(adding)} must not include {_quoted(forbidden)} in securityContext.capabilities.add")
+        details.append(f"{_describe(adding)} must not include {_quoted(forbidden)} in securityContext.capabilities.add")
     if not details:
         return None
     drop = "write in the container: `securityContext: {capabilities: {drop: [ALL]}}`"
-    hint = drop if kept else f"remove {', '.join(forbidden)}"
-    path = (*(kept or adding)[0].path, _SECURITY, "capabilities")
+    hint = drop if undropped else f"remove {', '.join(forbidden)}"
+    path = (*(undropped or adding)[0].path, _SECURITY, "capabilities")
     return Violation("unrestricted capabilities", "; ".join(details), path, hint)
 
 
 @_check("hostNamespaces", "baseline")
 def _host_namespaces(pod: Pod, _: int) -> Violation | None:
-    bad = [word for word in ("hostNetwork", "hostPID", "hostIPC") if pod["spec"].get(word)]
+    bad = [field for field in ("hostNetwork", "hostPID", "hostIPC") if pod["spec"].get(field)]
     if not bad:
         return None
-    hint = f"remove {', '.join(f'`{word}`' for word in bad)}, or run the job in a namespace that allows it"
-    return Violation("host namespaces", ", ".join(f"{word}=true" for word in bad), ("spec", bad[0]), hint)
+    hint = f"remove {', '.join(f'`{field}`' for field in bad)}, or run the job in a namespace that allows it"
+    return Violation("host namespaces", ", ".join(f"{field}=true" for field in bad), ("spec", bad[0]), hint)
 
 
 @_check("hostPathVolumes", "baseline")
 def _host_paths(pod: Pod, _: int) -> Violation | None:
-    volumes = [(i, one) for i, one in enumerate(pod["spec"].get("volumes") or ()) if one.get("hostPath") is not None]
+    volumes = [
+        (i, volume) for i, volume in enumerate(pod["spec"].get("volumes") or ()) if volume.get("hostPath") is not None
+    ]
     if not volumes:
         return None
-    names = [one.get("name", "") for _, one in volumes]
+    names = [volume.get("name", "") for _, volume in volumes]
     detail = f"{_plural('volume', names)} {_quoted(names)}"
     hint = "use a persistentVolumeClaim, or `emptyDir: {medium: Memory}` for shared memory"
     return Violation("hostPath volumes", detail, ("spec", "volumes", volumes[0][0], "hostPath"), hint)
@@ -271,11 +273,11 @@ def _host_paths(pod: Pod, _: int) -> Violation | None:
 @_check("restrictedVolumes", "restricted", overrides="hostPathVolumes")
 def _volumes(pod: Pod, _: int) -> Violation | None:
     volumes = list(enumerate(pod["spec"].get("volumes") or ()))
-    bad = [(i, one) for i, one in volumes if not any(one.get(kind) is not None for kind in _OPEN_VOLUMES)]
+    bad = [(i, volume) for i, volume in volumes if not any(volume.get(kind) is not None for kind in _OPEN_VOLUMES)]
     if not bad:
         return None
-    names = [one.get("name", "") for _, one in bad]
-    kinds = sorted({next((kind for kind in one if kind != "name"), "unknown") for _, one in bad})
+    names = [volume.get("name", "") for _, volume in bad]
+    kinds = sorted({next((kind for kind in volume if kind != "name"), "unknown") for _, volume in bad})
     detail = f"{_plural('volume', names)} {_quoted(names)} {_uses(names)} {_plural('restricted volume type', kinds)} {_quoted(kinds)}"
     hint = "use a persistentVolumeClaim, emptyDir, configMap, secret, projected, csi or image volume"
     return Violation("restricted volume types", detail, ("spec", "volumes", bad[0][0]), hint)
@@ -285,7 +287,7 @@ def _volumes(pod: Pod, _: int) -> Violation | None:
 def _host_ports(pod: Pod, _: int) -> Violation | None:
     ports = {part.name: [port["hostPort"] for port in part.data.get("ports") or () if port.get("hostPort")] for part in _containers(pod)}  # fmt: skip
     bad = [part for part in _containers(pod) if ports[part.name]]
-    numbers = sorted({str(number) for some in ports.values() for number in some})
+    numbers = sorted({str(number) for port_numbers in ports.values() for number in port_numbers})
     text = f"{_uses(bad)} {_plural('hostPort', numbers)} {', '.join(numbers)}"
     return _violation("hostPort", bad, text, "remove `hostPort`; pods reach each other without it", "ports")
 
@@ -294,7 +296,7 @@ def _host_ports(pod: Pod, _: int) -> Violation | None:
 def _host_probes(pod: Pod, _: int) -> Violation | None:
     hosts = {part.name: set(_probed_hosts(part.data)) for part in _containers(pod)}
     bad = sorted((part for part in _containers(pod) if hosts[part.name]), key=lambda part: part.name)
-    host_names = sorted({host for some in hosts.values() for host in some})
+    host_names = sorted({host for names in hosts.values() for host in names})
     text = f"{_uses(bad)} {_plural('probe or lifecycle host', host_names)} {_quoted(host_names)}"
     return _violation("probe or lifecycle host", bad, text, "remove `host` from the probe; it is the pod itself")
 
@@ -332,10 +334,14 @@ def _any_proc_mount(pod: Pod, _: int) -> Violation | None:
 def _se_linux(pod: Pod, minor: int) -> Violation | None:
     types = {"", "container_t", "container_init_t", "container_kvm_t", *(["container_engine_t"] if minor >= 31 else [])}
     parts = [(part, part.security.get("seLinuxOptions") or {}) for part in (_pod(pod), *_containers(pod))]
-    kinds = sorted({one.get("type") or "" for _, one in parts} - types)
+    kinds = sorted({options.get("type") or "" for _, options in parts} - types)
     data = [f"{_plural('type', kinds)} {_quoted(kinds)}"] if kinds else []
-    data += [f"{word} may not be set" for word in ("user", "role") if any(one.get(word) for _, one in parts)]
-    bad = [part for part, one in parts if (one.get("type") or "") not in types or one.get("user") or one.get("role")]
+    data += [f"{field} may not be set" for field in ("user", "role") if any(options.get(field) for _, options in parts)]
+    bad = [
+        part
+        for part, options in parts
+        if (options.get("type") or "") not in types or options.get("user") or options.get("role")
+    ]
     text = f"set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
     hint = "remove `user`, `role` and the custom `type`"
     return _violation("seLinuxOptions", bad, text, hint, _SECURITY, "seLinuxOptions")
@@ -372,14 +378,14 @@ def _some_seccomp(pod: Pod, minor: int) -> Violation | None:
     if explicit is not None or _pod(pod).security.get("seccompProfile") is not None:
         return explicit
     bad = [part for part in _containers(pod) if part.security.get("seccompProfile") is None]
-    detail = f'pod or {_named(bad)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    detail = f'pod or {_describe(bad)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     hint = "write in the pod's spec: `securityContext: {seccompProfile: {type: RuntimeDefault}}`"
     return Violation("seccompProfile", detail, ("spec", _SECURITY), hint) if bad else None
 
 
 @_check("sysctls", "baseline")
 def _sysctls(pod: Pod, minor: int) -> Violation | None:
-    sysctls = [one.get("name", "") for one in _pod(pod).security.get("sysctls") or ()]
+    sysctls = [sysctl.get("name", "") for sysctl in _pod(pod).security.get("sysctls") or ()]
     bad = [name for name in sysctls if _SAFE_SYSCTLS.get(name, minor + 1) > minor]
     hint = f"remove {', '.join(bad)} from `sysctls`"
     return Violation("forbidden sysctls", ", ".join(bad), ("spec", _SECURITY, "sysctls"), hint) if bad else None
@@ -415,7 +421,7 @@ def _non_root(pod: Pod, minor: int) -> Violation | None:
     if not bad or _pod(pod).security.get("runAsNonRoot"):
         return None
     hint = "write in the pod's spec: `securityContext: {runAsNonRoot: true}`, with an image whose user is not root"
-    detail = f"pod or {_named(bad)} must set securityContext.runAsNonRoot=true"
+    detail = f"pod or {_describe(bad)} must set securityContext.runAsNonRoot=true"
     return Violation(reason, detail, ("spec", _SECURITY), hint)
 
 

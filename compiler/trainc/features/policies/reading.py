@@ -36,12 +36,12 @@ def judge_of(
     """Like `read_policies`, for policies that have been read."""
     minor = int((options.kubernetes or releases.DEFAULT_KUBERNETES).partition(".")[2])
     try:
-        loaded = load(policies, minor)
+        policy_set = load(policies, minor)
     except ModuleNotFoundError as missing:
         if missing.name not in _EXTRA:
             raise
         message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
         hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"
         return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
-    judge = Judge.of(loaded, documents, minor)
-    return (None if judge.is_idle else judge), list(loaded.diagnostics)
+    judge = Judge.of(policy_set, documents, minor)
+    return (None if judge.is_idle else judge), list(policy_set.diagnostics)

@@ -34,9 +34,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        environments = {
-            environment_name(environment): settings_of(environment) for environment in environments_of(arguments)
-        }
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}

@@ -6,6 +6,7 @@ import os.path
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
@@ -185,12 +186,16 @@ def link_into(base: str, folder: str) -> Link:
     Standard input and the catalog are not files and get no link.
     """
 
+    @cache  # A job has many fields from one file.
+    def address(file: str) -> str:
+        target = file if base else os.path.relpath(file, folder or os.curdir)
+        path = quote(os.path.normpath(target).replace(os.sep, "/"))
+        return f"{base.rstrip('/')}/{path}" if base else path
+
     def link(source: Source | None) -> str:
         if source is None or not source.file or source.file == "-" or source.file.startswith("catalog:"):
             return ""
-        file = source.file if base else os.path.relpath(source.file, folder or os.curdir)
-        path = quote(os.path.normpath(file).replace(os.sep, "/"))
-        return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
+        return f"{address(source.file)}#L{source.line}"
 
     return link
 
@@ -311,14 +316,12 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
     objects = []
     for explained, text in zip(explanation.objects, yaml, strict=True):
         fields = []
-        for explained_field in explained.fields:
-            earlier = tuple(
-                Earlier(format_value(origin.value), linked(origin, link)) for origin in explained_field.origins[1:]
-            )
+        for item in explained.fields:
+            earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in item.origins[1:])
             path, value, origin = (
-                format_field(explained_field.path),
-                format_value(explained_field.value),
-                explained_field.origin,
+                format_field(item.path),
+                format_value(item.value),
+                item.origin,
             )
             fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
         objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))

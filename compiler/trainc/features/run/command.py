@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
-from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
+from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
@@ -51,11 +51,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, job)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(job.compiled.manifests, machine, plugins)
-        diagnostics = [
-            *job.diagnostics,
-            *_place_findings(changed, job, "TrainJob"),
-            *_place_findings(plan.findings, job, "JobSet"),
-        ]
+        diagnostics = [*job.diagnostics, *_place_findings(changed, job, "TrainJob")]
+        diagnostics += _place_findings(plan.findings, job, "JobSet")
         report(diagnostics, arguments, streams)
         if arguments.dry_run:
             streams.write(_format_plan(plan))
@@ -219,10 +216,7 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
     def state(running: Sequence[str], done: int) -> None:
         line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0], bars))
 
-    event(
-        plan.name,
-        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
-    )
+    event(plan.name, f"{counted(plan.pods, 'pod')} as processes on this machine; images are not used")
     return Reports(output, event, bar, state)
 
 

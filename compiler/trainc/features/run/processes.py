@@ -137,9 +137,7 @@ class _Run:
         for number in find_strays(mark):
             _send(number, signal.SIGSTOP)  # So that no rank reports the end of another.
         await asyncio.sleep(_BETWEEN_STATES / 5)
-        for number, pod, rank in sorted(
-            python_ranks(mark), key=lambda process: (process[1], len(process[2]), process[2])
-        ):
+        for number, pod, rank in sorted(python_ranks(mark), key=lambda rank: (rank[1], len(rank[2]), rank[2])):
             self._stack = []
             _send(number, signal.SIGABRT)
             _send(number, signal.SIGCONT)

@@ -181,17 +181,15 @@ def _combined(
     # The rows of each set of parameters by their values: there may be thousands of rows, and of combinations.
     by_names: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
     for index, row in enumerate(excluded):
-        names_of_row = tuple(sorted(row))
-        rows_of = by_names.setdefault(names_of_row, {})
-        rows_of.setdefault(tuple(value_text(row[name]) for name in names_of_row), []).append(index)
+        key = tuple(sorted(row))
+        rows_of = by_names.setdefault(key, {})
+        rows_of.setdefault(tuple(value_text(row[name]) for name in key), []).append(index)
     unused = set(range(len(excluded)))
     assignments: dict[tuple[str, ...], Assignment] = {}
     for chosen in product(*columns.values()) if columns else ():
         values = {name: value for name, (value, _) in zip(columns, chosen, strict=True)}
         texts = {name: value_text(value) for name, value in values.items()}
-        matching = [
-            rows_of.get(tuple(map(texts.__getitem__, names_of_row)), []) for names_of_row, rows_of in by_names.items()
-        ]
+        matching = [rows_of.get(tuple(map(texts.__getitem__, key)), []) for key, rows_of in by_names.items()]
         for indexes in matching:
             unused.difference_update(indexes)
             del indexes[1:]  # Equal rows are used by now.

@@ -216,15 +216,12 @@ class Tally:
 
     def without_repetitions(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
-        for diagnostic in diagnostics:
-            texts = (
-                _NUMBERED.sub("-trial-N", text)
-                for text in (diagnostic.message, diagnostic.hint, diagnostic.object, diagnostic.path)
-            )
-            key = (diagnostic.code, diagnostic.severity, diagnostic.source, *texts)
+        for d in diagnostics:
+            texts = (_NUMBERED.sub("-trial-N", text) for text in (d.message, d.hint, d.object, d.path))
+            key = (d.code, d.severity, d.source, *texts)
             if key not in self._reported:
                 self._reported.add(key)
-                yield diagnostic
+                yield d
 
     def diagnostics(self) -> list[Diagnostic]:
         """The total cost of each sweep, located in it."""

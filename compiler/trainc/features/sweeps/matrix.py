@@ -285,10 +285,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
         message = f"numTrials is {trials}, and the grid has {len(assignments)} combinations"
         hint = write(len(assignments), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(grid.CODE, "error", message, hint, ("spec", "numTrials")))
-    at_home = [
-        replace(assignment, paths={name: _home(path, paths) for name, path in assignment.paths.items()})
-        for assignment in assignments
-    ]
+    at_home = [replace(a, paths={name: _home(path, paths) for name, path in a.paths.items()}) for a in assignments]
     return _template(document, spec), at_home, findings
 
 

@@ -87,8 +87,10 @@ def is_trainer_document(document: Json) -> bool:
     group = str(version or "").partition("/")[0]
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
-    if claimed_by(document) is not None or kind not in KINDS:
-        return claimed_by(document) is not None
+    if claimed_by(document) is not None:
+        return True
+    if kind not in KINDS:
+        return False
     from trainc.findings.text import edits
 
     return any(edits(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())

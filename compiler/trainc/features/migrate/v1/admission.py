@@ -74,16 +74,16 @@ def admit(kind: Kind, document: Json, release: str) -> tuple[Json, list[Finding]
     findings = list(_shape(kind, document, fields))
     if has_errors(findings):
         return document, findings
-    spec = _known(document["spec"], fields, ("spec",), findings)
+    spec = _drop_unknown_fields(document["spec"], fields, ("spec",), findings)
     roles = {}
-    for name, written in spec[kind.replicas].items():
+    for name, fields_of_role in spec[kind.replicas].items():
         path = ("spec", kind.replicas, name)
-        role = _known(written, _ROLE, path, findings)
+        role = _drop_unknown_fields(fields_of_role, _ROLE, path, findings)
         pods = _with_quantities(role["template"], (*path, "template"), findings)
-        roles[name] = {**role, "template": _checked_template(pods, release, (*path, "template"), findings)}
+        roles[name] = {**role, "template": _check_template(pods, release, (*path, "template"), findings)}
     document = {**document, "spec": {**spec, kind.replicas: roles}}
     if not has_errors(findings):
-        findings += _refused(kind, document)
+        findings += _refusals(kind, document)
     return document, findings
 
 
@@ -125,29 +125,28 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
 
 def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
     for name, expected in fields.items():
-        written = value.get(name)
-        if written is None:
+        actual = value.get(name)
+        if actual is None:
             continue
-        if isinstance(expected, dict) and isinstance(written, dict):
-            yield from _types(written, expected, (*path, name))
+        if isinstance(expected, dict) and isinstance(actual, dict):
+            yield from _types(actual, expected, (*path, name))
         elif isinstance(expected, dict):
             yield _refuse((*path, name), f"{name} must be a mapping", "write a mapping")
-        elif not isinstance(written, expected) or (expected is int and isinstance(written, bool)):
+        elif not isinstance(actual, expected) or (expected is int and isinstance(actual, bool)):
             form = _WORDS[expected]
-            yield _refuse((*path, name), f"{name} must be {form}, not {written!r}", f"write {form}")
-        elif name in _CHOICES and written not in ("", *_CHOICES[name]):
-            yield _not_one_of((*path, name), written, _CHOICES[name])
+            yield _refuse((*path, name), f"{name} must be {form}, not {actual!r}", f"write {form}")
+        elif name in _CHOICES and actual not in ("", *_CHOICES[name]):
+            yield _not_one_of((*path, name), actual, _CHOICES[name])
 
 
-def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> dict[str, Any]:
+def _drop_unknown_fields(value: Json, fields: Json, path: Path, findings: list[Finding]) -> dict[str, Any]:
     """A mapping without the fields that the API server drops, and a finding about each of these."""
-    kept: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, inner in value.items():
-        if (field_schema := fields.get(name)) is not None:
-            if inner is not None:
-                kept[name] = (
-                    _known(inner, field_schema, (*path, name), findings) if isinstance(field_schema, dict) else inner
-                )
+        if (field_type := fields.get(name)) is not None:
+            if isinstance(field_type, dict) and inner is not None:
+                inner = _drop_unknown_fields(inner, field_type, (*path, name), findings)  # noqa: PLW2901
+            result |= {} if inner is None else {name: inner}
             continue
         message = f"v1 has no field {name} here and ignored it"
         hint = "remove it, or move it to where v1 expects it"
@@ -155,7 +154,7 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
             message = f"{name} stood in spec until version 1.0 of the operators; later ones ignore it here"
             hint = f"if the job still needs it, move it to spec.runPolicy.{name}"
         findings.append(Finding("FieldNotMigrated", "info", message, hint, (*path, name)))
-    return kept
+    return result
 
 
 def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Json:
@@ -173,7 +172,7 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
     return template
 
 
-def _checked_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
+def _check_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
     where: Path = (*JOBS, 0, *POD_TEMPLATE)
     runtime: Any = template
@@ -190,7 +189,7 @@ def _checked_template(template: Json, release: str, path: Path, findings: list[F
     return stored
 
 
-def _refused(kind: Kind, document: Json) -> Iterator[Finding]:
+def _refusals(kind: Kind, document: Json) -> Iterator[Finding]:
     spec, roles = document["spec"], document["spec"][kind.replicas]
     name, workers = document["metadata"]["name"], (roles.get("Worker") or {}).get("replicas") or 1
     longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name

@@ -83,15 +83,15 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
         return Converted((), tuple(findings), layout=layout, shorter=shorter)
     rename, launch = renaming(layout), launch_of(layout, choices.variables)
     config_maps = (mpi.config_map(layout),) if kind.is_mpi and not mpi.has_policy(layout) else ()
-    made: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *config_maps)
+    results: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *config_maps)
     if choices.into == "catalog":
-        made, catalog_findings = _on_catalog(layout, launch, made, choices.release)
+        results, catalog_findings = _on_catalog(layout, launch, results, choices.release)
         findings += catalog_findings
     findings += (*documents.differences(layout, rename), *_differences(layout, launch, choices.variables))
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
     counts = layout.is_single and layout.job.size > 1 and not launch.has_policy
-    return Converted(made, tuple(findings), f"{before} -> {after}", layout, counts)
+    return Converted(results, tuple(findings), f"{before} -> {after}", layout, counts)
 
 
 def _impossible(job: Job) -> Iterator[Finding]:
@@ -107,8 +107,8 @@ def _shorter(name: str, by: int) -> str:
     """A name with fewer characters: it ends between two words if that leaves most of it."""
     most = max(len(name) - by, 1)
     cut = name[:most]
-    whole = cut.rpartition("-")[0] if name[most : most + 1] != "-" else cut
-    return (whole if len(whole) * 3 >= most * 2 else cut).rstrip("-")
+    words = cut.rpartition("-")[0] if name[most : most + 1] != "-" else cut
+    return (words if len(words) * 3 >= most * 2 else cut).rstrip("-")
 
 
 def _too_long(layout: Layout, shorter: str, is_named: bool) -> Finding:
@@ -181,22 +181,23 @@ _PATCHED = ("name", "env", "volumeMounts", "securityContext")
 
 
 def _on_catalog(
-    layout: Layout, launch: Launch, made: tuple[dict[str, Any], ...], release: str
+    layout: Layout, launch: Launch, own_documents: tuple[dict[str, Any], ...], release: str
 ) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
     """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
-    job, runtime, *_ = made
+    job, runtime, *_ = own_documents
     name, serving = _CATALOG.get(layout.job.kind.name, ("", releases.Span("2.0")))
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
     if not name or release not in serving or not starts_alike:
         message = "no built-in runtime starts such a job as v1 did; the job gets a runtime of its own"
-        return made, [changes(path, message, "no action needed")]
+        return own_documents, [changes(path, message, "no action needed")]
     unfit = list(_mismatches(runtime, layout.job.kind.port_name))
-    patched = _patched(job, runtime, name)
+    patched = _with_patch(job, runtime, name)
     unfit = unfit or [format_path(f.path) for f in check(patched, "TrainJob", release)[1] if f.severity == "error"]
     if unfit:
         message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {', '.join(unfit)}; the job gets a runtime of its own"
-        return made, [changes(path, message, "no action needed; to use the built-in runtime, remove these fields")]
+        hint = "no action needed; to use the built-in runtime, remove these fields"
+        return own_documents, [changes(path, message, hint)]
     return (patched,), list(_lost_settings(layout, runtime, name))
 
 
@@ -219,7 +220,7 @@ def _mismatches(runtime: Json, port_name: str) -> Iterator[str]:
                 yield field
 
 
-def _patched(job: Json, runtime: Json, name: str) -> dict[str, Any]:
+def _with_patch(job: Json, runtime: Json, name: str) -> dict[str, Any]:
     """The TrainJob on a shipped runtime, with what its pods have beyond the trainer as a patch."""
     template = _job_of(runtime)["spec"]["template"]
     pod = {field: value for field, value in template["spec"].items() if field != "restartPolicy" and value}
@@ -283,13 +284,14 @@ def job_in(document: Json, job: Enclosed) -> Json | None:
     if job.document is None:
         return None
     metadata = job.document.get("metadata")
-    own = dict(metadata) if isinstance(metadata, Mapping) else {}
+    own_metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
     namespace = value_at(document, ("metadata", "namespace"))
-    around = {"namespace": namespace} if namespace else {}
+    enclosing = {"namespace": namespace} if namespace else {}
     if is_wrapper(document) and job.path[:2] == _COMPONENTS and job.path[3:] == ("template",):
-        return {**job.document, "metadata": {**around, **own}}
+        return {**job.document, "metadata": {**enclosing, **own_metadata}}
     if is_experiment(document) and job.path == _TRIAL_SPEC:
-        return {**job.document, "metadata": {**own, **around, "name": f"{_experiment(document)}{_TRIAL_SUFFIX}"}}
+        name = f"{_experiment(document)}{_TRIAL_SUFFIX}"
+        return {**job.document, "metadata": {**own_metadata, **enclosing, "name": name}}
     return None
 
 
@@ -300,13 +302,13 @@ def _experiment(document: Json) -> str:
 
 def cannot(document: Json, job: Enclosed) -> Finding:
     """Why a job in this place is not migrated, and what to do with it."""
-    place = "in the text of" if job.document is None else "inside"
-    message = f"the {job.kind} of v1 {place} this {document.get('kind', 'document')} is not migrated"
+    where = "in the text of" if job.document is None else "inside"
+    message = f"the {job.kind} of v1 {where} this {document.get('kind', 'document')} is not migrated"
     hint = "copy the job to a file, run `trainc migrate` on that, and put what it writes in the place of the job"
     return stuck(job.path, message, hint)
 
 
-def replaced(
+def replace_enclosing(
     document: Json, inside: Sequence[Enclosed], converted: Sequence[Converted]
 ) -> tuple[tuple[Json, ...], list[Finding]]:
     """The documents that replace one with jobs inside, each of which has been converted."""
@@ -330,17 +332,17 @@ def _with_components(document: Json, converted: Mapping[int, Converted]) -> tupl
         assert result.layout is not None
         is_named = value_at(component, ("template", "metadata", "namespace")) is not None
         path = ("metadata", "namespace")
-        made = [d if is_named or not value_at(d, path) else without_path(d, path) for d in result.documents]
-        job, runtime, *rest = made[0], _with_resources(made[1], made[0]), *made[2:]
+        replacements = [d if is_named or not value_at(d, path) else without_path(d, path) for d in result.documents]
+        job, runtime, *rest = replacements[0], _with_resources(replacements[1], replacements[0]), *replacements[2:]
         components += ({"template": other} for other in rest)
         pods = {group.name: len(group.pods) for group in result.layout.groups}
         pod_sets = [
-            {"replicas": pods[each["name"]], "path": _POD_TEMPLATE.format(at)}
-            for at, each in enumerate(runtime["spec"]["template"]["spec"]["replicatedJobs"])
+            {"replicas": pods[replicated_job["name"]], "path": _POD_TEMPLATE.format(at)}
+            for at, replicated_job in enumerate(runtime["spec"]["template"]["spec"]["replicatedJobs"])
         ]
         components.append({"podSets": pod_sets, "template": runtime})
-        kept = {field: value for field, value in component.items() if field not in ("podSets", "podSetInfos")}
-        components.append({**kept, "template": job})
+        fields = {field: value for field, value in component.items() if field not in ("podSets", "podSetInfos")}
+        components.append({**fields, "template": job})
         message = "the job is now two components: the runtime, whose podSets Kueue counts, and the TrainJob"
         hint = "allow AppWrapper's controller, and the people who use it, to create trainjobs and trainingruntimes of trainer.kubeflow.org"
         findings.append(differs((*_COMPONENTS, index, "template"), message, hint))
@@ -359,7 +361,7 @@ def _with_resources(runtime: Json, job: Json) -> Json:
     return runtime
 
 
-def named_runtime(document: Json, converted: Converted) -> Converted:
+def name_runtime(document: Json, converted: Converted) -> Converted:
     """The documents of an Experiment's job, with its runtime called like the Experiment."""
     if not converted.documents:
         return converted
@@ -397,9 +399,9 @@ def _primary(template: Json, layout: Layout) -> tuple[dict[str, str], str]:
     """The labels and the main container of the pod that reports the metrics of a trial."""
     primary_labels = template.get("primaryPodLabels") or {"job-role": "master"}
     # Katib before 0.13 had v1's labels without their prefix.
-    short = ("job-role", "replica-type", "replica-index")
-    labels = {f"{LABELS}{key}" if key in short else key: value for key, value in primary_labels.items()}
+    unprefixed = ("job-role", "replica-type", "replica-index")
+    labels = {f"{LABELS}{key}" if key in unprefixed else key: value for key, value in primary_labels.items()}
     group, selecting = pod_labels(labels, layout)
     old = layout.job.main_of(group.role).get("name")
-    chosen = template.get("primaryContainerName")
-    return selecting, main_name(layout, group) if chosen in (None, old) else str(chosen)
+    container = template.get("primaryContainerName")
+    return selecting, main_name(layout, group) if container in (None, old) else str(container)

@@ -20,7 +20,14 @@ from trainc.features.migrate.v1.job import (
     rewrite_selectors,
     variable,
 )
-from trainc.features.migrate.v1.variables import PROBES, Launch, rewrite_addresses, variables, with_torchrun, words
+from trainc.features.migrate.v1.variables import (
+    PROBES,
+    Launch,
+    command_line,
+    rewrite_addresses,
+    variables,
+    with_torchrun,
+)
 
 # The life of a job: its gang, restarts, retries, success, deadlines and clean-up, as Jobs and JobSets have them.
 # Source: kubeflow/training-operator pkg/controller.v1/common and the controllers' status (release-1.9); JobSet v0.10.
@@ -137,10 +144,10 @@ _COSCHEDULING = ("scheduler-plugins", "scheduler-plugins-scheduler")
 
 
 def _scheduler(job: Job) -> str | None:
-    named = {role.template["spec"].get("schedulerName") for role in job.roles}
+    schedulers = {role.template["spec"].get("schedulerName") for role in job.roles}
     if not job.policy.get("schedulingPolicy"):
         return None
-    return "volcano" if "volcano" in named else "coscheduling" if named & set(_COSCHEDULING) else None
+    return "volcano" if "volcano" in schedulers else "coscheduling" if schedulers & set(_COSCHEDULING) else None
 
 
 def _group_policy(job: Job) -> dict[str, Any]:
@@ -196,7 +203,7 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
         containers = groups[0]["template"]["spec"]["template"]["spec"]["containers"]
         container = next(container for container in containers if container["name"] == names.NODE)
         if launch.replaces_python:
-            container["command"] = with_torchrun(words(container))
+            container["command"] = with_torchrun(command_line(container))
             container.pop("args", None)
         trainer |= {new: container.pop(old) for old, new in _TRAINER.items() if container.get(old)}
         container["image"] = trainer["image"]
@@ -204,8 +211,9 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
         trainer["numProcPerNode"] = launch.processes
     policy: dict[str, Any] = {"numNodes": 1, **({"torch": {}} if launch.has_policy else {})}
     if layout.job.kind.is_mpi and mpi.has_policy(layout):
-        own = mpi.settings(layout.job)
-        trainer |= {"numNodes": len(layout.groups[1].pods) + own.launcher_works, "numProcPerNode": own.slots}
+        settings = mpi.settings(layout.job)
+        nodes = len(layout.groups[1].pods) + settings.launcher_works
+        trainer |= {"numNodes": nodes, "numProcPerNode": settings.slots}
         policy = {"numNodes": trainer["numNodes"], "mpi": mpi.policy(layout.job)}
     job_set: dict[str, Any] = {}
     if (seconds := layout.job.policy.get("ttlSecondsAfterFinished")) is not None:
@@ -225,21 +233,18 @@ def documents_of(layout: Layout, rename: Renaming, launch: Launch) -> tuple[dict
 
 def _document(kind: str, layout: Layout, metadata: Json) -> dict[str, Any]:
     namespace = {"namespace": layout.job.namespace} if layout.job.namespace else {}
-    kept = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
-    named = {"name": layout.job.name, **namespace, **kept}
-    return {"apiVersion": names.TRAINER_API, "kind": kind, "metadata": named}
+    kept_metadata = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
+    new_metadata = {"name": layout.job.name, **namespace, **kept_metadata}
+    return {"apiVersion": names.TRAINER_API, "kind": kind, "metadata": new_metadata}
 
 
 def _replicated_job(layout: Layout, group: Group, rename: Renaming, launch: Launch) -> dict[str, Any]:
-    policy_variables, count, waits, replicas = launch.given, {}, {}, {}
+    policy_variables, count, waits, replicas = launch.policy_variables, {}, {}, {}
     has_mpi_policy = layout.job.kind.is_mpi and mpi.has_policy(layout)
     if layout.job.kind.is_mpi:
         waits = mpi.depends_on(layout, group)
-        policy_variables = (
-            mpi.variables_of_policy(layout.job)
-            if has_mpi_policy and group.role.name == "Launcher"
-            else policy_variables
-        )
+        if has_mpi_policy and group.role.name == "Launcher":
+            policy_variables = mpi.variables_of_policy(layout.job)
     if not group.is_trainer and not has_mpi_policy:
         # numNodes is the number of pods of the trainer, and under the MPI policy of the hosts.
         count = dict.fromkeys(("parallelism", "completions"), 1 if group.by_job else len(group.pods))
@@ -270,19 +275,21 @@ def _pod_template(layout: Layout, group: Group, rename: Renaming, policy_variabl
         for index, container in enumerate(spec["containers"])
     ]
     if spec.get("initContainers"):
-        spec["initContainers"] = [_container(layout, group, each, rename, ()) for each in spec["initContainers"]]
+        spec["initContainers"] = [
+            _container(layout, group, container, rename, ()) for container in spec["initContainers"]
+        ]
     spec["restartPolicy"] = _RESTARTS.get(role.restart, role.restart)
     metadata = role.template.get("metadata") or {}
-    kept = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
-    return {**({"metadata": kept} if kept else {}), "spec": spec}
+    kept_metadata = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}
+    return {**({"metadata": kept_metadata} if kept_metadata else {}), "spec": spec}
 
 
 def _container(
     layout: Layout, group: Group, container: Json, rename: Renaming, operator: Sequence[Json]
 ) -> dict[str, Any]:
     """A container with the new names of labels and addresses, and with the `operator`'s variables."""
-    own = [variable(value, layout, group) for value in container.get("env") or ()]
-    changed = rewrite_addresses({**container, "env": own} if own else container, rename, operator)
+    environment = [variable(value, layout, group) for value in container.get("env") or ()]
+    changed = rewrite_addresses({**container, "env": environment} if environment else container, rename, operator)
     if layout.job.name == UNKNOWN_NAME and UNKNOWN_NAME in str(changed):
         changed["env"] = [NAME_VARIABLE, *changed.get("env", ())]
     return changed
@@ -295,8 +302,8 @@ def _main(layout: Layout, group: Group, container: dict[str, Any], policy_variab
     if kind.port_name and f"'{kind.port_name}'" in str([container.get(field) for field in PROBES]):
         # A probe names the port that v1 added.
         ports = list(container.get("ports") or ())
-        named = any(port.get("name") == kind.port_name for port in ports)
-        container["ports"] = ports if named else [*ports, {"name": kind.port_name, "containerPort": kind.port}]
+        has_port = any(port.get("name") == kind.port_name for port in ports)
+        container["ports"] = ports if has_port else [*ports, {"name": kind.port_name, "containerPort": kind.port}]
     return {**container, "name": main_name(layout, group)}
 
 

@@ -129,8 +129,8 @@ class Job:
     def port(self, role: Role) -> int:
         """Where the main container of a role listens."""
         ports = self.main_of(role).get("ports") or ()
-        named = (p["containerPort"] for p in ports if p.get("name") == self.kind.port_name)
-        return next(named, self.kind.port)
+        numbers = (p["containerPort"] for p in ports if p.get("name") == self.kind.port_name)
+        return next(numbers, self.kind.port)
 
 
 def job_of(kind: Kind, document: Json) -> Job:
@@ -139,10 +139,10 @@ def job_of(kind: Kind, document: Json) -> Job:
     # TFJob alone takes roles in any case, and any other word as it is.
     names = {name.lower(): name for name in kind.roles}
     roles = []
-    for written, value in spec[kind.replicas].items():
-        name = names.get(written.lower(), written)
+    for key, value in spec[kind.replicas].items():
+        name = names.get(key.lower(), key)
         restart = value.get("restartPolicy") or kind.restart or _MPI_RESTARTS[name]
-        roles.append(Role(name, value.get("replicas", 1), restart, value["template"], ("spec", kind.replicas, written)))
+        roles.append(Role(name, value.get("replicas", 1), restart, value["template"], ("spec", kind.replicas, key)))
     roles.sort(key=lambda role: (_ORDER.index(role.name) if role.name in _ORDER else len(_ORDER), role.name))
     return Job(kind, metadata["name"], metadata.get("namespace"), metadata, spec, tuple(roles))
 
@@ -224,7 +224,7 @@ class Layout:
         return self.hosts()[role, 0]
 
 
-def counted(group: Group, first: int) -> dict[str, Any]:
+def index_source(group: Group, first: int) -> dict[str, Any]:
     """An environment variable source for `first` plus the position of the pod in its group."""
     if len(group.pods) == 1:
         return {"value": str(first)}
@@ -277,22 +277,22 @@ def _groups(job: Job) -> Iterator[Group]:
 
 def _alike(roles: Iterable[Role]) -> bool:
     """Whether the pods of these roles differ only by index."""
-    first, *rest = roles
+    first, *others = roles
     fields = str(first.template).replace("\\'", "'")
     tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))
-    return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in rest)
+    return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
 
 
 def _paddle(roles: list[Role]) -> Iterator[Group]:
     """The launcher serves the rendezvous only where PADDLE_MASTER is its own IP: rank 0 stands in a job of its own."""
-    first, *rest = roles
+    first, *others = roles
     if first.replicas == 1:
-        yield Group(first.lower if rest else names.NODE, first, first.pods, is_trainer=True)
+        yield Group(first.lower if others else names.NODE, first, first.pods, is_trainer=True)
     else:
         yield Group(first.lower, first, first.pods[:1], is_trainer=True)
         yield Group(f"{first.lower}-rest", first, first.pods[1:], before=1, by_job=True)
     number = 1 if first.replicas == 1 else 2
-    yield from (Group(role.lower, role, role.pods, number) for role in rest)
+    yield from (Group(role.lower, role, role.pods, number) for role in others)
 
 
 def _mpi(job: Job, roles: list[Role]) -> Iterator[Group]:
@@ -320,13 +320,13 @@ class Renaming:
 
     def __call__(self, text: str) -> str:
         """`text` with old names replaced by new ones."""
-        return _HOST.sub(self._renamed, text)
+        return _HOST.sub(self._rename, text)
 
     def found_in(self, text: str) -> list[str]:
         """The old names in `text`, sorted."""
         return sorted({match["name"] for match in _HOST.finditer(text)} & set(self.new))
 
-    def _renamed(self, match: re.Match[str]) -> str:
+    def _rename(self, match: re.Match[str]) -> str:
         new, behind = self.new.get(match["name"]), match["behind"] or ""
         return match[0] if new is None else new if behind == self.subdomain else new + behind
 
@@ -359,7 +359,7 @@ def labels_of(job: Job, pod: Pod) -> dict[str, str]:
             labels["replica-index"] = str(index + shift if role == "worker" else 0)
     else:
         labels |= {"replica-type": role, "replica-index": str(index)}
-        roles = {each.lower for each in job.roles}
+        roles = {v1_role.lower for v1_role in job.roles}
         if job.kind.name == "TFJob":
             is_master = role in ("chief", "master") if roles & {"chief", "master"} else pod == ("worker", 0)
         else:
@@ -374,12 +374,12 @@ def variable(value: Json, layout: Layout, group: Group) -> Json:
     label = _read_label(value)
     if label is None:
         return value
-    held = _label_values(layout, group, label)
-    if label == "replica-index" and held[0].isdigit():
+    old_values = _label_values(layout, group, label)
+    if label == "replica-index" and old_values[0].isdigit():
         # The MPI Operator counts workers from 1 where the launcher works too; a completion index begins at 0.
-        first = int(held[0]) if group.by_job or len(group.pods) == 1 else 0
-        return {"name": value["name"], **counted(group, first)}
-    return {"name": value["name"], "value": held[0]}
+        first = int(old_values[0]) if group.by_job or len(group.pods) == 1 else 0
+        return {"name": value["name"], **index_source(group, first)}
+    return {"name": value["name"], "value": old_values[0]}
 
 
 def _read_label(value: Json) -> str | None:
@@ -438,56 +438,58 @@ def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
     if not legacy:
         return dict(selector)
     labels = {key: value for key, value in labels.items() if not key.startswith(LABELS)}
-    kept = [requirement for requirement in expressions if not requirement["key"].startswith(LABELS)]
+    new_expressions = [requirement for requirement in expressions if not requirement["key"].startswith(LABELS)]
     for requirement in _new_requirements(legacy, layout):
         if requirement["operator"] == "In" and len(requirement["values"]) == 1:
             labels[requirement["key"]] = requirement["values"][0]
         else:
-            kept.append(requirement)
-    return {**({"matchLabels": labels} if labels else {}), **({"matchExpressions": kept} if kept else {})}
+            new_expressions.append(requirement)
+    parts = {"matchLabels": labels, "matchExpressions": new_expressions}
+    return {key: part for key, part in parts.items() if part}
 
 
 def pod_labels(labels: Mapping[str, str], layout: Layout) -> tuple[Group, dict[str, str]]:
     """The labels of the pods that v1 gave `labels`, and their group; those of the first pod if no pod had them."""
     legacy_labels = {key: value for key, value in labels.items() if key.startswith(LABELS)}.items()
     chosen = [g for g in layout.groups if any(legacy_labels <= labels_of(layout.job, pod).items() for pod in g.pods)]
-    made = _selector({"matchLabels": labels}, layout)
-    if chosen and "matchExpressions" not in made:
-        return chosen[0], dict(made["matchLabels"])
+    new_selector = _selector({"matchLabels": labels}, layout)
+    if chosen and "matchExpressions" not in new_selector:
+        return chosen[0], dict(new_selector["matchLabels"])
     first = next(group for group in layout.groups if group.is_trainer)
     return first, {_REPLICATED_JOB: first.name, first.index_label: "0"}
 
 
 def _new_requirements(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
     """Requirements that choose the pods of this job that `legacy` does, and of other jobs those that are alike."""
-    named = [requirement for requirement in legacy if requirement["key"] == _JOB_NAME]
-    yield from ({**requirement, "key": _JOBSET} for requirement in named)
-    if len(named) == len(legacy):
+    name_requirements = [requirement for requirement in legacy if requirement["key"] == _JOB_NAME]
+    yield from ({**requirement, "key": _JOBSET} for requirement in name_requirements)
+    others = [requirement for requirement in legacy if requirement["key"] != _JOB_NAME]
+    if not others:
         return
     chosen = {
         pod
         for group in layout.groups
         for pod in group.pods
-        if all(_holds(requirement, labels_of(layout.job, pod)) for requirement in legacy if requirement not in named)
+        if all(_holds(requirement, labels_of(layout.job, pod)) for requirement in others)
     }
-    touched = [group for group in layout.groups if chosen & set(group.pods)]
-    whole = all(chosen >= set(group.pods) for group in touched)
-    if not touched:
+    groups = [group for group in layout.groups if chosen & set(group.pods)]
+    complete = all(chosen >= set(group.pods) for group in groups)
+    if not groups:
         # No pod has a label that is there and is not there.
         yield {"key": _JOBSET, "operator": "Exists"}
         yield {"key": _JOBSET, "operator": "DoesNotExist"}
-    elif len(touched) == len(layout.groups) and whole:
-        yield from () if named else ({"key": _JOBSET, "operator": "Exists"},)
+    elif len(groups) == len(layout.groups) and complete:
+        yield from () if name_requirements else ({"key": _JOBSET, "operator": "Exists"},)
     else:
-        yield {"key": _REPLICATED_JOB, "operator": "In", "values": [group.name for group in touched]}
-        if not whole:
-            group = touched[0]
+        yield {"key": _REPLICATED_JOB, "operator": "In", "values": [group.name for group in groups]}
+        if not complete:
+            group = groups[0]
             positions = [str(index) for index, pod in enumerate(group.pods) if pod in chosen]
             yield {"key": group.index_label, "operator": "In", "values": positions}
 
 
 def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(requirement["key"]), [str(each) for each in requirement.get("values") or ()]
+    value, values = labels.get(requirement["key"]), [str(item) for item in requirement.get("values") or ()]
     holds = {"In": value in values, "NotIn": value not in values, "Exists": value is not None}
     return {**holds, "DoesNotExist": value is None}.get(requirement["operator"], False)
 
@@ -518,7 +520,7 @@ def _traces(value: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             inside = (*path, str(key))
-            yield from ((inside, *named) for named in _named(str(key)))
+            yield from ((inside, *trace) for trace in _legacy_names(str(key)))
             yield from _traces(inner, inside)
     elif isinstance(value, list):
         is_ready = _INTEGRATION in value
@@ -526,10 +528,10 @@ def _traces(value: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
             if not (is_ready and isinstance(inner, str)):
                 yield from _traces(inner, (*path, index))
     elif isinstance(value, str):
-        yield from ((path, *named) for named in _named(value))
+        yield from ((path, *trace) for trace in _legacy_names(value))
 
 
-def _named(text: str) -> Iterator[tuple[str, str]]:
+def _legacy_names(text: str) -> Iterator[tuple[str, str]]:
     """Yield the v1 names in a text, each once, since a ConfigMap may contain a whole file."""
     if "kubeflow" not in text:
         return

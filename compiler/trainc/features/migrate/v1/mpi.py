@@ -67,29 +67,29 @@ def settings(job: Job) -> Settings:
 
 def has_policy(layout: Layout) -> bool:
     """Whether Trainer's MPI policy provides what the operator provided."""
-    own, texts = settings(layout.job), str([role.template for role in layout.job.roles])
-    is_plain = own.implementation == "OpenMPI" and own.slots > 0 and _DISCOVERY not in texts
+    mpi, texts = settings(layout.job), str([role.template for role in layout.job.roles])
+    is_plain = mpi.implementation == "OpenMPI" and mpi.slots > 0 and _DISCOVERY not in texts
     # A job stands behind those that it waits for, and Trainer writes the hostfile in the order of the jobs.
-    in_order = not (own.launcher_works and own.waits_for_workers)
+    in_order = not (mpi.launcher_works and mpi.waits_for_workers)
     return is_plain and in_order and len(layout.groups) > 1 and not layout.groups[-1].by_job
 
 
 def policy(job: Job) -> dict[str, Any]:
     """Trainer's MPI policy for the job."""
-    own = settings(job)
-    works = {"runLauncherAsNode": True} if own.launcher_works else {}
-    counts = {"mpiImplementation": "OpenMPI", "numProcPerNode": own.slots}
-    return {**counts, **works, "sshAuthMountPath": own.keys_path}
+    mpi = settings(job)
+    works = {"runLauncherAsNode": True} if mpi.launcher_works else {}
+    counts = {"mpiImplementation": "OpenMPI", "numProcPerNode": mpi.slots}
+    return {**counts, **works, "sshAuthMountPath": mpi.keys_path}
 
 
 def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
     """The variables that the operator sets in the first container, without those that Trainer's policy sets."""
-    own = settings(layout.job)
-    made = {"K_MPI_JOB_ROLE": group.role.lower}
+    mpi = settings(layout.job)
+    values = {"K_MPI_JOB_ROLE": group.role.lower}
     if group.role.name == "Launcher":
-        made |= {} if has_policy(layout) else _VARIABLES[own.implementation]
-        made |= {} if own.launcher_works else {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
-    return [{"name": name, "value": value.format(slots=own.slots)} for name, value in made.items()]
+        values |= {} if has_policy(layout) else _VARIABLES[mpi.implementation]
+        values |= {} if mpi.launcher_works else {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
+    return [{"name": name, "value": value.format(slots=mpi.slots)} for name, value in values.items()]
 
 
 def variables_of_policy(job: Job) -> frozenset[str]:
@@ -129,9 +129,9 @@ def _volumes(layout: Layout, group: Group) -> Iterator[tuple[Json, Json]]:
     )
     if group.role.name == "Launcher":
         keys = (("hostfile", 0o444), (_DISCOVERY, 0o555))
-        shown = [{"key": key, "path": key, "mode": mode} for key, mode in keys]
+        config_items = [{"key": key, "path": key, "mode": mode} for key, mode in keys]
         yield (
-            {"name": _CONFIG, "configMap": {"name": _CONFIG_NAME.format(job.name), "items": shown}},
+            {"name": _CONFIG, "configMap": {"name": _CONFIG_NAME.format(job.name), "items": config_items}},
             {"name": _CONFIG, "mountPath": _CONFIG_PATH},
         )
 
@@ -139,14 +139,14 @@ def _volumes(layout: Layout, group: Group) -> Iterator[tuple[Json, Json]]:
 def config_map(layout: Layout) -> dict[str, Any]:
     """A ConfigMap with the hostfile and a script that lists the same hosts."""
     job = layout.job
-    own = settings(job)
-    pods = [pod for group in layout.groups for pod in group.pods if pod[0] == "worker" or own.launcher_works]
+    mpi = settings(job)
+    pods = [pod for group in layout.groups for pod in group.pods if pod[0] == "worker" or mpi.launcher_works]
     suffix = f".{job.namespace}.svc" if job.namespace else ""
     addresses = layout.hosts()
     hosts = [f"{addresses[pod]}{suffix}" for pod in pods]
-    line = "{} slots={}\n" if own.implementation == "OpenMPI" else "{}:{}\n"
+    line = "{} slots={}\n" if mpi.implementation == "OpenMPI" else "{}:{}\n"
     data = {
-        "hostfile": "".join(line.format(host, own.slots) for host in hosts),
+        "hostfile": "".join(line.format(host, mpi.slots) for host in hosts),
         _DISCOVERY: "".join(("#!/bin/sh\n", *(f"echo {host}\n" for host in hosts))),
     }
     namespace = {"namespace": job.namespace} if job.namespace else {}

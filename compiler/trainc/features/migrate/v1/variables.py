@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
-from trainc.features.migrate.v1.job import Group, Job, Layout, Renaming, counted
+from trainc.features.migrate.v1.job import Group, Job, Layout, Renaming, index_source
 
 # The fields in which the kubelet expands `$(NAME)`, and others that spell out a pod's address.
 _EXPANDED = ("command", "args")
@@ -32,21 +32,21 @@ def references(texts: Iterable[str]) -> set[str]:
     return {match["name"] for text in texts for match in _TOKEN.finditer(text) if match["name"]}
 
 
-def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:
+def merge_variables(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:
     """The merged variables, as the kubelet would resolve them."""
     all_variables = [*user, *operator]
     last = {variable["name"]: index for index, variable in enumerate(all_variables)}
     replaced: dict[str, str] = {}
-    kept: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for index, variable in enumerate(all_variables):
         name, value = variable["name"], variable.get("value")
         filled = expand(value, replaced) if value else value
         if last[name] == index:
             replaced.pop(name, None)
-            kept.append({**variable, "value": filled} if filled != value else dict(variable))
+            merged.append({**variable, "value": filled} if filled != value else dict(variable))
         elif "valueFrom" not in variable:
             replaced[name] = filled or ""
-    return kept
+    return merged
 
 
 def literals(variables: Sequence[Json]) -> dict[str, str]:
@@ -64,13 +64,13 @@ def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json
     A name that is put together from variables, as in `$(JOB)-master-0`, is written out.
     """
     user = list(container.get("env") or ())
-    environment = joined(list(_variables(user, rename)), operator)
-    old, new = literals(joined(user, operator)), literals(environment)
+    environment = merge_variables(list(_variables(user, rename)), operator)
+    old, new = literals(merge_variables(user, operator)), literals(environment)
     changed = dict(container)
     for field in (*_EXPANDED, *PROBES):
         if field in container:
             values = (old, new) if field in _EXPANDED else ({}, {})
-            changed[field] = _renamed(container[field], rename, *values)
+            changed[field] = _rename(container[field], rename, *values)
     return {**changed, "env": environment} if environment else changed
 
 
@@ -85,16 +85,16 @@ def _variables(variables: Sequence[Json], rename: Renaming) -> Iterator[Json]:
             new.pop(name, None)
             yield variable
             continue
-        renamed = _renamed(value, rename, old, new)
+        renamed = _rename(value, rename, old, new)
         yield {**variable, "value": renamed} if renamed != value else variable
         old[name], new[name] = expand(value, old), expand(renamed, new)
 
 
-def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[str, str]) -> Any:
+def _rename(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _renamed(inner, rename, old, new) for key, inner in value.items()}
+        return {key: _rename(inner, rename, old, new) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_renamed(inner, rename, old, new) for inner in value]
+        return [_rename(inner, rename, old, new) for inner in value]
     if not isinstance(value, str):
         return value
     renamed, expected = rename(value), rename(expand(value, old))
@@ -107,12 +107,12 @@ _TASK_INDEX = "TF_TASK_INDEX"
 _UNBUFFERED = {"name": "PYTHONUNBUFFERED", "value": "1"}
 
 
-def _set(name: str, value: object) -> Json:
+def _variable(name: str, value: object) -> Json:
     return {"name": name, "value": str(value)}
 
 
 def _rank(name: str, group: Group) -> Json:
-    return {"name": name, **counted(group, group.before)}
+    return {"name": name, **index_source(group, group.before)}
 
 
 def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
@@ -121,14 +121,14 @@ def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
     master, processes = job.role("Master"), processes_per_node(job)
     if master is not None:
         port, address = job.port(master), layout.host("master")
-        yield from (_set("MASTER_PORT", port), _set("PET_MASTER_PORT", port))
-        yield from (_set("MASTER_ADDR", address), _set("PET_MASTER_ADDR", address))
-        yield _set("WORLD_SIZE", job.size * (int(processes) if is_number(processes) else 1))
+        yield from (_variable("MASTER_PORT", port), _variable("PET_MASTER_PORT", port))
+        yield from (_variable("MASTER_ADDR", address), _variable("PET_MASTER_ADDR", address))
+        yield _variable("WORLD_SIZE", job.size * (int(processes) if is_number(processes) else 1))
         yield from (_rank("RANK", group), _rank("PET_NODE_RANK", group))
     if processes is not None:
-        yield _set("PET_NPROC_PER_NODE", processes)
+        yield _variable("PET_NPROC_PER_NODE", processes)
     elastic = job.spec.get("elasticPolicy")
-    yield from [_set("PET_NNODES", job.size)] if elastic is None else _elastic(layout, elastic)
+    yield from [_variable("PET_NNODES", job.size)] if elastic is None else _elastic(layout, elastic)
 
 
 def is_number(text: str | None) -> TypeGuard[str]:
@@ -153,16 +153,16 @@ def _elastic(layout: Layout, elastic: Json) -> Iterator[Json]:
     bounds = bounds or [worker.replicas]
     host = elastic.get("rdzvHost") or layout.host("worker")
     port = elastic.get("rdzvPort")
-    yield _set("PET_RDZV_ENDPOINT", f"{host}:{layout.job.port(worker) if port is None else port}")
-    yield _set("PET_RDZV_BACKEND", elastic.get("rdzvBackend") or "c10d")
-    yield _set("PET_NNODES", f"{bounds[0]}:{bounds[-1]}")
+    yield _variable("PET_RDZV_ENDPOINT", f"{host}:{layout.job.port(worker) if port is None else port}")
+    yield _variable("PET_RDZV_BACKEND", elastic.get("rdzvBackend") or "c10d")
+    yield _variable("PET_NNODES", f"{bounds[0]}:{bounds[-1]}")
     fields = (("PET_MAX_RESTARTS", "maxRestarts"), ("PET_NPROC_PER_NODE", "nProcPerNode"), ("PET_RDZV_ID", "rdzvId"))
-    yield from (_set(name, elastic[field]) for name, field in fields if elastic.get(field) is not None)
+    yield from (_variable(name, elastic[field]) for name, field in fields if elastic.get(field) is not None)
     pairs = [f"{pair.get('key', '')}={pair.get('value', '')}" for pair in elastic.get("rdzvConf") or ()]
     if pairs:
-        yield _set("PET_RDZV_CONF", ",".join(pairs))
+        yield _variable("PET_RDZV_CONF", ",".join(pairs))
     if elastic.get("standalone"):
-        yield _set("PET_STANDALONE", "")
+        yield _variable("PET_STANDALONE", "")
 
 
 def _tensorflow(layout: Layout, group: Group) -> Iterator[Json]:
@@ -171,12 +171,12 @@ def _tensorflow(layout: Layout, group: Group) -> Iterator[Json]:
         return
     index = "0" if len(group.pods) == 1 else f"$({_TASK_INDEX})"
     if len(group.pods) > 1:
-        yield {"name": _TASK_INDEX, **counted(group, 0)}
+        yield {"name": _TASK_INDEX, **index_source(group, 0)}
     cluster, environment = json.dumps(_cluster(layout), **_SHORT), ',"environment":"cloud"'
     if job.spec.get("enableDynamicWorker"):
         cluster, environment = _sparse(layout, group, index), ""
     task = f'{{"type":"{group.role.lower}","index":{index}}}'
-    yield _set("TF_CONFIG", f'{{"cluster":{cluster},"task":{task}{environment}}}')
+    yield _variable("TF_CONFIG", f'{{"cluster":{cluster},"task":{task}{environment}}}')
 
 
 _SHORT: dict[str, Any] = {"separators": (",", ":"), "sort_keys": True}
@@ -194,11 +194,11 @@ def _sparse(layout: Layout, group: Group, index: str) -> str:
     host = group.host(layout.job.name, 0)
     if len(group.pods) > 1:
         host = f"{host.removesuffix('0')}$({_TASK_INDEX})"
-    own = f"{host}.{layout.job.name}:{layout.job.port(group.role)}"
+    address = f"{host}.{layout.job.name}:{layout.job.port(group.role)}"
     if group.role.lower == "worker":
-        workers = f'{{"{index}":"{own}"}}'
+        workers = f'{{"{index}":"{address}"}}'
     else:
-        servers = [own] if group.role.lower == "ps" else []
+        servers = [address] if group.role.lower == "ps" else []
     return f'{{"worker":{workers},"ps":{json.dumps(servers, **_SHORT)}}}'
 
 
@@ -206,33 +206,33 @@ def _xgboost(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
     master, worker = job.role("Master"), job.role("Worker")
     assert master is not None
-    yield from (_set("MASTER_PORT", job.port(master)), _set("MASTER_ADDR", layout.host("master")))
-    yield from (_set("WORLD_SIZE", job.size), _rank("RANK", group), _UNBUFFERED)
+    yield from (_variable("MASTER_PORT", job.port(master)), _variable("MASTER_ADDR", layout.host("master")))
+    yield from (_variable("WORLD_SIZE", job.size), _rank("RANK", group), _UNBUFFERED)
     if worker is not None and worker.replicas:
         hosts = layout.hosts()
-        yield _set("WORKER_PORT", job.port(worker))
-        yield _set("WORKER_ADDRS", ",".join(hosts[pod] for pod in worker.pods))
+        yield _variable("WORKER_PORT", job.port(worker))
+        yield _variable("WORKER_ADDRS", ",".join(hosts[pod] for pod in worker.pods))
 
 
 def _jax(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
-    yield from (_UNBUFFERED, _set("COORDINATOR_PORT", job.port(group.role)))
-    yield _set("COORDINATOR_ADDRESS", layout.host("worker"))
-    yield from (_set("NUM_PROCESSES", job.size), _rank("PROCESS_ID", group))
+    yield from (_UNBUFFERED, _variable("COORDINATOR_PORT", job.port(group.role)))
+    yield _variable("COORDINATOR_ADDRESS", layout.host("worker"))
+    yield from (_variable("NUM_PROCESSES", job.size), _rank("PROCESS_ID", group))
 
 
 def _paddle(layout: Layout, group: Group) -> Iterator[Json]:
     job = layout.job
-    yield from (_UNBUFFERED, _set("PADDLE_JOB_ID", job.name), _set("PADDLE_NNODES", job.size))
+    yield from (_UNBUFFERED, _variable("PADDLE_JOB_ID", job.name), _variable("PADDLE_NNODES", job.size))
     serving = layout.groups[0]
     port = job.port(serving.role)
     if group is serving:
         yield {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-        yield _set("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")
+        yield _variable("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")
     else:
-        yield _set("PADDLE_MASTER", f"{layout.host(serving.role.lower)}:{port}")
+        yield _variable("PADDLE_MASTER", f"{layout.host(serving.role.lower)}:{port}")
     if job.role("Master") is not None:
-        yield _set("PADDLE_SERVER_NUM" if group.role.name == "Master" else "PADDLE_TRAINER_NUM", 1)
+        yield _variable("PADDLE_SERVER_NUM" if group.role.name == "Master" else "PADDLE_TRAINER_NUM", 1)
 
 
 _OF_KIND = {"PyTorchJob": _pytorch, "TFJob": _tensorflow, "XGBoostJob": _xgboost, "JAXJob": _jax, "PaddleJob": _paddle}
@@ -255,11 +255,11 @@ _OF_PROCESSES = frozenset(("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How the main container starts. `replaces_python` says that torchrun does; `given` are variables left out."""
+    """How the main container starts. `replaces_python` says that torchrun does; `policy_variables` are those that the policy sets."""
 
     has_policy: bool = False
     processes: int | None = None
-    given: frozenset[str] = frozenset()
+    policy_variables: frozenset[str] = frozenset()
     replaces_python: bool = False
 
 
@@ -269,7 +269,7 @@ def launch_of(layout: Layout, choice: Variables) -> Launch:
     if job.kind.name != "PyTorchJob" or not layout.is_single or job.spec.get("elasticPolicy") is not None:
         return Launch()
     container = job.main_of(layout.groups[0].role)
-    argv, processes = words(container), processes_per_node(job)
+    argv, processes = command_line(container), processes_per_node(job)
     if _LAUNCHER.search(" ".join(argv)):
         if is_number(processes):
             return Launch(True, int(processes), _GIVEN)
@@ -284,7 +284,7 @@ def launch_of(layout: Layout, choice: Variables) -> Launch:
     return Launch()
 
 
-def words(container: Json) -> list[str]:
+def command_line(container: Json) -> list[str]:
     """What a container runs, word by word."""
     return [*map(str, container.get("command") or ()), *map(str, container.get("args") or ())]
 
@@ -293,6 +293,6 @@ def with_torchrun(argv: list[str]) -> list[str] | None:
     """`python x` as `torchrun x`; None where something else starts, or Python with options of its own."""
     if len(argv) < 2 or not _PYTHON.fullmatch(argv[0]):
         return None
-    rest = argv[2:] if argv[1] == "-u" else argv[1:]
-    starts_module = len(rest) > 1 and rest[0] == "-m"
-    return ["torchrun", *rest] if rest and (starts_module or not rest[0].startswith("-")) else None
+    program = argv[2:] if argv[1] == "-u" else argv[1:]
+    starts_module = len(program) > 1 and program[0] == "-m"
+    return ["torchrun", *program] if program and (starts_module or not program[0].startswith("-")) else None

@@ -14,7 +14,7 @@ from trainc.api.findings import Path
 from trainc.api.records import dataclass, field
 from trainc.features.policies.cel import values
 from trainc.features.policies.cel.functions import FUNCTIONS, Overload, apply, list_index, map_key
-from trainc.features.policies.cel.strings import FormatError, clauses, compiled, fits_clause, refusal
+from trainc.features.policies.cel.strings import FormatError, clauses, compile_regex, fits_clause, refusal
 from trainc.features.policies.cel.syntax import (
     Call,
     Comprehension,
@@ -27,7 +27,7 @@ from trainc.features.policies.cel.syntax import (
     Select,
     UnsupportedError,
     parse,
-    place,
+    position_of,
 )
 from trainc.features.policies.cel.values import (
     BOOL,
@@ -40,9 +40,9 @@ from trainc.features.policies.cel.values import (
     Type,
     Unifier,
     UnknownError,
-    known,
     parse_type,
-    substituted,
+    require_known,
+    substitute,
     type_of,
 )
 
@@ -69,7 +69,7 @@ class Environment:
         """
         node = parse(text, self.minor)
         checker = _Checker(text, self)
-        kind = checker.unifier.substituted(checker.check(node, self.variables), free=DYN)
+        kind = checker.unifier.substitute(checker.check(node, self.variables), free=DYN)
         checker.validate()
         if allowed and kind not in allowed:
             expected = " or ".join(map(str, allowed))
@@ -91,10 +91,10 @@ class _Checker:
 
     def check(self, node: Node, scope: Mapping[str, Type]) -> Type:
         """The type of a node, which is kept by its identity. Raises InvalidExpressionError."""
-        self.kinds[id(node)] = kind = self._checked(node, scope)
+        self.kinds[id(node)] = kind = self._type_of_node(node, scope)
         return kind
 
-    def _checked(self, node: Node, scope: Mapping[str, Type]) -> Type:
+    def _type_of_node(self, node: Node, scope: Mapping[str, Type]) -> Type:
         match node:
             case Literal():
                 return type_of(node.value)
@@ -107,28 +107,28 @@ class _Checker:
             case Name():
                 self._refuse(node, f"undeclared reference to {node.word!r}")
             case Select():
-                kind = self._selected(node, self.unifier.substituted(self.check(node.base, scope)))
-                return BOOL if node.test else self.unifier.substituted(kind)
+                kind = self._type_of_field(node, self.unifier.substitute(self.check(node.base, scope)))
+                return BOOL if node.test else self.unifier.substitute(kind)
             case Call():
-                return self._called(node, scope)
+                return self._type_of_call(node, scope)
             case List():
                 parts = [(item, i in node.optional, self.check(item, scope)) for i, item in enumerate(node.items)]
-                return Type("list", (self._joined(node, parts),))
+                return Type("list", (self._join_types(node, parts),))
             case Map():
                 entries = [(entry, self.check(entry[0], scope), self.check(entry[1], scope)) for entry in node.entries]
-                key = self._joined(node, [(entry[0], False, kind) for entry, kind, _ in entries])
-                value = self._joined(node, [(entry[1], entry[2], kind) for entry, _, kind in entries])
+                key = self._join_types(node, [(entry[0], False, kind) for entry, kind, _ in entries])
+                value = self._join_types(node, [(entry[1], entry[2], kind) for entry, _, kind in entries])
                 return Type("map", (key, value))
-        return self._loop(node, scope)
+        return self._type_of_loop(node, scope)
 
     def _refuse(self, node: Node, message: str) -> NoReturn:
-        raise InvalidExpressionError(f"{message} at {place(self.text, node.at)}")
+        raise InvalidExpressionError(f"{message} at {position_of(self.text, node.at)}")
 
     def _variable(self) -> Type:
         self.fresh += 1
         return Type(f"_{self.fresh}")
 
-    def _selected(self, node: Select, base: Type) -> Type:
+    def _type_of_field(self, node: Select, base: Type) -> Type:
         """The type of a field."""
         is_optional = base.name == "optional_type"
         base = base.of[0] if is_optional else base
@@ -142,10 +142,10 @@ class _Checker:
         elif values.is_variable(base):
             self.unifier.unify([DYN], [base])
         elif not values.is_dyn(base):
-            self._refuse(node, f"type {_shown(base)!r} does not support field selection")
+            self._refuse(node, f"type {_spell(base)!r} does not support field selection")
         return Type("optional_type", (field_type,)) if is_optional or node.optional else field_type
 
-    def _called(self, node: Call, scope: Mapping[str, Type]) -> Type:
+    def _type_of_call(self, node: Call, scope: Mapping[str, Type]) -> Type:
         self.inside_format += node.function == "format"
         parts = _parts(node)
         kinds = [self.check(part, scope) for part in parts]
@@ -154,22 +154,22 @@ class _Checker:
         if node.function in ("_&&_", "_||_"):
             for part, kind in zip(parts, kinds, strict=True):
                 if not self.unifier.unify([kind], [BOOL]):
-                    self._refuse(part, f"expected type 'bool' but found {_shown(self._known(kind))!r}")
+                    self._refuse(part, f"expected type 'bool' but found {_spell(self._final_type(kind))!r}")
             return BOOL
-        result = self._resolved(self._overloads(node), kinds)
+        result = self._resolve_overload(self._overloads(node), kinds)
         if result is None:
-            shown = [_shown(self._known(kind)) for kind in kinds]
-            applied = f"({', '.join(shown)})" if node.target is None else f"{shown[0]}.({', '.join(shown[1:])})"
+            spelled = [_spell(self._final_type(kind)) for kind in kinds]
+            applied = f"({', '.join(spelled)})" if node.target is None else f"{spelled[0]}.({', '.join(spelled[1:])})"
             self._refuse(node, f"found no matching overload for {node.function!r} applied to {applied!r}")
         return result
 
-    def _resolved(self, overloads: Sequence[Overload], kinds: Sequence[Type]) -> Type | None:
+    def _resolve_overload(self, overloads: Sequence[Overload], kinds: Sequence[Type]) -> Type | None:
         """The type of a call: that of the overload that fits, `dyn` if several do with different types."""
         result: Type | None = None
         for overload in overloads:
             fresh = {name: self._variable() for name in sorted(_parameters((*overload.arguments, overload.result)))}
-            if self.unifier.unify(kinds, [substituted(kind, fresh) for kind in overload.arguments]):
-                candidate = self.unifier.substituted(substituted(overload.result, fresh))
+            if self.unifier.unify(kinds, [substitute(kind, fresh) for kind in overload.arguments]):
+                candidate = self.unifier.substitute(substitute(overload.result, fresh))
                 if result is None:
                     result = candidate
                 elif result.name != "dyn" and candidate != result:
@@ -189,15 +189,15 @@ class _Checker:
             )
         return [overload for overload in available if overload.is_method == (node.target is not None)]
 
-    def _known(self, kind: Type) -> Type:
-        return self.unifier.substituted(kind, free=DYN)
+    def _final_type(self, kind: Type) -> Type:
+        return self.unifier.substitute(kind, free=DYN)
 
-    def _joined(self, node: Node, parts: Sequence[tuple[Node, bool, Type]]) -> Type:
+    def _join_types(self, node: Node, parts: Sequence[tuple[Node, bool, Type]]) -> Type:
         """The type of the items of a list, or of the keys or values of a map."""
         kinds = []
         for part, optional, kind in parts:
             if optional and kind.name not in ("optional_type", "dyn"):
-                self._refuse(part, f"expected type 'optional_type({_shown(kind)})' but found {_shown(kind)!r}")
+                self._refuse(part, f"expected type 'optional_type({_spell(kind)})' but found {_spell(kind)!r}")
             kinds.append(kind.of[0] if optional and kind.name == "optional_type" else kind)
         if not self.inside_format:
             self.literals.append((node, [part for part, _, _ in parts], kinds))
@@ -209,10 +209,10 @@ class _Checker:
                 joined = values.most_general(joined, kind) if self.unifier.unify([joined], [kind]) else DYN
         return self._variable() if joined is None else joined
 
-    def _loop(self, node: Comprehension, scope: Mapping[str, Type]) -> Type:
+    def _type_of_loop(self, node: Comprehension, scope: Mapping[str, Type]) -> Type:
         items = self.check(node.items, scope)
         start = self.check(node.start, scope)
-        items = self.unifier.substituted(items)
+        items = self.unifier.substitute(items)
         two = len(node.variables) == 2
         if items.name == "list":
             kinds = (INT, items.of[0]) if two else (items.of[0],)
@@ -222,24 +222,26 @@ class _Checker:
             self.unifier.unify([DYN], [items])
             kinds = (DYN, DYN) if two else (DYN,)
         else:
-            problem = f"expression of type {_shown(items)!r} cannot be range of a comprehension"
+            problem = f"expression of type {_spell(items)!r} cannot be range of a comprehension"
             self._refuse(node.items, f"{problem} (must be list, map, or dynamic)")
         inner = {**scope, node.result: start}
         loop = {**inner, **dict(zip(node.variables, kinds, strict=True))}
         for part, expected in ((node.condition, BOOL), (node.step, start)):
             kind = self.check(part, loop)
             if not self.unifier.unify([expected], [kind]):
-                mismatch = f"expected type {_shown(self._known(expected))!r} but found {_shown(self._known(kind))!r}"
+                mismatch = (
+                    f"expected type {_spell(self._final_type(expected))!r} but found {_spell(self._final_type(kind))!r}"
+                )
                 self._refuse(part, mismatch)
-        return self.unifier.substituted(self.check(node.end, inner))
+        return self.unifier.substitute(self.check(node.end, inner))
 
     def validate(self) -> None:
         """Check what depends on the final types. Raises InvalidExpressionError."""
         for _, parts, kinds in self.literals:
-            final = [self._known(kind) for kind in kinds]
+            final = [self._final_type(kind) for kind in kinds]
             for part, kind in zip(parts, final, strict=True):
                 if kind != final[0]:
-                    self._refuse(part, f"expected type {_shown(final[0])!r} but found {_shown(kind)!r}")
+                    self._refuse(part, f"expected type {_spell(final[0])!r} but found {_spell(kind)!r}")
         for node in self.calls:
             self._check_format(node)
             self._check_constants(node)
@@ -249,7 +251,7 @@ class _Checker:
         if node.function != "format" or not isinstance(node.target, Literal) or not isinstance(node.arguments[0], List):
             return
         items = node.arguments[0].items
-        seen = 0
+        count = 0
         try:
             for part in clauses(node.target.value):
                 if isinstance(part, str):
@@ -259,17 +261,17 @@ class _Checker:
                     self._check_clause(clause, items[index])
                 else:
                     self._refuse(node, f"index {index} out of range")
-                seen += 1
+                count += 1
         except FormatError as error:
             self._refuse(node, str(error))
-        if seen < len(items):
-            self._refuse(node, f"too many arguments supplied to string.format (expected {seen}, got {len(items)})")
+        if count < len(items):
+            self._refuse(node, f"too many arguments supplied to string.format (expected {count}, got {len(items)})")
 
     def _check_clause(self, clause: str, node: Node) -> None:
         parts: list[Node] = [node]
         while parts:
             part = parts.pop()
-            kind = self._known(self.kinds[id(part)]).name
+            kind = self._final_type(self.kinds[id(part)]).name
             # A string may spell a number that is none, which only its value says.
             if not (kind == "dyn" or fits_clause(clause, kind) or (clause in "fe" and kind == "string")):
                 raise FormatError(f"error during formatting: {refusal(clause, _ERROR_NAMES.get(kind, kind))}")
@@ -289,7 +291,7 @@ class _Checker:
             if position is not None and len(parts) > position:
                 regex = parts[position]
                 if isinstance(regex, Literal) and isinstance(regex.value, str):
-                    compiled(regex.value)
+                    compile_regex(regex.value)
         except (EvaluationError, ValueError) as error:
             self._refuse(node, str(error))
         except UnknownError:
@@ -307,10 +309,10 @@ def _parameters(kinds: Sequence[Type]) -> set[str]:
     return parameters
 
 
-def _shown(kind: Type) -> str:
+def _spell(kind: Type) -> str:
     """A type in the text of an error."""
     name = _ERROR_NAMES.get(kind.name, kind.name)
-    return f"{name}({', '.join(map(_shown, kind.of))})" if kind.of else name
+    return f"{name}({', '.join(map(_spell, kind.of))})" if kind.of else name
 
 
 TYPE_NAMES: Mapping[str, Type] = {
@@ -357,32 +359,32 @@ class Evaluation:
             case Literal():
                 return node.value
             case Name():
-                return known(scope[node.word] if node.word in scope else Type(node.word))
+                return require_known(scope[node.word] if node.word in scope else Type(node.word))
             case Select():
-                return self._selected(node, self.value(node.base, scope))
+                return self._select(node, self.value(node.base, scope))
             case Call():
-                return self._called(node, scope)
+                return self._call(node, scope)
             case List():
                 items = (self.value(item, scope) for item in node.items)
-                return [item for i, one in enumerate(items) for item in _present(one, i in node.optional)]
+                return [item for i, value in enumerate(items) for item in _present(value, i in node.optional)]
             case Map():
                 result: dict[Any, Any] = {}
                 for key, item, optional in node.entries:
                     name = map_key(self.value(key, scope))
-                    for one in _present(self.value(item, scope), optional):
-                        result[name] = one
+                    for value in _present(self.value(item, scope), optional):
+                        result[name] = value
                 return result
             case Comprehension():
                 return self._loop(node, scope)
 
-    def _selected(self, node: Select, base: Any) -> Any:
+    def _select(self, node: Select, base: Any) -> Any:
         if isinstance(base, Lazy):
             return node.test or base.get(node.field)
         is_optional = isinstance(base, Maybe)
         if is_optional:
             if not base.is_set:
                 return False if node.test else NONE
-            base = known(base.value)
+            base = require_known(base.value)
         self._note(base, node.field)
         if isinstance(base, list):
             list_index(node.field)
@@ -393,12 +395,12 @@ class Evaluation:
             return Maybe(base[node.field], is_set=True) if is_set else NONE
         if not is_set:
             raise EvaluationError(f"no such key: {node.field}")
-        return known(base[node.field])
+        return require_known(base[node.field])
 
-    def _called(self, node: Call, scope: Scope) -> Any:
+    def _call(self, node: Call, scope: Scope) -> Any:
         function = node.function
         if function in _ABSORBS:
-            return self._decided(node, scope, decides=function == "_||_")
+            return self._decide(node, scope, decides=function == "_||_")
         if function == "_?_:_":
             test, then, otherwise = node.arguments
             return self.value(then if _truth(self.value(test, scope)) else otherwise, scope)
@@ -419,12 +421,12 @@ class Evaluation:
                 return target  # As upstream, for what turns out to be no optional value.
             if not target.is_set:
                 return self.value(node.arguments[0], scope)
-            return target if function == "or" else known(target.value)
+            return target if function == "or" else require_known(target.value)
         self._note(target)
         arguments = [target, *(self.value(argument, scope) for argument in node.arguments)]
         return apply(function, arguments, self.budget, is_method=True)
 
-    def _decided(self, node: Call, scope: Scope, *, decides: bool) -> bool:
+    def _decide(self, node: Call, scope: Scope, *, decides: bool) -> bool:
         """`&&` and `||`: a deciding value takes precedence over what is unknown, and that over errors."""
         failed: EvaluationError | UnknownError | None = None
         for term in node.arguments:
@@ -443,9 +445,9 @@ class Evaluation:
         items = self.value(node.items, scope)
         self._note(items)
         inner = {**scope, node.result: self.value(node.start, scope)}
-        for bound in _bound(items, node.variables):
+        for variables in _loop_variables(items, node.variables):
             self.budget.charge()
-            inner.update(bound)
+            inner.update(variables)
             if not self.value(node.condition, inner):
                 break
             try:
@@ -474,7 +476,7 @@ def _present(value: Any, optional: bool) -> Iterator[Any]:
         yield value.value
 
 
-def _bound(base: Any, variables: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _loop_variables(base: Any, variables: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """The variables of a loop for each item. For maps: one variable gets the key, two get key and value."""
     if not isinstance(base, list | dict):
         raise EvaluationError(f"unsupported comprehension range type: {type_of(base)}")

@@ -27,16 +27,16 @@ from trainc.features.policies.cel.values import (
     Uint,
     UnknownError,
     arithmetic,
+    check_integer,
     compare,
     duration,
     equal,
     has_key,
-    known,
     parse_type,
+    require_known,
     split_types,
     timestamp,
     type_of,
-    whole,
 )
 
 Function: TypeAlias = Callable[..., Any]
@@ -99,10 +99,10 @@ def _accepts(kind: Type, value: Any) -> bool:
     if type_of(value).name != kind.name:
         return False
     if isinstance(value, list) and value:
-        return not kind.of or _accepts(kind.of[0], known(value[0]))
+        return not kind.of or _accepts(kind.of[0], require_known(value[0]))
     if isinstance(value, dict) and value:
         key, item = next(iter(value.items()))
-        return _accepts(kind.of[0], key) and _accepts(kind.of[1], known(item))
+        return _accepts(kind.of[0], key) and _accepts(kind.of[1], require_known(item))
     return True
 
 
@@ -144,7 +144,7 @@ def _differ(budget: Budget, left: Any, right: Any) -> bool:
 
 define("!_(bool) -> bool")(lambda _, value: not value)
 define("-_(double) -> double")(lambda _, value: -value)
-define("-_(int) -> int")(lambda _, value: whole(-value))
+define("-_(int) -> int")(lambda _, value: check_integer(-value))
 for _symbol, _overloads in {
     "+": "bytes double duration=duration+duration timestamp=duration+timestamp timestamp=timestamp+duration int list(A) string uint",
     "-": "double duration=duration+duration int timestamp=timestamp+duration duration=timestamp+timestamp uint",
@@ -189,7 +189,7 @@ def index(budget: Budget, base: Any, key: Any) -> Any:
     if isinstance(base, Maybe):
         return item
     if item.is_set:
-        return known(item.value)
+        return require_known(item.value)
     is_list = isinstance(base, list)
     raise EvaluationError(f"index out of bounds: {list_index(key)}" if is_list else f"no such key: {key_text(key)}")
 
@@ -206,7 +206,7 @@ def maybe_index(_: Budget, base: Any, key: Any) -> Maybe:
     if isinstance(base, Maybe):
         if not base.is_set:
             return NONE
-        base = known(base.value)
+        base = require_known(base.value)
     if isinstance(base, list):
         at = list_index(key)
         return Maybe(base[at], is_set=True) if 0 <= at < len(base) else NONE
@@ -234,7 +234,7 @@ def contains(budget: Budget, item: Any, container: Any) -> bool:
     """`item in container`."""
     if isinstance(container, dict):
         return has_key(container, item)
-    return any(not _differ(budget, item, each) for each in container)
+    return any(not _differ(budget, item, element) for element in container)
 
 
 @define("@append(list(A), A) -> list(A)")
@@ -299,7 +299,7 @@ def _whole_number(value: Any, target: str) -> Any:
         if not _INTEGER.fullmatch(value) or (kind is Uint and value[0] in "+-"):
             raise _conversion(value, target)
         try:
-            return whole(int(value), kind)
+            return check_integer(int(value), kind)
         except EvaluationError:
             raise _conversion(value, target) from None
     if isinstance(value, float):
@@ -308,7 +308,7 @@ def _whole_number(value: Any, target: str) -> Any:
         # Kubernetes refuses the largest doubles that still fit, as others would round to them.
         if kind is int and not -LARGEST < value < LARGEST:
             raise EvaluationError("integer overflow")
-    return whole(int(value) // NANOS if isinstance(value, Timestamp) else int(value), kind)
+    return check_integer(int(value) // NANOS if isinstance(value, Timestamp) else int(value), kind)
 
 
 define(*(f"int({kind}) -> int" for kind in ("int", "double", _DURATION_TYPE, "string", _TIMESTAMP_TYPE, "uint")))(
@@ -436,7 +436,7 @@ def _of_non_zero(_: Budget, value: Any) -> Maybe:
 def _value(_: Budget, optional: Maybe) -> Any:
     if not optional.is_set:
         raise EvaluationError("optional.none() dereference")
-    return known(optional.value)
+    return require_known(optional.value)
 
 
 define("<list(V)>.last() -> optional_type(V)")(lambda _, items: Maybe(items[-1], is_set=True) if items else NONE)
@@ -451,8 +451,8 @@ def _unwrap(_: Budget, items: list[Any]) -> list[Any]:
 
 
 @define("sets.contains(list(T), list(T)) -> bool")
-def _has_all(budget: Budget, items: list[Any], others: list[Any]) -> bool:
-    return all(contains(budget, other, items) for other in others)
+def _has_all(budget: Budget, items: list[Any], subset: list[Any]) -> bool:
+    return all(contains(budget, item, items) for item in subset)
 
 
 define("sets.intersects(list(T), list(T)) -> bool")(

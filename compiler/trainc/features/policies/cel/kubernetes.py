@@ -25,7 +25,7 @@ from trainc.features.policies.cel.values import (
     Maybe,
     NoOverloadError,
     UnknownError,
-    named,
+    type_named,
 )
 
 _QUANTITY_TEXT = pattern(r"(?a)[+-]?[0-9.]*\d[0-9.]*[eEinumkKMGTP]*[-+]?\d*")
@@ -51,7 +51,7 @@ _CLOCK = pattern(r"(?a)t([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d\d:\d
 # Quantities
 
 
-@named("kubernetes.Quantity")
+@type_named("kubernetes.Quantity")
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """An amount in billionths.
@@ -72,9 +72,9 @@ class Quantity:
         """The sum or difference, with the finer of the two scales."""
         nanos, scale = self.nanos + sign * other.nanos, None
         if self.scale is not None and other.scale is not None:
-            scales = [one.scale for one in (self, other) if one.nanos and one.scale is not None]
+            scales = [quantity.scale for quantity in (self, other) if quantity.nanos and quantity.scale is not None]
             scale = min(scales, default=self.scale)
-            scale = scale if all(_fits(each, scale) for each in (self.nanos, other.nanos, nanos)) else None
+            scale = scale if all(_fits(amount, scale) for amount in (self.nanos, other.nanos, nanos)) else None
         return Quantity(nanos, scale)
 
 
@@ -88,12 +88,12 @@ def _fits(nanos: int, scale: int) -> bool:
 def _quantity(_: Budget, text: str) -> Quantity:
     match = _QUANTITY.fullmatch(text)
     if match is None or not any(map(str.isdigit, text)):
-        written = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+        expected = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
         suffixed = _QUANTITY_TEXT.fullmatch(text)
         reason = (
             "unable to parse quantity's suffix"
             if suffixed
-            else f"quantities must match the regular expression '{written}'"
+            else f"quantities must match the regular expression '{expected}'"
         )
         raise EvaluationError(reason)
     number, fraction, suffix = match[1] or "0", match[2] or "", match[3] or ""
@@ -165,7 +165,7 @@ _succeeds(_quantity, "isQuantity(string) -> bool")
 # URLs
 
 
-@named("kubernetes.URL")
+@type_named("kubernetes.URL")
 @dataclass(frozen=True, slots=True)
 class URL:
     """A URL, in the parts that Go's parser gives."""
@@ -174,7 +174,7 @@ class URL:
     host: str
     path: str
     query: str
-    rest: str
+    after_scheme: str
 
 
 @define("url(string) -> kubernetes.URL")
@@ -188,14 +188,14 @@ def _url(_: Budget, text: str) -> URL:
         raise wrong("empty url")
     match = _SCHEME.match(text)
     scheme = match.group().lower() if match else ""
-    rest = text[len(scheme) + 1 :] if match else text
+    remainder = text[len(scheme) + 1 :] if match else text
     if text.startswith(":"):
         raise wrong("missing protocol scheme")
-    rest, fragment = (*rest.split("#", 1), "")[:2]
-    before, query = (*rest.split("?", 1), "")[:2]
+    remainder, fragment = (*remainder.split("#", 1), "")[:2]
+    before, query = (*remainder.split("?", 1), "")[:2]
     if not before.startswith("/"):
         if scheme or text == "*":
-            return URL(scheme, "", "" if scheme else "*", query, rest + fragment)
+            return URL(scheme, "", "" if scheme else "*", query, remainder + fragment)
         raise wrong("invalid URI for request")
     host, path = "", before
     if scheme and before.startswith("//"):
@@ -207,7 +207,7 @@ def _url(_: Budget, text: str) -> URL:
         _check_host(host, wrong)
     if _ESCAPES.search(path) or _ESCAPES.search(fragment):
         raise wrong("invalid URL escape")
-    return URL(scheme, host.replace("%25", "%"), path, query, rest + fragment)
+    return URL(scheme, host.replace("%25", "%"), path, query, remainder + fragment)
 
 
 def _check_host(host: str, wrong: Callable[[str], EvaluationError]) -> None:
@@ -262,7 +262,7 @@ _succeeds(_url, "isURL(string) -> bool")
 # IP addresses and CIDRs
 
 
-@named("net.IP")
+@type_named("net.IP")
 @dataclass(frozen=True, slots=True)
 class IP:
     """An IP address."""
@@ -273,7 +273,7 @@ class IP:
         return str(self.address)
 
 
-@named("net.CIDR")
+@type_named("net.CIDR")
 @dataclass(frozen=True, slots=True)
 class CIDR:
     """A CIDR as written: its address need not be the first of its network."""
@@ -357,7 +357,7 @@ def _contains_ip_text(budget: Budget, cidr: CIDR, text: str) -> bool:
 # Semantic versions
 
 
-@named("kubernetes.Semver")
+@type_named("kubernetes.Semver")
 @dataclass(frozen=True, slots=True)
 class Semver:
     """A semantic version without its build metadata, which do not count in comparisons."""
@@ -365,7 +365,7 @@ class Semver:
     numbers: tuple[int, ...]
     before: tuple[tuple[bool, int, str], ...]
 
-    def compared(self, other: Semver) -> int:
+    def compare(self, other: Semver) -> int:
         """Return -1, 0 or 1. A version comes after its own pre-releases."""
         mine, theirs = (self.numbers, not self.before, self.before), (other.numbers, not other.before, other.before)
         return (mine > theirs) - (mine < theirs)
@@ -373,7 +373,7 @@ class Semver:
 
 @define("semver(string) -> kubernetes.Semver", "semver(string, bool) -> kubernetes.Semver", since=33)
 def _semver(_: Budget, text: str, normalized: bool = False) -> Semver:
-    text = _normalized(text) if normalized else text
+    text = _normalize_version(text) if normalized else text
     text, plus, build = text.partition("+")
     numbers, dash, before = text.partition("-")
     parts = numbers.split(".", 2)
@@ -391,7 +391,7 @@ def _semver(_: Budget, text: str, normalized: bool = False) -> Semver:
     return Semver(tuple(map(int, parts)), tuple(keys))
 
 
-def _normalized(text: str) -> str:
+def _normalize_version(text: str) -> str:
     parts = text.removeprefix("v").split(".", 2)
     for i, part in enumerate(parts):
         if len(part) > 1:
@@ -407,15 +407,15 @@ for _number, _name in enumerate(("major", "minor", "patch")):
     define(f"<kubernetes.Semver>.{_name}() -> int", since=33)(
         lambda _, version, number=_number: version.numbers[number]
     )
-define("<kubernetes.Semver>.compareTo(kubernetes.Semver) -> int", since=33)(lambda _, a, b: a.compared(b))
-define("<kubernetes.Semver>.isLessThan(kubernetes.Semver) -> bool", since=33)(lambda _, a, b: a.compared(b) < 0)
-define("<kubernetes.Semver>.isGreaterThan(kubernetes.Semver) -> bool", since=33)(lambda _, a, b: a.compared(b) > 0)
+define("<kubernetes.Semver>.compareTo(kubernetes.Semver) -> int", since=33)(lambda _, a, b: a.compare(b))
+define("<kubernetes.Semver>.isLessThan(kubernetes.Semver) -> bool", since=33)(lambda _, a, b: a.compare(b) < 0)
+define("<kubernetes.Semver>.isGreaterThan(kubernetes.Semver) -> bool", since=33)(lambda _, a, b: a.compare(b) > 0)
 
 
 # Named formats
 
 
-@named("kubernetes.NamedFormat")
+@type_named("kubernetes.NamedFormat")
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format of strings, such as that of names; `problems` lists why a string does not have it."""
@@ -448,7 +448,7 @@ def _too_long(text: str, most: int) -> list[str]:
     return [f"must be no more than {most} characters"] if len(text) > most else []
 
 
-def _named(kind: str, most: int, fits: Callable[[str], bool], text: str, *, prefix: bool = False) -> list[str]:
+def _name_problems(kind: str, most: int, fits: Callable[[str], bool], text: str, *, prefix: bool = False) -> list[str]:
     """The problems of a name, or of the start of one, which may end with `-`."""
     text = f"{text[:-2]}a" if prefix and len(text) > 1 and text.endswith("-") else text
     return [*_too_long(text, most), *([] if fits(text) else [_HELP[kind]])]
@@ -462,8 +462,8 @@ def _qualified_name(text: str) -> list[str]:
     problems = []
     if len(parts) == 2:
         is_valid = names.is_dns1123_subdomain
-        where = _named("dns1123Subdomain", 253, is_valid, parts[0]) if parts[0] else ["must be non-empty"]
-        problems += [f"prefix part {problem}" for problem in where]
+        wrong = _name_problems("dns1123Subdomain", 253, is_valid, parts[0]) if parts[0] else ["must be non-empty"]
+        problems += [f"prefix part {problem}" for problem in wrong]
     if not parts[-1]:
         problems.append("name part must be non-empty")
     problems += [f"name part {problem}" for problem in _too_long(parts[-1], 63)]
@@ -495,10 +495,12 @@ _LABELS: Sequence[tuple[str, int, Callable[[str], bool]]] = (
     ("dns1035Label", 63, names.is_dns1035_label),
 )
 FORMATS: dict[str, Format] = {
-    **{kind: Format(partial(_named, kind, most, fits)) for kind, most, fits in _LABELS},
-    **{f"{kind}Prefix": Format(partial(_named, kind, most, fits, prefix=True)) for kind, most, fits in _LABELS},
+    **{kind: Format(partial(_name_problems, kind, most, fits)) for kind, most, fits in _LABELS},
+    **{f"{kind}Prefix": Format(partial(_name_problems, kind, most, fits, prefix=True)) for kind, most, fits in _LABELS},
     "qualifiedName": Format(_qualified_name),
-    "labelValue": Format(partial(_named, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))),
+    "labelValue": Format(
+        partial(_name_problems, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))
+    ),
     "uri": Format(_uri),
     "uuid": Format(_checked(_UUID.fullmatch, "does not match the UUID format")),
     "byte": Format(_checked(_BASE64.fullmatch, "invalid base64")),
@@ -508,7 +510,7 @@ FORMATS: dict[str, Format] = {
     ),
 }
 for _name, _format in FORMATS.items():
-    define(f"format.{_name}() -> kubernetes.NamedFormat")(lambda _, found=_format: found)
+    define(f"format.{_name}() -> kubernetes.NamedFormat")(lambda _, text_format=_format: text_format)
 
 
 @define("format.named(string) -> optional_type(kubernetes.NamedFormat)")

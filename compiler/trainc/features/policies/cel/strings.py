@@ -24,7 +24,7 @@ from trainc.features.policies.cel.values import (
     arithmetic,
     compare,
     equal,
-    known,
+    require_known,
     type_of,
 )
 
@@ -42,7 +42,7 @@ define("<string>.trim() -> string")(lambda _, text: text.strip(_SPACES))
 
 
 @lru_cache(maxsize=256)
-def compiled(text: str) -> Any:
+def compile_regex(text: str) -> Any:
     """Compile a regular expression, which then runs in linear time and means what it means in Go.
 
     Raises ValueError if it is malformed, and UnknownError without the extra `policy`.
@@ -61,18 +61,18 @@ def compiled(text: str) -> Any:
 
 @define("matches(string, string) -> bool", "<string>.matches(string) -> bool")
 def _matches(_: Budget, text: str, regex: str) -> bool:
-    return compiled(regex).search(text) is not None
+    return compile_regex(regex).search(text) is not None
 
 
 @define("<string>.find(string) -> string")
 def _find(_: Budget, text: str, regex: str) -> str:
-    match = compiled(regex).search(text)
+    match = compile_regex(regex).search(text)
     return match.group() if match else ""
 
 
 @define("<string>.findAll(string) -> list(string)", "<string>.findAll(string, int) -> list(string)")
 def _find_all(_: Budget, text: str, regex: str, limit: int = -1) -> list[str]:
-    matches = [match.group() for match in compiled(regex).finditer(text)]
+    matches = [match.group() for match in compile_regex(regex).finditer(text)]
     return matches if limit < 0 else matches[:limit]
 
 
@@ -94,7 +94,7 @@ def _split(_: Budget, text: str, separator: str, limit: int = -1) -> list[str]:
 @define("<list(string)>.join() -> string", "<list(string)>.join(string) -> string")
 def _join(budget: Budget, items: list[Any], separator: str = "") -> str:
     for item in items:
-        if not isinstance(known(item), str):
+        if not isinstance(require_known(item), str):
             raise EvaluationError(f"join: invalid input: {item}")
     budget.charge(sum(len(item) + len(separator) for item in items) // 10)
     return separator.join(items)
@@ -139,7 +139,9 @@ def _last_index_of(_: Budget, text: str, part: str, start: int | None = None) ->
 define("strings.quote(string) -> string")(lambda _, text: '"' + "".join(_QUOTED.get(c, c) for c in text) + '"')
 
 
-def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _define_each(
+    kinds: Sequence[str], form: str, *, since: int = 0
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define a function for lists of each of several types."""
     return define(*(form.format(kind) for kind in kinds), since=since)
 
@@ -147,14 +149,14 @@ def _each(kinds: Sequence[str], form: str, *, since: int = 0) -> Callable[[Calla
 def _order(left: Any, right: Any) -> int:
     """Return -1, 0 or 1, and 0 for values without an order, as these functions do."""
     try:
-        return compare(known(left), known(right))
+        return compare(require_known(left), require_known(right))
     except EvaluationError:
         return 0
 
 
-@_each(COMPARABLE, "<list({0})>.isSorted() -> bool")
+@_define_each(COMPARABLE, "<list({0})>.isSorted() -> bool")
 def _is_sorted(_: Budget, items: list[Any]) -> bool:
-    return all(_order(one, other) <= 0 for one, other in pairwise(items))
+    return all(_order(item, next_item) <= 0 for item, next_item in pairwise(items))
 
 
 for _kind, _zero in {"int": 0, "uint": Uint(0), "double": 0.0, "google.protobuf.Duration": Duration(0)}.items():
@@ -172,13 +174,13 @@ def _extreme(word: str, sign: int, _: Budget, items: list[Any]) -> Any:
     return best
 
 
-_each(COMPARABLE, "<list({0})>.min() -> {0}")(partial(_extreme, "min", -1))
-_each(COMPARABLE, "<list({0})>.max() -> {0}")(partial(_extreme, "max", 1))
+_define_each(COMPARABLE, "<list({0})>.min() -> {0}")(partial(_extreme, "min", -1))
+_define_each(COMPARABLE, "<list({0})>.max() -> {0}")(partial(_extreme, "max", 1))
 
 
 @define("<list(A)>.indexOf(A) -> int")
 def _item_index(budget: Budget, items: list[Any], item: Any) -> int:
-    return next((i for i, each in enumerate(items) if equal(each, item, budget)), -1)
+    return next((i for i, element in enumerate(items) if equal(element, item, budget)), -1)
 
 
 @define("<list(A)>.lastIndexOf(A) -> int")
@@ -188,7 +190,7 @@ def _last_item_index(budget: Budget, items: list[Any], item: Any) -> int:
 
 @define("<dyn>.includes(dyn) -> bool", since=37)
 def _includes(budget: Budget, target: Any, item: Any) -> bool:
-    if isinstance(target, list) and any(equal(each, item, budget) for each in target):
+    if isinstance(target, list) and any(equal(element, item, budget) for element in target):
         return True
     return equal(target, item, budget)
 
@@ -217,15 +219,17 @@ def _flatten(budget: Budget, items: list[Any], depth: int = 1) -> list[Any]:
     return items
 
 
-@_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
+@_define_each(COMPARABLE, "<list(T)>.@sortByAssociatedKeys(list({0})) -> list(T)", since=34)
 def _sorted_by(budget: Budget, items: list[Any], keys: list[Any]) -> list[Any]:
     if len({type_of(key) for key in keys}) > 1:
         raise EvaluationError("list elements must have the same type")
     budget.charge(len(keys) * len(keys).bit_length() // 10)
-    return [items[i] for i in sorted(range(len(items)), key=lambda i: known(keys[i]))]
+    return [items[i] for i in sorted(range(len(items)), key=lambda i: require_known(keys[i]))]
 
 
-_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(lambda budget, items: _sorted_by(budget, items, items))
+_define_each(COMPARABLE, "<list({0})>.sort() -> list({0})", since=34)(
+    lambda budget, items: _sorted_by(budget, items, items)
+)
 
 
 @define("lists.range(int) -> list(int)", since=34)
@@ -241,7 +245,7 @@ define("<list(T)>.reverse() -> list(T)", since=34)(lambda _, items: items[::-1])
 def _distinct(budget: Budget, items: list[Any]) -> list[Any]:
     unique: list[Any] = []
     for item in items:
-        if not any(equal(item, each, budget) for each in unique):
+        if not any(equal(item, element, budget) for element in unique):
             unique.append(item)
     return unique
 
@@ -264,7 +268,7 @@ def _format(budget: Budget, text: str, arguments: list[Any]) -> str:
         index, clause, precision = part
         if index >= len(arguments):
             raise FormatError(f"index {index} out of range")
-        value = known(arguments[index])
+        value = require_known(arguments[index])
         budget.charge_for(value)
         if not fits_clause(clause, type_of(value).name, value):
             raise FormatError(f"error during formatting: {refusal(clause, type_of(value).name)}", index)
@@ -333,7 +337,7 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
     budget.charge_for(value)
     if depth > 100:
         raise UnknownError("it formats a value that is nested more than 100 levels deep")
-    match known(value):
+    match require_known(value):
         case list():
             return f"[{', '.join(_as_literal(item, budget, depth + 1) for item in value)}]"
         case dict():

@@ -178,7 +178,7 @@ def is_identifier(text: str) -> bool:
     return text.isascii() and text.isidentifier() and text not in _RESERVED
 
 
-def place(text: str, at: int) -> str:
+def position_of(text: str, at: int) -> str:
     """The position of an offset in an expression, for messages."""
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
@@ -192,14 +192,14 @@ def _tokens(text: str) -> Iterator[_Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise InvalidExpressionError(f"syntax error at {place(text, at)}: {text[at : at + 12]!r}")
+            raise InvalidExpressionError(f"syntax error at {position_of(text, at)}: {text[at : at + 12]!r}")
         groups = match.groupdict()
         quoted = groups["raw"] or groups["text"]
         if quoted is not None:
             size = 3 if quoted[:3] in ('"""', "'''") and len(quoted) >= 6 else 1
             body, is_bytes = quoted[size:-size], groups["bytes"] is not None
             if groups["raw"] is None:
-                yield "value", _unescaped(body, is_bytes=is_bytes), at
+                yield "value", _unescape(body, is_bytes=is_bytes), at
             else:
                 yield "value", body.encode() if is_bytes else body, at
         elif groups["float"] is not None:
@@ -225,7 +225,7 @@ def _unsigned(number: int) -> Uint:
     return Uint(number)
 
 
-def _unescaped(text: str, *, is_bytes: bool) -> str | bytes:
+def _unescape(text: str, *, is_bytes: bool) -> str | bytes:
     """Replace the escapes in a text. In bytes, `\\x` and octal numbers are single bytes."""
     parts: list[str | int] = []
     at = 0
@@ -269,7 +269,7 @@ class _Parser:
 
     def error(self, message: str = "") -> InvalidExpressionError:
         """A syntax error at the current token."""
-        return InvalidExpressionError(f"{message or 'syntax error'} at {place(self.text, self.at)}")
+        return InvalidExpressionError(f"{message or 'syntax error'} at {position_of(self.text, self.at)}")
 
     def _takes(self, kind: str) -> bool:
         if self.kind != kind:
@@ -361,10 +361,10 @@ class _Parser:
                 return self._map()
             case "." | "word":
                 self._takes(".")
-                return self._named(*self._expect("word"))
+                return self._identifier(*self._expect("word"))
         raise self.error()
 
-    def _named(self, word: str, at: int) -> Node:
+    def _identifier(self, word: str, at: int) -> Node:
         if word in _RESERVED:
             raise InvalidExpressionError(f"reserved identifier: {word}")
         if self.kind == "(":
@@ -375,11 +375,11 @@ class _Parser:
 
     def _is_message(self) -> bool:
         """Return whether names and dots up to a `{` follow."""
-        seen = [(self.kind, self.value, self.at)]
-        while seen[-1][0] in (".", "word") and seen[-1][0] != (seen[-2][0] if len(seen) > 1 else "word"):
-            seen.append(self._ahead.pop() if self._ahead else next(self._tokens))
-        self._ahead += reversed(seen[1:])
-        return seen[-1][0] == "{" and len(seen) > 1
+        tokens = [(self.kind, self.value, self.at)]
+        while tokens[-1][0] in (".", "word") and tokens[-1][0] != (tokens[-2][0] if len(tokens) > 1 else "word"):
+            tokens.append(self._ahead.pop() if self._ahead else next(self._tokens))
+        self._ahead += reversed(tokens[1:])
+        return tokens[-1][0] == "{" and len(tokens) > 1
 
     def _items(self, end: str) -> Iterator[bool]:
         """Before each of the items up to `end`: whether it has a `?`. A last comma is allowed."""
@@ -485,11 +485,11 @@ def _exists_one(at: int, items: Node, names: tuple[str, ...], result: Node, test
 def _collect(start: Callable[[int], Node], add: str, *, keyed: bool = False) -> Callable[..., Node]:
     """A macro that adds values to a list or map; with two further arguments, the first one is a filter."""
 
-    def build(at: int, items: Node, names: tuple[str, ...], result: Node, *rest: Node) -> Node:
-        value = [Name(at, names[0]), rest[-1]] if keyed else [rest[-1]]
+    def build(at: int, items: Node, names: tuple[str, ...], result: Node, *terms: Node) -> Node:
+        value = [Name(at, names[0]), terms[-1]] if keyed else [terms[-1]]
         step: Node = call(at, add, result, *value)
-        if len(rest) == 2:
-            step = call(at, "_?_:_", rest[0], step, result)
+        if len(terms) == 2:
+            step = call(at, "_?_:_", terms[0], step, result)
         return loop(at, items, names, start(at), step)
 
     return build

@@ -32,8 +32,8 @@ _PARAMETERIZED = frozenset(("list", "map", "optional_type"))
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> Type:
     """Parse `map(string, list(A))`."""
-    name, bracket, rest = text.strip().partition("(")
-    return Type(name, tuple(map(parse_type, split_types(rest[:-1])))) if bracket else Type(name)
+    name, bracket, parameters = text.strip().partition("(")
+    return Type(name, tuple(map(parse_type, split_types(parameters[:-1])))) if bracket else Type(name)
 
 
 def split_types(text: str) -> list[str]:
@@ -70,9 +70,9 @@ class Unifier:
     bound: dict[str, Type] = field(default_factory=dict)
     before: list[tuple[str, Type | None]] = field(default_factory=list)
 
-    def substituted(self, kind: Type, *, free: Type | None = None) -> Type:
+    def substitute(self, kind: Type, *, free: Type | None = None) -> Type:
         """Replace type variables by what they are bound to, and the others by `free`, if it is not None."""
-        return substituted(kind, self.bound, free=free)
+        return substitute(kind, self.bound, free=free)
 
     def unify(self, left: Sequence[Type], right: Sequence[Type]) -> bool:
         """Bind type variables such that the types agree pairwise. Returns whether they can."""
@@ -111,17 +111,17 @@ class Unifier:
         if before is None:
             occurs = self._occurs(variable, kind)
             if not occurs:
-                self._set(variable, kind)
+                self._assign(variable, kind)
             return not occurs, False
         if kind != before:
             if not self._agree(kind, before):
                 return False, True
             merged = most_general(kind, before)
             if not self._occurs(variable, merged):
-                self._set(variable, merged)
+                self._assign(variable, merged)
         return True, True
 
-    def _set(self, variable: Type, kind: Type) -> None:
+    def _assign(self, variable: Type, kind: Type) -> None:
         self.before.append((variable.name, self.bound.get(variable.name)))
         self.bound[variable.name] = kind
 
@@ -133,13 +133,13 @@ class Unifier:
         return any(self._occurs(variable, part) for part in kind.of)
 
 
-def substituted(kind: Type, bound: Mapping[str, Type], *, free: Type | None = None) -> Type:
+def substitute(kind: Type, bound: Mapping[str, Type], *, free: Type | None = None) -> Type:
     """Replace names of types by what they are bound to, and type variables that are not by `free`."""
     while kind.name in bound:
         kind = bound[kind.name]
     if not kind.of:
         return free if free is not None and is_variable(kind) else kind
-    return Type(kind.name, tuple(substituted(part, bound, free=free) for part in kind.of))
+    return Type(kind.name, tuple(substitute(part, bound, free=free) for part in kind.of))
 
 
 def most_general(left: Type, right: Type) -> Type:
@@ -196,8 +196,8 @@ class Duration(int):
     """A duration in nanoseconds."""
 
     def __str__(self) -> str:
-        seconds, rest = divmod(abs(self), NANOS)
-        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        seconds, nanos = divmod(abs(self), NANOS)
+        fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
         return f"{'-' if self < 0 else ''}{seconds}{fraction}s"
 
 
@@ -211,8 +211,8 @@ class Timestamp(int):
         return (_EPOCH + timedelta(seconds=int(self) // NANOS)).astimezone(zone)
 
     def __str__(self) -> str:
-        rest = int(self) % NANOS
-        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        nanos = int(self) % NANOS
+        fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
         text = self.at(self.zone).isoformat()
         return f"{text[:19]}{fraction}{text[19:].replace('+00:00', 'Z')}"
 
@@ -270,7 +270,7 @@ _TYPES: dict[type, Type] = {
 _MAP = Type("map")
 
 
-def named(name: str) -> Callable[[type[T]], type[T]]:
+def type_named(name: str) -> Callable[[type[T]], type[T]]:
     """Name the type of the values of a class, for one of Kubernetes' own types."""
 
     def registered(cls: type[T]) -> type[T]:
@@ -285,7 +285,7 @@ def type_of(value: Any) -> Type:
     return _TYPES.get(type(value), _MAP)
 
 
-def known(value: Any) -> Any:
+def require_known(value: Any) -> Any:
     """Return a value. Raises UnknownError if only a cluster knows it, and what a variable or loop stored as an error."""
     if isinstance(value, Unknown):
         raise UnknownError(value.why)
@@ -303,22 +303,22 @@ def equal(left: Any, right: Any, budget: Budget) -> bool:
     """CEL's `==`. Works through nested lists and maps without recursion."""
     pairs = [(left, right)]
     while pairs:
-        one, other = pairs.pop()
-        budget.charge_for(one)
-        one, other = known(one), known(other)
-        if isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
+        first, second = pairs.pop()
+        budget.charge_for(first)
+        first, second = require_known(first), require_known(second)
+        if isinstance(first, list) and isinstance(second, list):
+            if len(first) != len(second):
                 return False
-            pairs += zip(one, other, strict=True)
-        elif isinstance(one, dict) and isinstance(other, dict):
-            if len(one) != len(other) or not all(has_key(other, key) for key in one):
+            pairs += zip(first, second, strict=True)
+        elif isinstance(first, dict) and isinstance(second, dict):
+            if len(first) != len(second) or not all(has_key(second, key) for key in first):
                 return False
-            pairs += ((one[key], other[key]) for key in one)
-        elif isinstance(one, Maybe) and isinstance(other, Maybe):
-            if one.is_set != other.is_set:
+            pairs += ((first[key], second[key]) for key in first)
+        elif isinstance(first, Maybe) and isinstance(second, Maybe):
+            if first.is_set != second.is_set:
                 return False
-            pairs.append((one.value, other.value))
-        elif not _is_same(one, other):
+            pairs.append((first.value, second.value))
+        elif not _is_same(first, second):
             return False
     return True
 
@@ -343,7 +343,7 @@ def has_key(container: dict[Any, Any], key: Any) -> bool:
     """Return whether a map has a key. In Python, True and 1 are the same key."""
     if not isinstance(key, bool | int | float | str):
         return False
-    return key in container and (not isinstance(key, bool) or any(each is key for each in container))
+    return key in container and (not isinstance(key, bool) or any(existing is key for existing in container))
 
 
 _ORDERED = (bool, str, bytes, Duration, Timestamp)
@@ -360,7 +360,7 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-def whole(number: int, kind: type[int] = int) -> Any:
+def check_integer(number: int, kind: type[int] = int) -> Any:
     """Check that an integer fits in 64 bits."""
     if kind is Uint:
         if not 0 <= number < 2 * LARGEST:
@@ -373,7 +373,7 @@ def whole(number: int, kind: type[int] = int) -> Any:
 
 def duration(nanos: int) -> Duration:
     """Check that a duration is in range."""
-    return Duration(whole(nanos))
+    return Duration(check_integer(nanos))
 
 
 def timestamp(nanos: int, zone: timezone = UTC) -> Timestamp:
@@ -401,10 +401,10 @@ def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
     if kind is Duration and symbol in "+-":
         return duration(_OPERATORS[symbol](int(left), int(right)))
     if kind is float and symbol != "%":
-        return _divided(left, right) if symbol == "/" else _OPERATORS[symbol](left, right)
+        return _divide(left, right) if symbol == "/" else _OPERATORS[symbol](left, right)
     if kind not in (int, Uint):
         raise NoOverloadError
-    return whole(_calculate(symbol, int(left), int(right)), kind)
+    return check_integer(_calculate(symbol, int(left), int(right)), kind)
 
 
 def _with_timestamp(symbol: str, left: Any, right: Any) -> Any:
@@ -418,7 +418,7 @@ def _with_timestamp(symbol: str, left: Any, right: Any) -> Any:
     raise NoOverloadError
 
 
-def _divided(left: float, right: float) -> float:
+def _divide(left: float, right: float) -> float:
     if right:
         return left / right
     if left == 0 or left != left:  # noqa: PLR0124 - NaN is not itself
