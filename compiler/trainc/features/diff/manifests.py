@@ -141,7 +141,7 @@ def names_of(jobs: Iterable[CompiledJob]) -> Names:
 
 
 def holds_jobs(inputs: Inputs) -> bool:
-    """Whether `inputs` contain anything to compile."""
+    """Return whether `inputs` contain anything to compile."""
     return any(is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents)
 
 
@@ -155,7 +155,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
 
 
 def is_runtime(document: Document) -> bool:
-    """Whether a document is a runtime, of Trainer's own API or of a dialect."""
+    """Return whether a document is a runtime, of Trainer's own API or of a dialect."""
     dialect = claimed_by(document.data)
     kind = document.data.get("kind")
     return kind in names.RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in names.RUNTIME_KINDS)
@@ -207,9 +207,9 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     if document.data.get("apiVersion") != names.JOBSET_API:
         message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {names.JOBSET_API}"
         hint = f"compare JobSets of {names.JOBSET_API}"
-        return [document.place(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
+        return [document.diagnose(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
     _, findings = check(document.data, "JobSet", release, prune=True)
-    return [document.place(f) for f in findings if f.severity == "error"]
+    return [document.diagnose(f) for f in findings if f.severity == "error"]
 
 
 def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
@@ -218,7 +218,7 @@ def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
         value = document.data["metadata"].get(key)
         if value is not None and not isinstance(value, dict):
             message, hint = f"{key} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
-            yield document.place(Finding("WrongType", "error", message, hint, ("metadata", key)))
+            yield document.diagnose(Finding("WrongType", "error", message, hint, ("metadata", key)))
 
 
 def _has_name(data: dict[str, Any]) -> bool:

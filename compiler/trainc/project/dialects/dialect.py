@@ -150,10 +150,10 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     for name in extra:
         without_extra = without_path(without_extra, (*_VOLCANO, name))
     if older_dialect:
-        from trainc.schema.field_homes import known_in
+        from trainc.schema.field_homes import has_field
 
         without_extra = (
-            without_extra if known_in("TrainingRuntime", _VOLCANO, release) else without_path(without_extra, _VOLCANO)
+            without_extra if has_field("TrainingRuntime", _VOLCANO, release) else without_path(without_extra, _VOLCANO)
         )
     findings = tuple(_wrong_types(extra))
     if extra:

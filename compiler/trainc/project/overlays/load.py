@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule
 from trainc.kube.documents import identity_of, mapping
-from trainc.options import Limits, Options, layered
+from trainc.options import Limits, Options, merge_layers
 from trainc.project.overlays.apply import Layer, Use, target_of_body
 from trainc.project.overlays.overlay import (
     Body,
@@ -67,7 +67,7 @@ class Loaded:
 
     @property
     def has_resources(self) -> bool:
-        """Whether it or a base lists resources, in which case no other input is needed."""
+        """Return whether it or a base lists resources, in which case no other input is needed."""
         return any(loaded.overlay.resources for loaded in self.in_order)
 
     @property
@@ -78,7 +78,7 @@ class Loaded:
     @property
     def settings(self) -> dict[str, Any]:
         """The `Options` fields that it and its bases set."""
-        return layered(*(loaded.overlay.settings for loaded in self.in_order))
+        return merge_layers(*(loaded.overlay.settings for loaded in self.in_order))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -116,7 +116,7 @@ def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
     """Return `options` with the settings of overlays instead of defaults, and any conflicts."""
-    settings = layered(*(overlay.settings for overlay in overlays), _options_set(options))
+    settings = merge_layers(*(overlay.settings for overlay in overlays), _options_set(options))
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:
@@ -310,7 +310,7 @@ class _Contents:
 
 
 def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
-    return overlay.document.place(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
+    return overlay.document.diagnose(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
 
 
 # Applies a stack of overlays: each one sees the result of those before it, and the last one wins.
