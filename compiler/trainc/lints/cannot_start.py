@@ -124,12 +124,7 @@ def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
     index = words.index(script)
     parameters = words[index + 1 :]
     if not script.strip():
-        yield _finding(
-            entry,
-            index,
-            f"the script after {shell} -c is empty",
-            "write the command after -c",
-        )
+        yield _finding(entry, index, f"the script after {shell} -c is empty", "write the command after -c")
     elif (
         parameters
         and not any(c.isspace() or c in "$@;&|" for c in script)

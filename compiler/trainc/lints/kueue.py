@@ -237,10 +237,7 @@ def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     pairs = {"labels": (job.labels, info.labels), "annotations": (job.annotations, info.annotations)}
     for field, (of_job, runtimes) in pairs.items():
         of_runtime = {key: value for key, value in runtimes.items() if of_job.get(key) != value}
-        for values, home, about in (
-            (of_job, ("metadata",), "trainjob"),
-            (of_runtime, _TEMPLATE_METADATA, "runtime"),
-        ):
+        for values, home, about in ((of_job, ("metadata",), "trainjob"), (of_runtime, _TEMPLATE_METADATA, "runtime")):
             for key, value in values.items():
                 if _concerns_kueue(field, key):
                     yield from _key(field, key, str(value), (*home, field, key), about)

@@ -46,16 +46,12 @@ def _generate(arguments: Arguments, streams: Streams) -> Status:
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
     for name, value in (reporting | parameters.arguments).items():
         setattr(build_arguments, name, value)
-    configuration = read_configuration(build_arguments.paths, None)
-    chosen = [configuration.environments.get(name, configuration) for name in build_arguments.env or ()] or [
-        configuration
-    ]
-    if any(
-        configuration.rebuild == "changed-jobs" for configuration in chosen
-    ):  # Nothing is kept where every refresh compiles all jobs.
+    base = read_configuration(build_arguments.paths, None)
+    chosen = [base.environments.get(name, base) for name in build_arguments.env or ()] or [base]
+    if any(env.rebuild == "changed-jobs" for env in chosen):  # Nothing is kept where every refresh compiles all jobs.
         message = "trainc.yaml sets `rebuild: changed-jobs`, but as a plugin trainc compiles all jobs at each refresh"
         hint = "let Argo CD apply the output folder as it is in git, without the plugin, or set `rebuild: all`"
-        raise CompileError([Diagnostic("KeepsNothing", "error", message, hint, configuration.file or "")])
+        raise CompileError([Diagnostic("KeepsNothing", "error", message, hint, base.file or "")])
     return build(build_arguments, streams)
 
 

@@ -191,16 +191,13 @@ def _questions_about(requirements: Iterable[Requirements]) -> dict[str, tuple[tu
         space = min(namespaces) if len(namespaces) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
-            scope, about = [space, "--ignore-not-found"] if space != "*" else [], ""
+            scope, where = ([], "") if space == "*" else ([space, "--ignore-not-found"], f" {space}")
+        elif space == "*":
+            scope, where = ["--all-namespaces"], " in all namespaces"
         else:
-            scope, about = (
-                ["--all-namespaces"] if space == "*" else [f"--namespace={space}"] if space else [],
-                space,
-            )
-        where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
-        where = f" {space}" if kind == "Namespace" and space != "*" else where
+            scope, where = ([f"--namespace={space}"], f" in namespace {space}") if space else ([], "")
         arguments = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
-        questions[f"{plural}{where}"] = arguments, (kind, about)
+        questions[f"{plural}{where}"] = arguments, (kind, "" if kind == "Namespace" else space)
     return questions
 
 

@@ -32,11 +32,7 @@ _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 def clean(live: Json, release: str) -> dict[str, Any]:
     """A TrainJob or a runtime as its author wrote it."""
     kind, spec = str(live["kind"]), dict(mapping(live.get("spec")))
-    data: dict[str, Any] = {
-        "apiVersion": live.get("apiVersion"),
-        "kind": kind,
-        "metadata": applied_metadata(live),
-    }
+    data: dict[str, Any] = {"apiVersion": live.get("apiVersion"), "kind": kind, "metadata": applied_metadata(live)}
     data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, live)
     # Without values that the schema's defaults bring back, as far as that changes nothing.
     complete, problems = check(data, kind, release, prune=True)
@@ -51,10 +47,7 @@ def applied_metadata(live: Json) -> dict[str, Any]:
     """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
     owners, metadata = live_objects.Owners(live), mapping(live.get("metadata"))
     applied: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
-    for name, values in (
-        ("labels", live_objects.labels_of(live)),
-        ("annotations", live_objects.annotations_of(live)),
-    ):
+    for name, values in (("labels", live_objects.labels_of(live)), ("annotations", live_objects.annotations_of(live))):
         authored = {
             key: value
             for key, value in values.items()

@@ -49,14 +49,8 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
         inside = schema_at(root, typing.path) if root is not None else None
         listed = inside is not None and "items" in inside and "properties" not in inside
         if listed or inside is None or root is None:
-            return [
-                *_name_completions(snapshot, document, typing, span),
-                *_key_completions(snapshot, typing, span),
-            ]
-        return [
-            *_field_completions(inside, root, typing, span),
-            *_key_completions(snapshot, typing, span),
-        ]
+            return [*_name_completions(snapshot, document, typing, span), *_key_completions(snapshot, typing, span)]
+        return [*_field_completions(inside, root, typing, span), *_key_completions(snapshot, typing, span)]
     schema = schema_at(root, typing.path) if root is not None else None
     values = values_of(schema) if schema else ()
     fixed = [Completion(value, "value", span, _plain(value, schema)) for value in values]

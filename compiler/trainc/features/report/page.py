@@ -318,11 +318,7 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
         fields = []
         for item in explained.fields:
             earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in item.origins[1:])
-            path, value, origin = (
-                format_field(item.path),
-                format_value(item.value),
-                item.origin,
-            )
+            path, value, origin = (format_field(item.path), format_value(item.value), item.origin)
             fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
         objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))
     return tuple(objects)
