@@ -31,14 +31,8 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata only from the template and patches.
     """
     findings: list[Finding] = []
-    for field, metadata, spec_values, before in (
-        ("labels", job.labels, job.spec_labels, info.labels),
-        ("annotations", job.annotations, job.spec_annotations, info.annotations),
-    ):
-        if not metadata:
-            continue
-        copied = jobset_metadata(metadata)
-        patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, field))}
+    for field, before in (("labels", info.labels), ("annotations", info.annotations)):
+        copied, patched = jobset_metadata(getattr(job, field)), patched_keys(job, field)
         moved = {key: value for key, value in copied.items() if key not in patched}
         for key, value in moved.items():
             if before.get(key, value) != value:
@@ -53,6 +47,11 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
         if moved:
             jobset = with_value(jobset, ("metadata", field), {**jobset["metadata"].get(field, {}), **moved})
     return jobset, findings
+
+
+def patched_keys(job: TrainJob, field: str) -> set[str]:
+    """Return the keys of `labels` or `annotations` that the TrainJob's spec and its patches set for the JobSet."""
+    return {*getattr(job, f"spec_{field}"), *(key for patch in job.patches for key in getattr(patch, field))}
 
 
 def move_managed_by(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
