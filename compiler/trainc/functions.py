@@ -202,7 +202,8 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
     """
     if chunk < 1 or in_flight < 1:
         raise ValueError("chunk and in_flight must be at least 1")
-    chunks = _chunks(iter(jobs), chunk)
+    remaining = iter(jobs)
+    chunks = iter(lambda: list(islice(remaining, chunk)), [])
     if executor is None:
         return (result(compiled) for part in chunks for compiled in compile_chunk(part, runtimes, options))
     # As bytes: dask looks for tasks in every list and mapping that it is given, which takes longer than compiling.
@@ -245,8 +246,3 @@ def _spread(
     finally:
         for future in futures:
             future.cancel()
-
-
-def _chunks(jobs: Iterator[Manifest], size: int) -> Iterator[list[Manifest]]:
-    while chunk := list(islice(jobs, size)):
-        yield chunk

@@ -160,4 +160,4 @@ def check_rendered(
             from trainc.schema.kubernetes import kubernetes_findings
 
             findings += kubernetes_findings(stored, options.kubernetes, release.minor)
-        yield from map(document.place, findings)
+        yield from map(document.diagnose, findings)

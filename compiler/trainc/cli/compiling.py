@@ -175,7 +175,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    diagnostics = [document.place(finding) for document in left_out.values()]
+    diagnostics = [document.diagnose(finding) for document in left_out.values()]
     for run in runs:
         run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(diagnostics, False)
@@ -296,10 +296,10 @@ def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnost
     if job.is_legacy:
         message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
         hint = f"`trainc migrate --report {document.file or '-'}` says what becomes of it"
-        return document.place(Finding("LegacyTrainingJob", severity, message, hint, job.path))
+        return document.diagnose(Finding("LegacyTrainingJob", severity, message, hint, job.path))
     message = f"the {job.kind} inside this {outer} is neither compiled nor checked"
     hint = "to check it, copy it to a file of its own and run `trainc check` on that"
-    return document.place(Finding("SkippedDocument", "info", message, hint, job.path))
+    return document.diagnose(Finding("SkippedDocument", "info", message, hint, job.path))
 
 
 def _is_expected_kind(document: Document) -> bool:

@@ -90,7 +90,7 @@ class Entrypoint:
 
     @property
     def shell(self) -> bool:
-        """Whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
+        """Return whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
         return shell_script(self.argv) is not None
 
 

@@ -251,7 +251,7 @@ class Info:
 
     @property
     def gitops(self) -> bool:
-        """Whether `gitops` deviations apply."""
+        """Return whether `gitops` deviations apply."""
         return self.semantics == "gitops"
 
     @property

@@ -220,7 +220,7 @@ class Arguments:
 
     @property
     def divides(self) -> bool:
-        """Whether a framework knows any of the settings."""
+        """Return whether a framework knows any of the settings."""
         return not _KEYS.isdisjoint(self.settings)
 
 

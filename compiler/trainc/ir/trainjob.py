@@ -100,7 +100,7 @@ class TrainJob:
 
     @property
     def has_trainer(self) -> bool:
-        """Whether the document has a trainer, which may be empty; some releases tell the two apart."""
+        """Return whether the document has a trainer, which may be empty; some releases tell the two apart."""
         return self.trainer is not NO_TRAINER
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 from trainc.findings import Path, format_key
@@ -265,6 +265,18 @@ def value_at_index(tree: Any, index: Path) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return tree
+
+
+def walk(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield a value and everything in it, each with its path, in order. However deeply it nests, nothing recurses."""
+    waiting: list[tuple[Path, Any]] = [((), tree)]
+    while waiting:
+        path, value = waiting.pop()
+        yield path, value
+        if isinstance(value, Mapping):
+            waiting += reversed([((*path, key), inner) for key, inner in value.items()])
+        elif isinstance(value, list):
+            waiting += reversed([((*path, index), inner) for index, inner in enumerate(value)])
 
 
 def path_exists(tree: Any, index: Path) -> bool:

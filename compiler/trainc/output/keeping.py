@@ -198,10 +198,10 @@ class Keeping:
             if not all(isinstance(part, str) for part in identity):
                 message = "a rendered file contains objects with apiVersion, kind and a name"
                 hint = "restore the file from git, or build the job again with --rebuild"
-                wrong = [document.place(Finding("NotAnObject", "error", message, hint))]
+                wrong = [document.diagnose(Finding("NotAnObject", "error", message, hint))]
             elif document.data["kind"] == "JobSet":
                 findings = check(document.data, "JobSet", self.release, prune=True)[1]
-                wrong = [document.place(finding) for finding in findings if finding.severity == "error"]
+                wrong = [document.diagnose(finding) for finding in findings if finding.severity == "error"]
             problems += wrong
             manifests += () if wrong else [document.data]
         self.problems += problems

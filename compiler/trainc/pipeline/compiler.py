@@ -92,12 +92,12 @@ class Result:
     objects: Objects | None = None
     report: Report = field(default_factory=Report)
 
-    def place(self, finding: Finding) -> Diagnostic:
+    def diagnose(self, finding: Finding) -> Diagnostic:
         """Return a finding about the TrainJob or its runtime as a diagnostic, with its position in that document."""
         if finding.about == "runtime" and self.runtime and self.lowered and (patches := self.lowered.job.patches):
             finding = at_patch(finding, self.lowered.info.template, self.runtime.data, patches)
         document = self.runtime if finding.about == "runtime" else self.job
-        return (document or self.job).place(finding)
+        return (document or self.job).diagnose(finding)
 
 
 def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT) -> Result:

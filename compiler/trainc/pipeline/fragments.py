@@ -138,13 +138,13 @@ def _levels(data: Json) -> Iterator[tuple[Path, Json]]:
         waiting += [((*path, name), level[name]) for name in _LEVELS if isinstance(level.get(name), Mapping)]
 
 
-def _merge_at(tree: Any, path: Path, own: Any) -> Any:
-    """Return `tree` with `own` merged into it at `path`."""
+def _merge_at(tree: Any, path: Path, part: Any) -> Any:
+    """Return `tree` with `part` merged into it at `path`."""
     if path:
-        return {**tree, path[0]: _merge_at(tree.get(path[0], {}), path[1:], own)}
-    if not isinstance(tree, Mapping) or not isinstance(own, Mapping):
-        return own
-    return {**tree, **{key: _merge_at(tree[key], (), value) if key in tree else value for key, value in own.items()}}
+        return {**tree, path[0]: _merge_at(tree.get(path[0], {}), path[1:], part)}
+    if not isinstance(tree, Mapping) or not isinstance(part, Mapping):
+        return part
+    return {**tree, **{key: _merge_at(tree[key], (), value) if key in tree else value for key, value in part.items()}}
 
 
 def _existing_steps(value: Any, path: Path) -> int:
@@ -212,13 +212,10 @@ def _check_as(fragment: Fragment, api: str, kind: str, options: Options) -> tupl
     """Return whether the fragment is valid as part of a document of this API and kind, and its diagnostics."""
     document = fragment.complete(api, kind)
     checked, diagnostics, _ = check_document(document, options.release or NEWEST_RELEASE, options, DialectContext())
-    diagnostics_of_fragment = fragment.own_diagnostics(diagnostics)
+    reported = fragment.own_diagnostics(diagnostics)
     if checked is None or checked.data["kind"] == "TrainJob":
-        return not has_errors(diagnostics_of_fragment), diagnostics_of_fragment
-    return True, [
-        *diagnostics_of_fragment,
-        *fragment.own_diagnostics(_dry_run(checked, Session(options), builds=False)),
-    ]
+        return not has_errors(reported), reported
+    return True, [*reported, *fragment.own_diagnostics(_dry_run(checked, Session(options), builds=False))]
 
 
 def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
@@ -242,7 +239,7 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
 
     def runtime_diagnostics() -> list[Diagnostic]:
         return [
-            runtime.place(_attribute_to_runtime(f, trained))
+            runtime.diagnose(_attribute_to_runtime(f, trained))
             for findings_of_stage, _ in report.about_documents()
             for f in findings_of_stage
         ]

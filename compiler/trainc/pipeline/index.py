@@ -6,10 +6,10 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path, write
+from trainc.findings import Diagnostic, Finding, write
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, walk
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
@@ -67,27 +67,13 @@ def unstorable_text(runtime: Json) -> Iterator[Finding]:
 
     Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
     """
-    for path, text in _texts(runtime, ()):
-        match = _NOT_IN_YAML.search(text)
-        if match is not None:
-            message = (
-                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(match[0]):04X}"
-            )
-            hint = "remove the character, or compile with --semantics gitops"
-            yield Finding("RuntimeNotStored", "error", message, hint, path, "runtime")
-
-
-def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield (path, text) for each key and each string of a document."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield (*path, name), name
-            yield from _texts(item, (*path, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
+    hint = "remove the character, or compile with --semantics gitops"
+    for path, value in walk(runtime):
+        for text in (*path[-1:], value):
+            if isinstance(text, str) and (match := _NOT_IN_YAML.search(text)):
+                character = f"U+{ord(match[0]):04X}"
+                message = f"the controller cannot store a snapshot of this runtime: it has the character {character}"
+                yield Finding("RuntimeNotStored", "error", message, hint, path, "runtime")
 
 
 def unsupported_reference(job: Json) -> Iterator[Finding]:
@@ -308,7 +294,7 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:
-            shadowed.append(index.runtimes[key].place(_SHADOWS_CATALOG))
+            shadowed.append(index.runtimes[key].diagnose(_SHADOWS_CATALOG))
         else:
             shipped.update(answer)
     diagnostics = (*index.diagnostics, *shadowed)
@@ -357,7 +343,7 @@ def _add_runtime(
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
         finding = Finding("ShadowedRuntime", "info", message, "rename or remove one of them", ("metadata", "name"))
-        diagnostics.append(runtime.place(finding))
+        diagnostics.append(runtime.diagnose(finding))
     elif key in runtimes:
         diagnostics.append(_duplicate(runtime, runtimes[key], "DuplicateRuntime"))
     else:
@@ -370,4 +356,6 @@ def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagno
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
         where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
-    return second.place(Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name")))
+    return second.diagnose(
+        Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name"))
+    )

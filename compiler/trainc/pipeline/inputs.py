@@ -173,7 +173,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += stack.diagnostics()
         files |= files_of_ours(documents)
     if expansion is not None:
-        documents, problems, tally = expansion.expand([each for each in documents if not is_sweep(each.data)])
+        documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])
         diagnostics += problems
     return Inputs(
         documents,
@@ -200,7 +200,7 @@ def expansion_of(
     message = "this installation of trainc cannot expand sweeps"
     hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"
     finding = Finding("InvalidSweep", "error", message, hint, ("kind",))
-    return None, [sweep.place(finding) for sweep in sweeps]
+    return None, [sweep.diagnose(finding) for sweep in sweeps]
 
 
 def _is_job(document: Document) -> bool:

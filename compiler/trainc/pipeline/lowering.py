@@ -117,9 +117,9 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
     spec, release = runtime.data["spec"], runtime.behavior(release)
-    own = spec.get("template", {}).get("spec") or {}
+    template = spec.get("template", {}).get("spec") or {}
     try:
-        patched = apply_patches(own, job.patches, release)
+        patched = apply_patches(template, job.patches, release)
     except PatchFailedError as failed:
         # Continue without the patches, so that the job's other problems are reported too.
         without, problems = prepare(replace(job, patches=()), runtime, release, options)
@@ -127,11 +127,11 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
         hint = "give every item of the list a value for that key, or remove the item"
         message = f"the patch cannot be merged: {failed}"
         return without, [*problems, Finding("PatchFailed", "error", message, hint, failed.path)]
-    replaced = list(replaced_lists(own, job.patches)) if job.patches else []
+    replaced = list(replaced_lists(template, job.patches)) if job.patches else []
     if options.semantics == "controller":
         return lower(job, runtime.data, read_roles(patched), release, options), replaced
-    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
-    return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+    labeled, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
+    return lower(job, runtime.data, labeled, release, options), [*findings, *replaced]
 
 
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:

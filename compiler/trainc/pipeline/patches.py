@@ -30,12 +30,7 @@ def _runtime_patches(spec: Json) -> Iterator[Patch]:
         metadata = template.get("metadata") or {}
         jobs_path = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
         jobs = tuple(
-            PatchedJob(
-                job["name"],
-                job.get("template"),
-                (*jobs_path, j),
-                (*jobs_path, j, *POD_SPEC),
-            )
+            PatchedJob(job["name"], job.get("template"), (*jobs_path, j), (*jobs_path, j, *POD_SPEC))
             for j, job in enumerate((template.get("spec") or {}).get("replicatedJobs", ()))
         )
         yield Patch(item["manager"], jobs, path, metadata.get("labels", {}), metadata.get("annotations", {}))

@@ -42,7 +42,7 @@ Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Ma
 
 def at_source_document(result: Result) -> list[Diagnostic]:
     """Place all findings about objects at the name of the document from which they were built."""
-    return [result.home.place_built(finding) for finding in result.report.about_objects()]
+    return [result.home.diagnose_built(finding) for finding in result.report.about_objects()]
 
 
 # Fields that decide how many processes a job has, and findings that would be about other numbers without them.
@@ -136,7 +136,7 @@ class Session:
         problems = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
-            problems += [document.place(finding) for finding in findings if finding.severity == "error"]
+            problems += [document.diagnose(finding) for finding in findings if finding.severity == "error"]
         return [*self.rules(problems, True), *self._of_parts(problems)]
 
     def _of_parts(self, earlier: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -220,7 +220,7 @@ class Session:
         secrets = () if result.objects is None else result.objects.secrets
         compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
         findings = () if self.judge is None else _about_objects(self.judge(manifests))
-        diagnostics += self.rules(map(job.place_built, findings), False)
+        diagnostics += self.rules(map(job.diagnose_built, findings), False)
         if has_errors(diagnostics):
             self.denied.append(compiled)
             return None, diagnostics
@@ -245,7 +245,7 @@ class Session:
             return []
         diagnostics: list[Diagnostic] = []
         for findings, blocking in result.report.about_documents():
-            diagnostics += self.rules(map(result.place, findings), blocking)
+            diagnostics += self.rules(map(result.diagnose, findings), blocking)
         if result.report.about_objects():
             diagnostics += self.rules(_without_hash(self.diagnose_objects(result), result), False)
         return diagnostics
@@ -263,7 +263,7 @@ class Session:
             self.count(number)
             if compiled is not None:
                 claims = claims_of(compiled.manifests, compiled.name, restarts=RESTARTS not in services)
-                between = map(job.place_built, lint_all_jobs(claims, services, self.options))
+                between = map(job.diagnose_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
         yield from ((job, []) for job in kept)
@@ -271,13 +271,14 @@ class Session:
     def kept_refused_jobs(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
-        for document in self.index.refused_jobs if self.hold is not None else ():
+        if self.hold is None:
+            return kept, diagnostics
+        for document in self.index.refused_jobs:
             from trainc.output.keeping import errors_as_warning
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            manifests = None if self.hold is None else self.hold(*key, None)
-            if manifests is not None:
+            if (manifests := self.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
                 diagnostics = [*unrelated, *errors_as_warning(label, [d for d in diagnostics if d.object == label])]

@@ -13,6 +13,7 @@ from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
 from trainc.kube.names import KINDS
+from trainc.kube.strategic_merge import Copies
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
 from trainc.project.dialects.dialect import (
@@ -146,11 +147,11 @@ class ValidDocument:
         """Return the position in the file of the field at `path` in `data`."""
         return self.document.locate(self.original_path(path))
 
-    def place(self, finding: Finding) -> Diagnostic:
+    def diagnose(self, finding: Finding) -> Diagnostic:
         """Return a finding about this document as a diagnostic with its label and position."""
-        return self.document.place(move_finding(finding, self.moves), self.label)
+        return self.document.diagnose(move_finding(finding, self.moves), self.label)
 
-    def place_built(self, finding: Finding) -> Diagnostic:
+    def diagnose_built(self, finding: Finding) -> Diagnostic:
         """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
@@ -177,14 +178,14 @@ def check_document(
             # With the version that was most likely meant, so that other problems are reported too.
             meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
             _, more, _ = check_document(meant, release, options, context)
-        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")], []
+        return None, [*(document.diagnose(f) for f in wrong), *(d for d in more if d.severity == "error")], []
     if dialect is None:
         converted = Conversion(document.data)
     else:
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
-    diagnostics = [document.place(finding) for finding in converted.findings]
-    diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
+    diagnostics = [document.diagnose(finding) for finding in converted.findings]
+    diagnostics += [document.diagnose(move_finding(finding, converted.moves)) for finding in findings]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics, findings
 
@@ -255,8 +256,8 @@ class _EditedCopy:
     """A document of which only what is changed is copied, and only once, however many changes there are."""
 
     def __init__(self, data: Json) -> None:
-        self.data = dict(data)
-        self._copied = {id(self.data)}
+        self._copies = Copies()
+        self.data = self._copies.of(data)
 
     def set(self, path: Path, value: Any) -> None:
         """Write another value to an existing field."""
@@ -275,13 +276,11 @@ class _EditedCopy:
         return True
 
     def _parent_of(self, path: Path) -> Any:
-        inner: Any = self.data
+        parent = self.data
         for step in path[:-1]:
-            if id(inner[step]) not in self._copied:
-                inner[step] = inner[step].copy()
-                self._copied.add(id(inner[step]))
-            inner = inner[step]
-        return inner
+            parent[step] = self._copies.of(parent[step])
+            parent = parent[step]
+        return parent
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
@@ -300,9 +299,9 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
 
 
 @lru_cache(maxsize=64)
-def _stored_runtime(written: bytes, release: str, semantics: Semantics) -> bytes | None:
+def _stored_runtime(document: bytes, release: str, semantics: Semantics) -> bytes | None:
     """Return a runtime as the API server stores it, or None if it has findings."""
-    stored, findings = _check(loads(written), None, release, semantics)  # noqa: S302 - what `dumps` wrote
+    stored, findings = _check(loads(document), None, release, semantics)  # noqa: S302 - what `dumps` wrote
     content: Any = stored
     return None if findings else dumps(content, 2)
 

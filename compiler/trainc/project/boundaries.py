@@ -42,7 +42,7 @@ def check_boundaries(
         if os.path.realpath(shared.file) != os.path.realpath(document.file):
             message = f"this runtime would take the place of that in {shared.file}, for the jobs of everybody"
             hint = "rename it; `runtimes` in trainc.yaml names the folders of the runtimes that all jobs share"
-            yield document.place(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
+            yield document.diagnose(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
 
 
 def _key(document: Document) -> tuple[Any, ...]:
@@ -64,7 +64,7 @@ def _foreign_namespace(document: Document, configuration: Configuration) -> Iter
     if namespace and allowed is not None and not any(matches(namespace, name) for name in allowed):
         message = f"{inside} may not have jobs in namespace {namespace}, only in {' or '.join(allowed) or 'none'}"
         hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
-        yield original.place(
+        yield original.diagnose(
             Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")), label_of(document.data)
         )
 

@@ -44,7 +44,7 @@ def read_configuration(paths: Sequence[str], given_path: str | None, limits: Lim
 
     configuration, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
     if findings:
-        raise CompileError([document.place(finding, CONFIGURATION_FILE) for finding in findings])
+        raise CompileError([document.diagnose(finding, CONFIGURATION_FILE) for finding in findings])
     return replace(configuration, missing=missing_paths(document, os.path.dirname(file)))
 
 
@@ -88,11 +88,11 @@ def _read_document(file: str, limits: Limits) -> Document:
         raise CompileError(problems)
     if len(documents) > 1:
         wrong = Finding(CODE, "error", "trainc.yaml must be a single document", "remove the other documents")
-        raise CompileError([documents[1].place(wrong, CONFIGURATION_FILE)])
+        raise CompileError([documents[1].diagnose(wrong, CONFIGURATION_FILE)])
     document = documents[0] if documents else Document.of({})
     if "apiVersion" in document.data and "kind" in document.data:
         hint = "rename this file, or pass the settings file with --config FILE"
         message = f"this is a {document.data['kind']}, not a trainc settings file"
         wrong = Finding(CODE, "error", message, hint, ("kind",))
-        raise CompileError([document.place(wrong, CONFIGURATION_FILE)])
+        raise CompileError([document.diagnose(wrong, CONFIGURATION_FILE)])
     return document

@@ -145,11 +145,11 @@ class Dump:
         return sorted(name for where, name in self.of(kind) if where == namespace)
 
     def is_complete(self, kind: str, namespace: str = "") -> bool:
-        """Whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
+        """Return whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
         return (kind, namespace) in self._complete or (kind, _EVERYWHERE) in self._complete
 
     def covers(self, kind: str, namespace: str = "") -> bool:
-        """Whether a kind was exported at all, or is listed by hand for that namespace."""
+        """Return whether a kind was exported at all, or is listed by hand for that namespace."""
         return kind in self._exported or self.is_complete(kind, namespace)
 
     def images(self) -> Iterator[str]:

@@ -32,7 +32,7 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", _nowhere)
 
-    def place(self, finding: Finding, label: str = "") -> Diagnostic:
+    def diagnose(self, finding: Finding, label: str = "") -> Diagnostic:
         """Convert a finding about this document to a diagnostic; `label` overrides the name of the object.
 
         An error about a value that has yet to be filled in is one about the template.

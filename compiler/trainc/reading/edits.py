@@ -52,50 +52,114 @@ class Field:
     text: str
 
 
+# The step to an entry of a mapping or list, its key if it has one, its value, and where the next entry starts.
+_Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
+
+
 class Tree:
     """One document of a text, parsed when a field of it is first asked for; `extent` is its range.
 
-    A document that cannot be read as YAML has no fields. Those asked for are made, and no others.
+    A document that cannot be read as YAML has no fields. The parser does not keep where a node ends.
     """
 
     def __init__(self, chunk: Chunk) -> None:
-        self._reader = _Reader(chunk)
-        self._end = len(chunk.text)
-        self.extent = Range(self._reader.position_at(0), self._reader.position_at(len(chunk.text.rstrip())))
+        self._chunk = chunk
+        self.extent = self._range(0, len(chunk.text.rstrip()))
 
     @functools.cached_property
     def _root(self) -> Node | None:
         from yaml.error import YAMLError
 
         try:
-            return compose(self._reader.chunk, Limits())
+            return compose(self._chunk, Limits())
         except (YAMLError, RefusedError):
             return None
 
     def fields(self) -> Iterator[Field]:
         """Yield every field, outermost first, in the order of the text."""
-        return self._reader.fields(self._root, (), self._end)
+        return self._fields(self._root, (), len(self._chunk.text))
 
     def find(self, path: Path) -> Field | None:
         """Return the field at a path, the last one of several, or None."""
-        node, end, field = self._root, self._end, None
-        for depth, step in enumerate(path, start=1):
-            entries = [entry for entry in self._reader.entries(node, end) if entry[0] == step]
+        key, node, end = None, self._root, len(self._chunk.text)
+        for step in path:
+            entries = [entry for entry in self._entries(node, end) if entry[0] == step]
             if not entries:
                 return None
             _, key, node, end = entries[-1]
-            field = (key, node, end) if depth == len(path) else None
-        return self._reader.field(path, *field) if field is not None else None
+        return self._field(path, key, node, end) if path and node is not None else None
 
     def around(self, position: Position) -> list[Field]:
         """Return the fields between whose start and that of the next one a place is, outermost first."""
-        index = self._reader.index_of(position)
-        return list(self._reader.fields(self._root, (), self._end, index)) if index is not None else []
+        index = self._index_of(position)
+        return list(self._fields(self._root, (), len(self._chunk.text), index)) if index is not None else []
 
     def at(self, position: Position) -> Field | None:
         """Return the innermost field at a place."""
         fields = reversed(self.around(position))
         return next((field for field in fields if field.key.holds(position) or field.value.holds(position)), None)
+
+    def _range(self, start: int, end: int) -> Range:
+        first, last = self._chunk.source(start), self._chunk.source(end)
+        return Range(Position(first.line - 1, first.column - 1), Position(last.line - 1, last.column - 1))
+
+    def _index_of(self, position: Position) -> int | None:
+        """Return the index of a position in the text of the chunk; None before and after it."""
+        lines = self._chunk.text.split("\n")
+        line = position.line + 1 - self._chunk.line
+        if not 0 <= line < len(lines):
+            return None
+        return sum(map(len, lines[:line])) + line + position.column - (0 if line else self._chunk.column - 1)
+
+    def _entries(self, node: Node | None, end: int) -> Iterator[_Entry]:
+        """Yield the entries of a node that nothing of reaches beyond `end`."""
+        if node is None or node.kind not in ("mapping", "sequence"):
+            return
+        if node.kind == "mapping":
+            pairs: list[tuple[Node | None, Node]] = list(node.pairs())
+        else:
+            pairs = [(None, item) for item in node.children]
+        starts = [(value if key is None else key).index for key, value in pairs]
+        for number, ((key, value), stop) in enumerate(zip(pairs, (*starts[1:], end), strict=False)):
+            yield number if key is None else key.text, key, value, stop
+
+    def _fields(self, node: Node | None, path: Path, end: int, near: int | None = None) -> Iterator[Field]:
+        """Yield the fields below a node, with `near` only those that are around that index."""
+        for step, key, value, stop in self._entries(node, end):
+            if near is None or (value if key is None else key).index <= near <= stop:
+                yield self._field((*path, step), key, value, stop)
+                yield from self._fields(value, (*path, step), stop, near)
+
+    def _field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
+        """Make the field at a path, which nothing of reaches beyond `stop`."""
+        start = value.index if key is None else key.index
+        last = self._content_end(max(value.index, start), stop)
+        key_range = self._range(start, start if key is None else self._end_of(key, stop))
+        value_range = self._range(value.index, self._end_of(value, last))
+        return Field(path, key_range, value_range, self._range(start, last), value.kind, value.text)
+
+    def _end_of(self, node: Node, stop: int) -> int:
+        """Return the index after a scalar on one line, or after the closing bracket; for anything else, `stop`."""
+        text, start = self._chunk.text, node.index
+        if node.kind != "scalar":
+            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
+        if text[start : start + 1] in ("'", '"'):
+            end = _closing(text, start)
+            return end if end > start else stop
+        if text.startswith(node.text, start):
+            return start + len(node.text)
+        end = text.find("\n", start, stop)
+        return stop if end < 0 else end
+
+    def _content_end(self, start: int, stop: int) -> int:
+        """Return the end of the last line before `stop` with content, which the next item's dash and comments are not."""
+        text = self._chunk.text[start:stop]
+        lines = text.split("\n")
+        while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
+            lines.pop()
+            if not lines:
+                return start
+        return start + len("\n".join(lines).rstrip())
 
 
 def lines_of(text: str) -> list[str]:
@@ -109,83 +173,8 @@ def trees(text: str) -> list[Tree]:
     return [Tree(chunk) for chunk in chunks if chunk.text.strip()]
 
 
-# The step to an entry of a mapping or list, its key if it has one, its value, and where the next entry starts.
-_Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
-
-
-class _Reader:
-    """Makes fields of nodes, whose own ends the parser does not keep."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-
-    def position_at(self, index: int) -> Position:
-        source = self.chunk.source(index)
-        return Position(source.line - 1, source.column - 1)
-
-    def index_of(self, position: Position) -> int | None:
-        """Where in the text of the chunk a place is; None before and behind it."""
-        lines = self.chunk.text.split("\n")
-        line = position.line + 1 - self.chunk.line
-        if not 0 <= line < len(lines):
-            return None
-        return sum(map(len, lines[:line])) + line + position.column - (0 if line else self.chunk.column - 1)
-
-    def entries(self, node: Node | None, end: int) -> Iterator[_Entry]:
-        """Yield the entries of a node that nothing of reaches beyond `end`."""
-        if node is None or node.kind not in ("mapping", "sequence"):
-            return
-        if node.kind == "mapping":
-            pairs: list[tuple[Node | None, Node]] = list(node.pairs())
-        else:
-            pairs = [(None, item) for item in node.children]
-        starts = [(value if key is None else key).index for key, value in pairs]
-        for number, ((key, value), stop) in enumerate(zip(pairs, (*starts[1:], end), strict=False)):
-            yield number if key is None else key.text, key, value, stop
-
-    def fields(self, node: Node | None, path: Path, end: int, near: int | None = None) -> Iterator[Field]:
-        """Yield the fields below a node, with `near` only those that are around that index."""
-        for step, key, value, stop in self.entries(node, end):
-            if near is None or (value if key is None else key).index <= near <= stop:
-                yield self.field((*path, step), key, value, stop)
-                yield from self.fields(value, (*path, step), stop, near)
-
-    def field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
-        """Make the field at a path, which nothing of reaches beyond `stop`."""
-        start = value.index if key is None else key.index
-        last = self._content_end(max(value.index, start), stop)
-        key_range = Range(self.position_at(start), self.position_at(start if key is None else self._end_of(key, stop)))
-        value_range = Range(self.position_at(value.index), self.position_at(self._end_of(value, last)))
-        return Field(
-            path, key_range, value_range, Range(key_range.start, self.position_at(last)), value.kind, value.text
-        )
-
-    def _end_of(self, node: Node, stop: int) -> int:
-        """Behind the last character of a scalar on one line, or of brackets; of anything else, where it stops."""
-        text, start = self.chunk.text, node.index
-        if node.kind != "scalar":
-            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
-        if text[start : start + 1] in ("'", '"'):
-            end = _closing(text, start)
-            return end if end > start else stop
-        if text.startswith(node.text, start):
-            return start + len(node.text)
-        end = text.find("\n", start, stop)
-        return stop if end < 0 else end
-
-    def _content_end(self, start: int, stop: int) -> int:
-        """The end of the last line before `stop` that says something: what stands there may be the next item's dash."""
-        text = self.chunk.text[start:stop]
-        lines = text.split("\n")
-        while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
-            lines.pop()
-            if not lines:
-                return start
-        return start + len("\n".join(lines).rstrip())
-
-
 def _closing(text: str, start: int) -> int:
-    """Behind the quote that closes the one at `start`; `start` where none does."""
+    """Return the index after the quote that closes the one at `start`, or `start` if it is not closed."""
     quote, at = text[start], start + 1
     while at < len(text):
         if quote == '"' and text[at] == "\\":
@@ -200,7 +189,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _closing_bracket(text: str, start: int, stop: int) -> int:
-    """Behind the bracket that closes the one at `start`; `stop` where none does before."""
+    """Return the index after the bracket that closes the one at `start`, or `stop` if it is not closed before."""
     depth, at = 0, start
     while at < stop:
         if text[at] in ("'", '"') and text[at - 1] in " ,:[{":

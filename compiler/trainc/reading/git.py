@@ -150,22 +150,23 @@ def repository_of(folder: str) -> Repository:
 
 def commit_of(repository: Repository, revision: str) -> str:
     """Resolve a revision to a commit. Raises CompileError if it does not exist."""
-    try:
-        commit = run_git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
-        return commit.decode().strip()
-    except CompileError:
-        hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise refused(f"there is no revision {revision!r}", hint) from None
+    arguments = ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
+    return _find_commit(repository, arguments, f"there is no revision {revision!r}")
 
 
 def merge_base(repository: Repository, revision: str) -> str:
     """Return the commit at which HEAD left `revision`. Raises CompileError if there is none, or `revision` is unknown."""
-    commit = commit_of(repository, revision)
+    arguments = ["merge-base", commit_of(repository, revision), "HEAD"]
+    return _find_commit(repository, arguments, f"HEAD and {revision!r} have no common commit")
+
+
+def _find_commit(repository: Repository, arguments: Sequence[str], message: str) -> str:
+    """Return the commit that git prints. A shallow clone may be why it prints none."""
     try:
-        return run_git(repository.top, ["merge-base", commit, "HEAD"]).decode().strip()
+        return run_git(repository.top, arguments).decode().strip()
     except CompileError:
         hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise refused(f"HEAD and {revision!r} have no common commit", hint) from None
+        raise refused(message, hint) from None
 
 
 def submodules(repository: Repository, folder: str, commit: str | None = None) -> dict[str, bytes]:

@@ -124,17 +124,12 @@ def folders_upward(start: str) -> Iterator[str]:
     """
     folder = start
     owners = {0, _status(start).st_uid, getattr(os, "geteuid", int)()}
-    while not _belongs_to_others(folder, owners):
+    while (status := _status(folder)).st_uid in owners and status.st_mode & _SHARED != _SHARED:
         yield folder
         parent = os.path.dirname(folder)
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return
         folder = parent
-
-
-def _belongs_to_others(folder: str, owners: set[int]) -> bool:
-    status = _status(folder)
-    return status.st_uid not in owners or status.st_mode & _SHARED == _SHARED
 
 
 # World-writable with the sticky bit, like /tmp.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source
-from trainc.kube.documents import value_at_index
+from trainc.kube.documents import value_at_index, walk
 from trainc.startup.patterns import pattern
 
 CODE = "UnrenderedTemplate"
@@ -44,15 +44,7 @@ def template_finding(data: Any, path: Path, file: str) -> Finding | None:
     value = value_at_index(data, path)
     if not _has_placeholder(path, value):
         return None
-    waiting: list[tuple[Path, Any]] = [((), data)]
-    while waiting:
-        path, value = waiting.pop()
-        if _has_placeholder(path, value):
-            break
-        if isinstance(value, dict):
-            waiting += reversed([((*path, key), inner) for key, inner in value.items()])
-        elif isinstance(value, list):
-            waiting += reversed([((*path, index), inner) for index, inner in enumerate(value)])
+    path, value = next(entry for entry in walk(data) if _has_placeholder(*entry))
     message, hint = _explain(value, value, file)
     return Finding(CODE, "error", message, hint, path)
 

@@ -129,7 +129,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            problems += session.rules(map(home.place_built, between), False)
+            problems += session.rules(map(home.diagnose_built, between), False)
     return compiled, problems
 
 

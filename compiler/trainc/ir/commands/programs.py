@@ -303,7 +303,7 @@ def _find_program(argv: Sequence[str], programs: Programs) -> Program:
             if name in _WRAPPERS and (name not in _WRAPS_WITH or _WRAPS_WITH[name] in argv[index + 1 : index + 6]):
                 wrapped = True
             elif index == 0:
-                if name in _WAITING and _waits(name, argv[1:]):
+                if _waits(name, argv[1:]):
                     return Program("sleep", 0, 1)
                 if name in _TOOLS:
                     return Program("tool", 0, 1)
@@ -354,10 +354,9 @@ def _python_program(argv: Sequence[str], index: int, programs: Programs) -> Prog
     return Program("python", index, at)
 
 
-_WAITING = ("sleep", "tail")
-
-
 def _waits(name: str, arguments: Sequence[str]) -> bool:
     if name == "sleep":
         return any(a in _FOREVER or (whole_number(a.rstrip("s")) or 0) >= _LONG_SLEEP for a in arguments)
-    return "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+    return (
+        name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+    )

@@ -117,7 +117,7 @@ class CommandLine:
 
     @property
     def background(self) -> bool:
-        """Whether the script starts anything in the background."""
+        """Return whether the script starts anything in the background."""
         return any(_runs_in_background(item) for item in self.items)
 
     def starts_of(self, *kinds: Kind) -> tuple[Start, ...]:

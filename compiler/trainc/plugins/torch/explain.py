@@ -54,11 +54,6 @@ def _elastic_policy(s: Situation) -> Json | None:
     return (s.info.policy("torch") or {}).get("elasticPolicy") if s.info.gitops else None
 
 
-def _nodes(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of PET_NNODES, which is a range or a number."""
-    yield from _elastic("minNodes", "maxNodes")(s) if _elastic_policy(s) is not None else trainer_nodes(s)
-
-
 def _pods(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
     policy = _elastic_policy(s)
@@ -152,7 +147,11 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
 _PASS = (
     Row("...template.spec.parallelism", (_pods,)),
     Row("...template.spec.completions", (_pods,)),
-    Row("...env[PET_NNODES].value", (_nodes,), WITHOUT_TRAINER),
+    Row(
+        "...env[PET_NNODES].value",
+        (lambda s: trainer_nodes(s) if _elastic_policy(s) is None else _elastic("minNodes", "maxNodes")(s),),
+        WITHOUT_TRAINER,
+    ),
     Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
     Row("...env[PET_RDZV_ID].value", (job_name,)),
     Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),

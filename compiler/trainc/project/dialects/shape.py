@@ -14,7 +14,6 @@ from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_SPEC, Json, mapping, pod_spec_of, value_at
 from trainc.kube.quantity import whole_number
 from trainc.project.dialects.dialect import Conversion, Move
-from trainc.startup.records import dataclass
 
 ANY = "anything"
 TEXT = "a string"
@@ -46,7 +45,8 @@ def check_shape(
         here = (*path, str(name))
         field_shape = shape.get(name)
         if field_shape is None:
-            findings.append(_unknown(str(name), shape, api, here))
+            hint = next(_hints(str(name), shape), remove())
+            findings.append(Finding("UnknownField", "error", f"{api} has no field {name} here", hint, here))
         elif field is None:
             continue
         elif isinstance(field_shape, Mapping) and isinstance(field, Mapping):
@@ -78,11 +78,6 @@ def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
     return Finding("WrongType", "error", f"expected {expected}, got {text!r}", hint, path)
 
 
-def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
-    hint = next(iter(_hints(name, shape)), remove())
-    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint, path)
-
-
 def _hints(name: str, shape: Shape) -> Iterator[str]:
     new_name = _RENAMED_FIELDS.get(name, "")
     if new_name.partition(".")[0] in shape:
@@ -104,17 +99,8 @@ _JOB = "initializer"
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitJobs:
-    """The replicated jobs with a separate job per initializer step, and the original path of everything."""
-
-    jobs: list[Any]
-    moves: tuple[Move, ...]
-    findings: tuple[Finding, ...]
-
-
-def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
-    """Split the job `initializer`; returns None if there is no such job or it has no known steps.
+def split_initializer(jobs: Sequence[Any]) -> tuple[list[Any], tuple[Move, ...], Finding] | None:
+    """Split the job `initializer`; return the jobs, where each was, and a notice. None without such a job and its steps.
 
     The steps come first, because jobs of a JobSet can only depend on earlier ones. Every job that has no dependencies,
     or depends on `initializer`, depends on the last step afterwards.
@@ -135,7 +121,7 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
     other_jobs = [(i, job) for i, job in enumerate(jobs) if i != at]
     split: list[Any] = [_step_job(jobs[at], pod, steps, position) for position in range(len(steps))]
     split += [_waiting(job, last) if isinstance(job, Mapping) else job for _, job in other_jobs]
-    return SplitJobs(split, _moves(at, steps, other_jobs), (_notice(at, pod, last, len(steps)),))
+    return split, _moves(at, steps, other_jobs), _notice(at, pod, last, len(steps))
 
 
 def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
@@ -220,14 +206,15 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
         spec["mlPolicy"], problems = convert_policy(spec["mlPolicy"])
         findings += problems
     jobs = value_at(spec, JOBS[1:])
-    split = split_initializer(jobs if isinstance(jobs, list) else [])
-    if split is not None:
+    moves: tuple[Move, ...] = ()
+    if isinstance(jobs, list) and (split := split_initializer(jobs)) is not None:
+        jobs, moves, notice = split
         template = spec["template"]
-        spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: split.jobs}}
-        findings += split.findings
+        spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: jobs}}
+        findings.append(notice)
     if "spec" in fitting:
         data["spec"] = spec
-    return Conversion(data, split.moves if split else (), tuple(findings))
+    return Conversion(data, moves, tuple(findings))
 
 
 TRAINER: Shape = {

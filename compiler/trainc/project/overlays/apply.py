@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import FieldPath, identity_of, stable_path
+from trainc.kube.documents import FieldPath, Json, identity_of, stable_path, walk
 from trainc.kube.names import JOB_KINDS, full_name, is_in_registry, join_image, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
@@ -299,7 +299,7 @@ class Layer:
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
-        return self._overlay.document.place(Finding(code, severity, message, hint, path), self._overlay.label)
+        return self._overlay.document.diagnose(Finding(code, severity, message, hint, path), self._overlay.label)
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -372,7 +372,7 @@ def _replace_images(document: Edited, overlay: Overlay, used: set[int]) -> Edite
     changes: dict[str, list[int]] = {}
     for index, change in enumerate(overlay.images):
         changes.setdefault(change.name, []).append(index)
-    for path, image in list(_images(document.data, ())):
+    for path, image in list(_images(document.data)):
         if indexes := changes.get(split_image(image)[0]):
             used.update(indexes)
             last = overlay.images[indexes[-1]]
@@ -382,7 +382,7 @@ def _replace_images(document: Edited, overlay: Overlay, used: set[int]) -> Edite
 
 def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
     """Replace the registries of all images; of several mirrors, the one for the longest name counts."""
-    for path, image in list(_images(document.data, ())) if overlay.mirrors else ():
+    for path, image in list(_images(document.data)) if overlay.mirrors else ():
         name, tag, digest = split_image(image)
         full = full_name(name)
         matching = [registry for registry in overlay.mirrors if is_in_registry(full, registry)]
@@ -393,17 +393,12 @@ def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
     return document
 
 
-def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _images(data: Json) -> Iterator[tuple[Path, str]]:
     """Yield the path and image of every container and of the trainer."""
-    if isinstance(value, Mapping):
+    for path, value in walk(data):
         holds_image = path[-1:] == ("trainer",) or (len(path) > 1 and path[-2] in _CONTAINER_LISTS)
-        if holds_image and isinstance(value.get("image"), str):
+        if holds_image and isinstance(value, Mapping) and isinstance(value.get("image"), str):
             yield (*path, "image"), value["image"]
-        for key, inner in value.items():
-            yield from _images(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _images(inner, (*path, index))
 
 
 def change_image(image: str, change: ImageChange) -> str:
@@ -417,5 +412,5 @@ def change_image(image: str, change: ImageChange) -> str:
 
 def image_names(documents: Sequence[Edited]) -> list[str]:
     """Return the names of all images in use, for a hint."""
-    images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
+    images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data))
     return list(dict.fromkeys(split_image(image)[0] for image in images))

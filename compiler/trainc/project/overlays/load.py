@@ -67,7 +67,7 @@ class Loaded:
 
     @property
     def has_resources(self) -> bool:
-        """Whether it or a base lists resources, in which case no other input is needed."""
+        """Return whether it or a base lists resources, in which case no other input is needed."""
         return any(loaded.overlay.resources for loaded in self.in_order)
 
     @property
@@ -310,7 +310,7 @@ class _Contents:
 
 
 def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
-    return overlay.document.place(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
+    return overlay.document.diagnose(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
 
 
 # Applies a stack of overlays: each one sees the result of those before it, and the last one wins.

@@ -191,7 +191,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
     label = Overlay(document).label
     if (document.data.get("apiVersion"), document.data.get("kind")) != (API, KIND):
         hint = f"start it with apiVersion: {API} and kind: {KIND}"
-        return Overlay(document), [document.place(_wrong((), "this is not an overlay", hint), label)]
+        return Overlay(document), [document.diagnose(_wrong((), "this is not an overlay", hint), label)]
     data, findings = OVERLAY.check(without_nulls(OVERLAY.schema, document.data))
     options, problems = read_options(data, KIND, CODE)
     rules, unknown = read_rules(data.get("rules", {}), os.path.dirname(document.file), CODE)
@@ -219,7 +219,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
         settings=options,
         rules=tuple(rules),
     )
-    return overlay, [document.place(finding, label) for finding in findings]
+    return overlay, [document.diagnose(finding, label) for finding in findings]
 
 
 def _patch(item: Json, index: int, findings: list[Finding]) -> PatchEntry:

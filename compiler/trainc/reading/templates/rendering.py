@@ -184,22 +184,15 @@ class Budget:
 
     def weigh(self, value: Any) -> None:
         """Charge for processing a value: a step per value in it, and per thousand characters."""
-        if isinstance(value, str):
-            if len(value) >= CHARACTERS:
-                self.spend(len(value) // CHARACTERS)
-            return
         waiting = [value]
         while waiting:
             inner = waiting.pop()
-            if isinstance(inner, dict):
+            if isinstance(inner, dict | list | tuple | range):
                 self.spend(len(inner))
-                waiting += inner
-                waiting += inner.values()
-            elif isinstance(inner, list | tuple):
-                self.spend(len(inner))
-                waiting += inner
-            elif isinstance(inner, range):
-                self.spend(len(inner))
+                if not isinstance(inner, range):
+                    waiting += inner
+                if isinstance(inner, dict):
+                    waiting += inner.values()
             elif isinstance(inner, str) and len(inner) >= CHARACTERS:
                 self.spend(len(inner) // CHARACTERS)
 
