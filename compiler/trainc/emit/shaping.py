@@ -6,14 +6,14 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove
 from trainc.findings.text import first_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, jobset_metadata
 from trainc.kube import names
-from trainc.kube.documents import Manifest, with_value
+from trainc.kube.documents import Manifest, walk, with_value
 from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
@@ -217,7 +217,8 @@ _VARIABLE = pattern(r"(?<!\$)\$\{(\w+)")
 
 def variables_of(manifest: Manifest) -> list[str]:
     """Return the names of the variables that substitution would replace, in order of occurrence."""
-    return list(dict.fromkeys(name for text in _texts(manifest) for name in _VARIABLE.findall(text)))
+    texts = (value for _, value in walk(manifest) if isinstance(value, str))
+    return list(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
 
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
@@ -236,17 +237,6 @@ def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
             hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
         path = ("metadata", "annotations", SUBSTITUTE)
         yield Finding("FluxSubstitution", severity, message, hint, path, label_of(manifest))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
 
 
 # The order in which objects are applied: providers of Secrets, objects that pods mount, PodGroups, and the JobSet.
