@@ -173,9 +173,7 @@ def meant_runtime(job: Json, index: InputIndex) -> str:
     from trainc.findings.text import misspelt
 
     kind, namespace, name = key = referenced_key(job)
-    candidates = [
-        candidate for candidate_kind, home, candidate in index.runtimes if (candidate_kind, home) == (kind, namespace)
-    ]
+    candidates = [n for k, ns, n in index.runtimes if (k, ns) == (kind, namespace)]
     miss = index.catalog_misses.get(key)
     return misspelt(name, candidates) or (miss.meant if miss is not None else "")
 
@@ -356,6 +354,5 @@ def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagno
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
         where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
-    return second.diagnose(
-        Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name"))
-    )
+    message = f"{second.label} is defined twice; {where}"
+    return second.diagnose(Finding(code, "error", message, hint, ("metadata", "name")))

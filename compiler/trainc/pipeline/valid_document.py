@@ -73,12 +73,10 @@ def empty_amounts(document: Json) -> Iterator[Finding]:
     resources = trainer.get("resourcesPerNode", {})
     path: Path = ("spec", "trainer", "resourcesPerNode")
     empty = [path] if resources is None else [(*path, kind) for kind in _AMOUNTS if resources.get(kind, ()) is None]
-    for amounts_path in empty:
-        message = f"{amounts_path[-1]} has no value and is ignored: the pods get no resources from it"
-        hint = (
-            f"write the amounts below it, as in {_AMOUNTS.get(str(amounts_path[-1]), _AMOUNTS['limits'])}, or remove it"
-        )
-        yield Finding(_CODE, "warning", message, hint, amounts_path)
+    for field in empty:
+        message = f"{field[-1]} has no value and is ignored: the pods get no resources from it"
+        hint = f"write the amounts below it, as in {_AMOUNTS.get(str(field[-1]), _AMOUNTS['limits'])}, or remove it"
+        yield Finding(_CODE, "warning", message, hint, field)
 
 
 def _own_metadata(document: Json) -> Iterator[Finding]:

@@ -173,7 +173,7 @@ def read_documents(
             if problems:
                 diagnostics += problems
             elif value is not None:
-                _add_documents(value, part, limits, documents, diagnostics)
+                _add(value, part, limits, documents, diagnostics)
             if len(documents) > room:
                 diagnostics.append(_too_many(documents[room].locate(()), limits))
                 return documents[:room], diagnostics
@@ -261,9 +261,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     return value, []
 
 
-def _add_documents(
-    value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]
-) -> None:
+def _add(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
     positions = Positions(chunk, limits)
     listing = f"{chunk.file}:{chunk.line}:{chunk.column}" if is_printed(value) else ""
     for path, item in items(value):

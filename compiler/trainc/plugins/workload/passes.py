@@ -186,11 +186,9 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
         hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
     schedulers = {name: value or _DEFAULT_SCHEDULER for name, value in pod_fields(group, "schedulerName", info).items()}
-    yield from _differences(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
+    yield from _mixed(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
-    yield from _differences(
-        priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several"
-    )
+    yield from _mixed(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
         requested = requested_topologies(group, info)
         if len(set(requested.values())) > 1:
@@ -200,7 +198,7 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
             yield _impossible(message, hint, (*_template(name, info), "metadata", "annotations", TOPOLOGY))
 
 
-def _differences(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
+def _mixed(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
     """Yield an error if a field differs between the pods of a group."""
     if len(set(values.values())) > 1:
         different = next(name for name, value in values.items() if value != next(iter(values.values())))
