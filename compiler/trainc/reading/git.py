@@ -57,7 +57,7 @@ def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -
         stdin.write(stdin_data)
         stdin.seek(0)
         try:
-            git = subprocess.Popen(  # noqa: S603 - as in _git
+            git = subprocess.Popen(  # noqa: S603 - as in run_git
                 _command(folder, arguments), stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=_environment()
             )
         except OSError as error:
