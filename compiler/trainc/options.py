@@ -108,7 +108,7 @@ class Options:
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
 
-def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+def merge_layers(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Merge `Options` fields from several sources; later layers override earlier ones.
 
     Sync options are specific to one tool, so a layer that switches `delivery` discards those of earlier layers.

@@ -75,14 +75,14 @@ def validate_admission(
     `later` is the severity of a failure after admission. If any finding is an error, nothing would be stored.
     """
     outline = outline_of(jobset)
-    stored = None if outline is None else _stored(outline, release.minor, release.jobset, prune)
+    stored = None if outline is None else _stored_outline(outline, release.minor, release.jobset, prune)
     if stored is not None:
         return with_words(stored, jobset), []
     return _validate(jobset, release.minor, release.jobset, later, prune=prune)
 
 
 @lru_cache(maxsize=256)
-def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
+def _stored_outline(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
     """Return what is stored for JobSets with this outline, or None if they have findings."""
     stored, findings = _validate(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
     return None if findings else dumps(stored, 2)

@@ -1,4 +1,8 @@
-"""All rules by which JobSet's webhook refuses to create a JobSet. The CRD's schema is checked elsewhere."""
+"""All rules by which JobSet's webhook refuses to create a JobSet. The CRD's schema is checked elsewhere.
+
+Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (ValidateCreate, validateFailurePolicy,
+validateVolumeClaimPolicies, validateCoordinator and validateCoordinatorLabelValue).
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,7 @@ from trainc.kube.names import (
 from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
 
-# Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
-#
-# These are the rules J1 to J7 and J11 to J14. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go,
-# ValidateCreate and validateFailurePolicy.
+# Policies, feature gates and pod counts.
 
 
 MOST_PODS = 2**31 - 1
@@ -112,10 +113,9 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
         yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
 
 
-# Refused on creation: dependencies of the first job, and dependencies on jobs that are not earlier in the list (J1, J2).
+# Dependencies of the first job, and on jobs that are not earlier in the list.
 #
-# The CRD's schema limits the number of dependencies, their status and uniqueness (J3), and excludes `startupPolicy:
-# InOrder` with them (J4). Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# The CRD's schema limits the number of dependencies, their status and uniqueness, and excludes `startupPolicy: InOrder`.
 
 
 def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
@@ -143,9 +143,7 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             yield Finding("DependsOnUnknown", "error", message, hint, (*path, i, "name"))
 
 
-# Refused on creation: a subdomain that is not a valid Service name, and a malformed `managedBy` (J5, J6).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# A subdomain that is not a valid Service name, and a malformed `managedBy`.
 
 
 MANAGED_BY_LIMIT = 63
@@ -195,9 +193,7 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
     ]
 
 
-# Refused on creation: names of Jobs and pods that would be too long or malformed, and group names (J8, J9, J10).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# Names of Jobs and pods that would be too long or malformed, and group names.
 
 
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
@@ -243,11 +239,10 @@ def too_long(jobset: JobSet, name: DerivedName, code: str, severity: Severity) -
     return Finding(code, severity, str(name), hint, name.path, source_path=source_path)
 
 
-# Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
+# Volume claim templates that clash, that nothing mounts, or whose claims are misnamed.
 #
 # JobSet also compares each template with an existing claim in the cluster, which is unknown offline. The CRD's schema
 # ensures that a template has no namespace.
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies.
 
 
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
@@ -283,9 +278,7 @@ def _claim_volumes(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
         yield Finding("VolumeClaimNotMounted", "error", message, hint, path)
 
 
-# Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateCoordinator and validateCoordinatorLabelValue.
+# A coordinator pod that does not exist, or whose address is not a valid label value.
 
 
 _PATH = ("spec", "coordinator")

@@ -155,7 +155,7 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
     """
     facts = jobset_version(version)
     before, after, baked = map(_spec, (old.document, new.document, bake_defaults(new.document, version)))
-    findings = list(_renamed(old.document, new.document))
+    findings = list(_check_identity(old.document, new.document))
     for frozen in (f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS):
         was, becomes = before.get(frozen), after.get(frozen)
         if was is not None and becomes is not None and was != becomes:
@@ -170,7 +170,7 @@ def _spec(jobset: Mapping[str, Any]) -> Json:
     return mapping(jobset.get("spec"))
 
 
-def _renamed(old: Json, new: Json) -> Iterator[Finding]:
+def _check_identity(old: Json, new: Json) -> Iterator[Finding]:
     before, after = mapping(old.get("metadata")), mapping(new.get("metadata"))
     for key in ("name", "namespace"):
         if before.get(key) and after.get(key) and before[key] != after[key]:

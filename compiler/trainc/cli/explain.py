@@ -59,8 +59,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _hint(nothing: NoMatch) -> str:
-    if nothing.made:
-        return f"FIELD is a field of the output; this input sets {first_of(nothing.made, _MOST_MADE)}"
+    if nothing.derived:
+        return f"FIELD is a field of the output; this input sets {first_of(nothing.derived, _MOST_MADE)}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
@@ -78,4 +78,4 @@ def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: M
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return escape_report(before + explanation_text(chosen, look), coloured=paint.is_on)
+    return escape_report(before + explanation_text(chosen, look), colored=paint.is_on)

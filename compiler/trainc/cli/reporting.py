@@ -99,7 +99,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
-    return escape_report(report, coloured=True)
+    return escape_report(report, colored=True)
 
 
 def report(

@@ -14,7 +14,7 @@ from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rule
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json
-from trainc.options import SETTINGS, Limits, Options, layered
+from trainc.options import SETTINGS, Limits, Options, merge_layers
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
 from trainc.reading.files import is_overlay_folder, missing_in_settings
@@ -159,7 +159,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
     values = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
     explicit = {name: value for name, value in values.items() if value is not None}
-    chosen = layered(configuration.options, *(overlay.settings for overlay in overlays), explicit)
+    chosen = merge_layers(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:

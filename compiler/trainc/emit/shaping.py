@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Severity, remove
+from trainc.findings.text import first_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, jobset_metadata
 from trainc.kube import names
@@ -222,8 +223,6 @@ def variables_of(manifest: Manifest) -> list[str]:
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
     """Yield findings about the variables in each object: that it is exempted, or that the user's annotation is not."""
-    from trainc.findings.text import first_of
-
     for manifest in manifests:
         if not (names := variables_of(manifest)):
             continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path, suggest
-from trainc.findings.text import misspelt
+from trainc.findings.text import correct_spelling
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -54,7 +54,7 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
             path: Path = ("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef")
             hint = "keep one kind of GPU, or set spec.trainer.numProcPerNode"
             for name, amount in ((requested or {}).get(kind) or {}).items():
-                if is_gpu(name) and (meant := misspelt(name, gpu_resources)):
+                if is_gpu(name) and (meant := correct_spelling(name, gpu_resources)):
                     path = (*path, name)
                     hint = suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}")
             message = f"{kind} list {' and '.join(gpu_resources)}; it is ambiguous which of them counts the processes per node"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.kube.documents import mapping, objects
-from trainc.kube.quantity import parse_quantity
+from trainc.kube.quantity import read_quantity
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -120,7 +120,5 @@ def claimed_devices(template: Mapping[str, Any]) -> dict[str, int]:
 
 def whole_units(amount: Any) -> int:
     """Return a quantity in whole units, rounded up, or 0 if it is not a quantity."""
-    try:
-        return parse_quantity(str(amount)).units
-    except ValueError:
-        return 0
+    quantity = read_quantity(amount)
+    return quantity.units if quantity is not None else 0

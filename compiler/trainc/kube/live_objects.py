@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json
+from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json, value_at_index
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
@@ -95,34 +95,25 @@ class Owners:
 
     def of(self, path: Path) -> str | None:
         """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
-        return next((manager for manager, _ in self._owning(path)), None)
+        return next((manager for manager, _ in self._owners_of(path)), None)
 
-    def _owning(self, path: Path) -> Iterator[tuple[str, Json]]:
+    def _owners_of(self, path: Path) -> Iterator[tuple[str, Json]]:
         """The managers that own the field, the newest first, each with its entry for the field."""
         if not path:
             yield from self._owners[()]
             return
-        *above, step = path
-        for manager, node in self._above(tuple(above)):
-            inner = node.get(f"f:{step}") if isinstance(step, str) else self._item(node, self._value(path), step)
+        parent, step = path[:-1], path[-1]
+        if parent not in self._owners:
+            self._owners[parent] = list(self._owners_of(parent))
+        for manager, node in self._owners[parent]:
+            if isinstance(step, str):
+                inner = node.get(f"f:{step}")
+            else:
+                inner = self._item(node, value_at_index(self._object, path), step)
             if isinstance(inner, Mapping):
                 yield manager, inner
-            elif inner is None and not node and above:
+            elif inner is None and not node and parent:
                 yield manager, node  # An atomic map or list is owned as a whole, and its entry is empty.
-
-    def _above(self, path: Path) -> list[tuple[str, Json]]:
-        if path not in self._owners:
-            self._owners[path] = list(self._owning(path))
-        return self._owners[path]
-
-    def _value(self, path: Path) -> Any:
-        value: Any = self._object
-        for step in path:
-            if isinstance(step, int):
-                value = value[step] if isinstance(value, list) and step < len(value) else None
-            else:
-                value = value.get(step) if isinstance(value, Mapping) else None
-        return value
 
     def _item(self, node: Json, value: Any, index: int) -> Any:
         """The entry of a list item, which goes by its keys, by its value if that is a scalar, or by its index."""

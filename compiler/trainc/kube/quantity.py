@@ -90,6 +90,14 @@ def parse_quantity(text: str) -> Quantity:
     return Quantity(-nanos if text[0] == "-" else nanos, family)
 
 
+def read_quantity(value: object) -> Quantity | None:
+    """Return the quantity that a document has somewhere, or None if the value is not one."""
+    try:
+        return parse_quantity(str(value))
+    except ValueError:
+        return None
+
+
 def _simple(text: str) -> Quantity | None:
     """Parse a quantity of digits with an optional suffix, as nearly all are; return None for anything else."""
     suffix = text.lstrip("0123456789")

@@ -127,7 +127,7 @@ class _Reader:
             raise NotRE2Error(f"{repeat[0]!r} repeats a repetition")
         if not parts:
             raise NotRE2Error(f"{repeat[0]!r} has nothing to repeat")
-        parts.append(_repeated(parts.pop(), repeat))
+        parts.append(_make_repeat(parts.pop(), repeat))
         self.after_repeat = True
         self.at = repeat.end()
 
@@ -240,7 +240,7 @@ class _Reader:
         return ord(escaped)
 
 
-def _repeated(part: Part, repeat: re.Match[str]) -> Repeat:
+def _make_repeat(part: Part, repeat: re.Match[str]) -> Repeat:
     if not repeat["least"]:
         least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[repeat[0][0]]
         return Repeat(part, least, most, part.weight)

@@ -325,7 +325,7 @@ def misspelt_device(name: str) -> str:
 
 def _nearly(word: str, target: str, *, is_domain: bool = False) -> bool:
     """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
-    from trainc.findings.text import edits
+    from trainc.findings.text import edit_distance
 
     word, target = word.lower(), target.lower()
     # One edit turns a short word into another one: acme.com is not amd.com.
@@ -333,7 +333,7 @@ def _nearly(word: str, target: str, *, is_domain: bool = False) -> bool:
     ends = {target, f"{target}s"} | (
         {target.partition(".")[0], f"k8s.{target}", target.replace(".com", ".io")} if is_domain else set()
     )
-    return word in ends or edits(word, target, most) <= most
+    return word in ends or edit_distance(word, target, most) <= most
 
 
 def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:

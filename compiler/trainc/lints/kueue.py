@@ -302,17 +302,17 @@ def _meant(key: str, field: str) -> str:
 
     "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
     """
-    from trainc.findings.text import edits, misspelt
+    from trainc.findings.text import correct_spelling, edit_distance
 
     domain, slash, name = key.rpartition("/")
     plain, home = name.lower().replace("_", "-"), domain.lower()
-    near_home = bool(slash) and edits(home, _DOMAIN[:-1], 3) <= 3
+    near_home = bool(slash) and edit_distance(home, _DOMAIN[:-1], 3) <= 3
     if near_home or home in ("kueue", "kueues") or home.startswith(("kueue.", "queue.x-k8s")):
         candidates = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
-        near = _SHORTER.get(plain) or misspelt(name, candidates, 2) or (name if name in candidates else "")
+        near = _SHORTER.get(plain) or correct_spelling(name, candidates, 2) or (name if name in candidates else "")
         return f"{_DOMAIN}{near}" if near else "?"
     plain_queue = not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")
-    far = bool(slash) and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
+    far = bool(slash) and plain == "queue-name" and edit_distance(domain, _DOMAIN[:-1], 4) <= 4
     return names.QUEUE_LABEL if plain_queue or far else ""
 
 
@@ -363,9 +363,9 @@ def _nested(info: Info) -> Iterator[Finding]:
             path = (*pod_path, "annotations", key)
             yield from _too_new(key, path, "runtime", info)
             if key not in _ANNOTATIONS and _meant(key, "annotations"):
-                from trainc.findings.text import misspelt
+                from trainc.findings.text import correct_spelling
 
-                near = misspelt(key, PLACING, 3)
+                near = correct_spelling(key, PLACING, 3)
                 hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                 yield _misspelt(f"Kueue does not know the annotation {key!r}", hint, path, "runtime")
 

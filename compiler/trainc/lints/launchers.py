@@ -246,7 +246,7 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     several = launcher.matching_options(option.spelling)
     if several:
@@ -258,7 +258,7 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
         )
         return
     name = option.spelling.lstrip("-").replace("_", "-")
-    near = misspelt(name, [candidate for candidate in launcher.options if len(candidate) > 1])
+    near = correct_spelling(name, [candidate for candidate in launcher.options if len(candidate) > 1])
     message = f"{launcher.name} has no option {option.spelling}, and exits"
     if near or name in launcher.options:
         meant = (near or name).replace("-", "_") if "_" in option.spelling or not launcher.dashes else near or name
@@ -290,10 +290,10 @@ def _is_nodes(value: str) -> bool:
 
 def _is_backend(value: str) -> bool:
     """Return whether torchrun may know a backend of its rendezvous: others than its own may be registered."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     backends = _BACKENDS_OF_RENDEZVOUS
-    return value in backends or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, backends))
+    return value in backends or not (value.lower() in _NO_RENDEZVOUS or correct_spelling(value, backends))
 
 
 # For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
@@ -433,7 +433,7 @@ _DISTRIBUTED = frozenset(
 
 def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     arguments = training.arguments(start)
     recipe = arguments[0] if arguments else ""
@@ -452,7 +452,7 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         other = recipe.replace("_single_device", "_distributed")
         hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
-    elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
+    elif recipe.isidentifier() and (near := correct_spelling(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
         yield recipe_index, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)

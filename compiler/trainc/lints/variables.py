@@ -196,26 +196,26 @@ def _meant(name: str) -> str:
 
     if not name.upper().startswith(PREFIXES) or name in known_variables():
         return ""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+    return correct_spelling(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
     from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, LISTS, WORDS
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
         return "which is not read: it must be a number", _instead("1" if on else "0")
     if name in WORDS and value.strip().upper() not in WORDS[name]:
-        near = misspelt(value, WORDS[name])
+        near = correct_spelling(value, WORDS[name])
         values = ", ".join(WORDS[name])
         return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in LISTS else ():
         # Newer releases may know more of them.
-        if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
+        if word.lower() not in map(str.lower, LISTS[name]) and (near := correct_spelling(word, LISTS[name])):
             return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
@@ -233,7 +233,7 @@ def _instead(value: str) -> str:
 
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
     from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
 
     for setting in value.split(","):
@@ -242,7 +242,7 @@ def _allocator(value: str) -> tuple[str, str] | None:
             return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
         if name.strip() == "expandable_segments" and setting_value.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
-        near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
+        near = correct_spelling(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None

@@ -171,7 +171,7 @@ def apply_plan(planned: Plan) -> Plan:
         return planned
     existed = os.path.isdir(folder)
     try:
-        with locked(os.path.join(folder, STATE_FOLDER)):
+        with hold_lock(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
             current = plan(folder, planned.texts, prune=planned.prune, sources=planned.sources)
             if not current.refused:
@@ -227,7 +227,7 @@ _LOCK = "lock"
 
 
 @contextmanager
-def locked(state: str) -> Iterator[None]:
+def hold_lock(state: str) -> Iterator[None]:
     """Wait for the lock in the folder `state`, which is created if necessary, and hold it.
 
     The lock file is removed at the end. On platforms without POSIX locks, concurrent builds are not prevented.

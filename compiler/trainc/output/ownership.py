@@ -210,7 +210,9 @@ class Sources:
                 lost = unselected if self._real(file) in files_read else compiled
                 if lost:
                     why = _UNSELECTED if lost is unselected else self._reason(file)
-                    diagnostics.append(self._skipped(file, [f"{folder.rstrip('/')}/{output}" for output in lost], *why))
+                    diagnostics.append(
+                        self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], *why)
+                    )
         return diagnostics
 
     def _existing(self, name: str) -> Iterator[str]:
@@ -231,7 +233,7 @@ class Sources:
             yield name.removeprefix(prefix)
 
     @staticmethod
-    def _skipped(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
+    def _skipped_source(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
         source = shown_path(os.path.relpath(file))
         first, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
         was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")

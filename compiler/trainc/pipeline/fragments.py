@@ -24,7 +24,7 @@ from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.project.dialects import OME, V2ALPHA1, DialectContext
 from trainc.reading.document import Document
 from trainc.schema import check
-from trainc.schema.field_homes import known_in
+from trainc.schema.field_homes import has_field
 from trainc.startup.records import dataclass, replace
 
 _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"
@@ -123,7 +123,7 @@ def fragment_of(document: Document) -> Fragment | None:
                 fits = key in level and (*root, *above) == parent
                 if fits and (
                     not shared
-                    or all(any(known_in(kind, (*root, name), release) for release in RELEASES) for name in data)
+                    or all(any(has_field(kind, (*root, name), release) for release in RELEASES) for name in data)
                 ):
                     return Fragment(document, kind, root)
     return None

@@ -170,12 +170,12 @@ def find_runtime(
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
     """Return the name of the runtime that a reference misspells, or an empty string."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     kind, namespace, name = key = referenced_key(job)
     candidates = [n for k, ns, n in index.runtimes if (k, ns) == (kind, namespace)]
     miss = index.catalog_misses.get(key)
-    return misspelt(name, candidates) or (miss.meant if miss is not None else "")
+    return correct_spelling(name, candidates) or (miss.meant if miss is not None else "")
 
 
 @dataclass(frozen=True, slots=True)

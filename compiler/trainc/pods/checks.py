@@ -7,7 +7,6 @@ which the schema stage reports. Source of the name forms: kubernetes/apimachiner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove
@@ -218,23 +217,20 @@ def containers_of(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
 
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
     """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
-    return partial(check_fields, fields, tuple(needs), also)
 
+    def check(value: Any, path: Path) -> Iterator[Finding]:
+        if not isinstance(value, dict):
+            return
+        for name in needs:
+            if value.get(name) in (None, "", []):
+                yield errors.missing((*path, name))
+        for name, item in value.items():
+            if name in fields and item is not None and (item != "" or name not in needs):
+                yield from fields[name](item, (*path, name))
+        if also is not None:
+            yield from also(value, path)
 
-def check_fields(
-    fields: Mapping[str, Check], needs: tuple[str, ...], also: Check | None, value: Any, path: Path
-) -> Iterator[Finding]:
-    """Check the fields of a mapping; absent fields are only subject to `needs` and `also`."""
-    if not isinstance(value, dict):
-        return
-    for name in needs:
-        if value.get(name) in (None, "", []):
-            yield errors.missing((*path, name))
-    for name, item in value.items():
-        if name in fields and item is not None and (item != "" or name not in needs):
-            yield from fields[name](item, (*path, name))
-    if also is not None:
-        yield from also(value, path)
+    return check
 
 
 def exactly_one(names: Sequence[str], owner: str, hint: str = "keep one of them") -> Check:
@@ -327,7 +323,7 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
         source = (*path, "fieldPath")
         name, bracket, key = field_path.partition("['")
         if bracket and field_path.endswith("']"):
-            return _subscripted(source, path, name, key[:-2])
+            return _check_subscript(source, path, name, key[:-2])
         return (
             ()
             if _RENAMED.get(field_path, field_path) in allowed
@@ -337,7 +333,7 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
     return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
 
 
-def _subscripted(source: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
+def _check_subscript(source: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
     if name not in ("metadata.labels", "metadata.annotations"):
         allowed = ("metadata.labels['KEY']", "metadata.annotations['KEY']")
         return (errors.unsupported(source, f"{name}['{key}']", allowed),)

@@ -107,10 +107,10 @@ def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         yield from check_devices(container, path, pod.volumes)
     if not _OFTEN_SET.issuperset(container):
         yield from _FIELDS(container, path)
-        yield from _rarely_set(container, path, pod)
+        yield from _rare_fields(container, path, pod)
 
 
-def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
+def _rare_fields(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("securityContext"):
         from trainc.pods.security import check_container_security
 

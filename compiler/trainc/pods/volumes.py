@@ -13,7 +13,7 @@ from typing import Any
 from trainc.findings import Finding, Path, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_subdomain
-from trainc.kube.quantity import parse_quantity
+from trainc.kube.quantity import read_quantity
 from trainc.pods import errors
 from trainc.pods.checks import (
     PULL_POLICY,
@@ -68,11 +68,8 @@ def _source(volume: Json, path: Path) -> Iterator[Finding]:
 
 
 def _size_limit(value: Any, path: Path) -> Iterable[Finding]:
-    try:
-        negative = parse_quantity(str(value)).nanos < 0
-    except ValueError:
-        return ()  # Reported by the schema stage.
-    return (errors.out_of_range(path, value, 0),) if negative else ()
+    size = read_quantity(value)
+    return (errors.out_of_range(path, value, 0),) if size is not None and size.nanos < 0 else ()
 
 
 def _medium(value: Any, path: Path) -> Iterable[Finding]:
@@ -204,11 +201,8 @@ def _storage(resources: Json, path: Path) -> Iterator[Finding]:
         message, hint = "the claim does not request any storage", "add resources: {requests: {storage: 100Gi}}"
         yield Finding("MissingRequired", "error", message, hint, path)
         return
-    try:
-        positive = parse_quantity(str(amount)).nanos > 0
-    except ValueError:
-        return  # Reported by the schema stage.
-    if not positive:
+    quantity = read_quantity(amount)
+    if quantity is not None and quantity.nanos <= 0:
         storage_path = (*path, "requests", "storage")
         yield Finding("OutOfRange", "error", f"storage cannot be {amount}", "request more than 0", storage_path)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
-from trainc.options import layered
+from trainc.options import merge_layers
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
@@ -139,7 +139,7 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
     if url and not url.startswith(("https://", "http://")):
         problems.append(_wrong(("docsUrl",), f"{url} is not a web address", "write `docsUrl: https://HOST/PATH`"))
     options, wrong = read_options(data, "trainc.yaml", CODE)
-    return replace(parent, **values, options=layered(parent.options, options)), [*problems, *wrong]
+    return replace(parent, **values, options=merge_layers(parent.options, options)), [*problems, *wrong]
 
 
 def _selection(data: Mapping[str, Any], folder: str) -> Selection:

@@ -100,9 +100,9 @@ def _candidate_files(name: str, release: str) -> list[str]:
 def _explain_missing(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.findings.text import did_you_mean, misspelt
+        from trainc.findings.text import correct_spelling, did_you_mean
 
-        return NotFound("", did_you_mean(name, names(release), 0.5), misspelt(name, names(release)))
+        return NotFound("", did_you_mean(name, names(release), 0.5), correct_spelling(name, names(release)))
     first, last = serving[0], serving[-1]
     if first > release:
         return NotFound(

@@ -47,9 +47,9 @@ from trainc.schema.unknown_fields import (
     suggest_seconds,
     suggest_text,
     unknown_fields,
-    well_typed,
     without_nulls,
     without_unknown,
+    without_wrong_types,
 )
 from trainc.startup.records import dataclass, replace
 
@@ -377,9 +377,13 @@ def explain(
     findings += values
     if len(structure) >= MOST_LISTED:
         return findings, remaining
-    typed = Node(well_typed(remaining, shape, release), shape, (), kind)
+    typed = Node(without_wrong_types(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
-    of_rules = (finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong))
+    of_rules = (
+        finding
+        for finding in _rule_findings(typed, release)
+        if wrong.isdisjoint(finding.path[:length] for length in range(1, len(finding.path) + 1))
+    )
     return [*findings, *_first(of_rules)], remaining
 
 
@@ -404,10 +408,6 @@ def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]
         for finding in siblings.get(missing.path[:-1], ())
         if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )
-
-
-def _has_wrong_parent(path: Path, wrong: set[Path]) -> bool:
-    return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 
 def _value_findings(node: Node, release: str) -> Iterator[Finding]:

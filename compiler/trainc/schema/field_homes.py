@@ -183,7 +183,7 @@ REPLACEMENTS = {
 }
 
 
-def known_in(kind: str, path: Path, release: str) -> bool:
+def has_field(kind: str, path: Path, release: str) -> bool:
     """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
     shape: Shape = Struct(ROOTS[kind])
     for step in path:

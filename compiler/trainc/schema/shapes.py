@@ -174,14 +174,14 @@ def as_text(value: Any) -> str:
     raise Refused
 
 
-def as_integer(value: Any) -> int:
-    """Return `value` as an integer. Raises Refused if it is not one.
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer; as in JSON, 2.0 is one and true is not."""
+    return value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
-    As in JSON, 2.0 is an integer and true is not.
-    """
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+
+def as_integer(value: Any) -> int:
+    """Return `value` as an integer. Raises Refused if it is not one."""
+    if is_integer(value):
         return int(value)
     raise Refused
 

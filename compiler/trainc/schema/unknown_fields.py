@@ -9,7 +9,7 @@ from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path,
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
-from trainc.schema.shapes import ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
+from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, is_integer
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -90,25 +90,25 @@ def without_unknown(value: Any, shape: Shape, release: str) -> Any:
     return value
 
 
-def well_typed(value: Any, shape: Shape, release: str) -> Any:
+def without_wrong_types(value: Any, shape: Shape, release: str) -> Any:
     """Return a copy without values of the wrong type; a list with a wrong item is dropped entirely."""
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            typed = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
+            typed = {n: without_wrong_types(value[n], s, release) for n, s in fields.items() if n in value}
             return {n: item for n, item in typed.items() if item is not None}
         case ListOf(item), list():
-            items = [well_typed(v, item, release) for v in value]
+            items = [without_wrong_types(v, item, release) for v in value]
             return None if any(v is None for v in items) else items
         case MapOf(shape), dict():
-            entries = {n: well_typed(v, shape, release) for n, v in value.items() if isinstance(n, str)}
+            entries = {n: without_wrong_types(v, shape, release) for n, v in value.items() if isinstance(n, str)}
             return {n: item for n, item in entries.items() if item is not None}
         case Scalar(kind), _:
             return value if _has_type(value, kind) else None
     return None
 
 
-def mistyped(value: Any, name: str, release: str) -> Path | None:
+def find_wrong_type(value: Any, name: str, release: str) -> Path | None:
     """Return the first path with a wrong type in a value of the definition `name`, or None.
 
     As for the API server, a null field counts as missing, but null is not a valid list item.
@@ -140,17 +140,9 @@ def _has_type(value: Any, kind: str) -> bool:
         case "string" | "time":
             return isinstance(value, str)
         case "integer":
-            return _is_integer(value)
+            return is_integer(value)
         case _:
-            return isinstance(value, str) or _is_integer(value)
-
-
-def _is_integer(value: Any) -> bool:
-    try:
-        as_integer(value)
-    except Refused:
-        return False
-    return True
+            return isinstance(value, str) or is_integer(value)
 
 
 # Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names.
@@ -415,12 +407,9 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
     if owner == "core.ResourceRequirements":
         amount = siblings.get(name)
         name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "tpu": "google.com/tpu"}.get(name.lower(), name)
-        return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
+        is_amount = isinstance(amount, int | float | str) and len(str(amount)) <= _LONGEST_AMOUNT
+        return f"put it under limits: limits: {{{name}: {amount}}}" if is_amount else ""
     return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
 
 
 def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:

@@ -280,7 +280,7 @@ def _standard_replace(record: Any, changes: dict[str, Any]) -> Any:
     return dataclasses.replace(record, **changes)
 
 
-def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
+def _shared_attributes(frozen: bool, eq: bool) -> dict[str, Any]:
     """Return the attributes that every record class of this kind gets."""
     names = ["__repr__"]
     if sys.version_info >= (3, 13):
@@ -299,4 +299,4 @@ def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
     return shared
 
 
-_SHARED = {(frozen, eq): _shared(frozen, eq) for frozen in (False, True) for eq in (False, True)}
+_SHARED = {(frozen, eq): _shared_attributes(frozen, eq) for frozen in (False, True) for eq in (False, True)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.features.diff.delivery import submitted
+from trainc.features.diff.delivery import submit
 
 Json = dict[str, Any]
 
@@ -65,6 +65,6 @@ TABLE: dict[str, tuple[Json, Json, Json, Json, Json]] = {
 
 @pytest.mark.parametrize(("live", "applied", "manifest", "client", "server"), TABLE.values(), ids=TABLE)
 def test_an_apply_gives(live: Json, applied: Json, manifest: Json, client: Json, server: Json) -> None:
-    assert submitted("client", live, applied, manifest) == client
-    assert submitted("server", live, applied, manifest) == server
-    assert submitted("replace", live, applied, manifest) == manifest
+    assert submit("client", live, applied, manifest) == client
+    assert submit("server", live, applied, manifest) == server
+    assert submit("replace", live, applied, manifest) == manifest

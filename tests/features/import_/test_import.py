@@ -16,7 +16,7 @@ from steps import SIZES, assert_linear, steps
 
 from trainc.admission.updates import refusals
 from trainc.features.diff.changes import strip_server_fields
-from trainc.features.diff.delivery import submitted
+from trainc.features.diff.delivery import submit
 from trainc.features.import_.command import as_applied
 from trainc.features.import_.reading import Reader, clean, literal_secrets, with_references
 from trainc.kube.releases import RELEASES
@@ -345,7 +345,7 @@ def test_a_merge_of_an_adopted_file_gives_what_is_live(live: Json, apply: Any) -
     adopted = as_applied(live)
     assert refusals(live, adopted) == []
     stripped = strip_server_fields(live)
-    assert submitted(apply, stripped, {}, strip_server_fields(adopted)) == stripped
+    assert submit(apply, stripped, {}, strip_server_fields(adopted)) == stripped
 
 
 @pytest.mark.conformance

@@ -120,7 +120,7 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def _same_kinds(old: Any, new: Any) -> bool:
-    """Whether equal values have truth values in the same places."""
+    """Return whether equal values have truth values in the same places."""
     if isinstance(old, dict):
         return all(value.__class__ is str or _same_kinds(value, new[key]) for key, value in old.items())
     if isinstance(old, list):
@@ -146,7 +146,7 @@ _SETS = frozenset((
 
 
 def is_set(field: str) -> bool:
-    """Whether the order of the list under `field` is irrelevant."""
+    """Return whether the order of the list under `field` is irrelevant."""
     return field in _SETS
 
 

@@ -14,7 +14,7 @@ from trainc.emit.name_hash import content_to_hash
 from trainc.features.diff import delivery, model
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
-from trainc.features.diff.groups import group_jobs
+from trainc.features.diff.groups import group_jobs, sum_of
 from trainc.features.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
 from trainc.features.diff.verdicts import Verdict, verdict_on
 from trainc.kube.documents import mapping, objects, pod_spec_of
@@ -205,7 +205,7 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
 
 
 def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
-    """Whether the object is updated in place and the update is not refused."""
+    """Return whether the object is updated in place and the update is not refused."""
     return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
 
 
@@ -240,7 +240,6 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
     changed = tuple(job for job in jobs if job.objects)
-    totals = [(model.Totals(), model.Totals()), *((job.totals.before, job.totals.after) for job in jobs)]
     return model.Diff(
         before.label,
         after.label,
@@ -249,9 +248,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         shown_methods,
         changed,
         len(jobs) - len(changed),
-        model.Versions(
-            *(sum((side or model.Totals() for side in sides), model.Totals()) for sides in zip(*totals, strict=True))
-        ),
+        sum_of((model.Versions(model.Totals(), model.Totals()), *(job.totals for job in jobs))),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
         group_jobs(changed, method),
     )
@@ -298,7 +295,7 @@ def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
     if pair.before is None or pair.after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
-    changes, moves = compare_manifests(pair.compared(pair.before), pair.compared(pair.after))
+    changes, moves = compare_manifests(pair.comparable(pair.before), pair.comparable(pair.after))
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or pair.renamed else "unchanged"
     visible = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes

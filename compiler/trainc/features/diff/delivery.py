@@ -85,7 +85,7 @@ def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Ma
 
 
 def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
-    """Whether the tool never touches the object once it exists."""
+    """Return whether the tool never touches the object once it exists."""
     if method.tool != "flux":
         return False
     desired, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
@@ -135,7 +135,7 @@ Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}
 
 
-def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
+def submit(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
     """The object that results from applying `manifest` to `live`; `applied` is the manifest applied before."""
     if apply == "replace":
         return manifest
@@ -206,7 +206,7 @@ def group_size(group: Manifest) -> int | None:
 
 
 def is_size(path: FieldPath) -> bool:
-    """Whether a PodGroup field is the number of pods that it waits for."""
+    """Return whether a PodGroup field is the number of pods that it waits for."""
     return path in {gang.size for gang in _GANGS}
 
 
@@ -215,14 +215,14 @@ def groups_of(pod_template: Manifest) -> Iterator[str]:
     return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
 
 
-def is_judged(manifest: Manifest) -> bool:
-    """Whether the immutable fields of the object's kind are known."""
+def has_rules(manifest: Manifest) -> bool:
+    """Return whether the immutable fields of the object's kind are known."""
     gang = _gang_of(manifest)
     return gang is not None and manifest["kind"] in gang.changes
 
 
 def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
-    """Whether the API server refuses an update of this field."""
+    """Return whether the API server refuses an update of this field."""
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from typing import TypeAlias
 
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
@@ -13,7 +15,7 @@ from trainc.api.kube import NEWEST_RELEASE
 from trainc.api.records import replace
 from trainc.features.diff.changes import Change
 from trainc.features.diff.delivery import LABELS, DeliveryMethod, Outcome
-from trainc.features.diff.model import Group, JobDiff, Totals, Versions
+from trainc.features.diff.model import Group, JobDiff, Versions
 from trainc.features.diff.sides import ReadSide
 
 # The lines that cause what changes in the jobs of a group, or else a reason in words.
@@ -54,10 +56,10 @@ def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, 
             in_environment = replace(group, members=tuple((name, job) for _, job in group.members))
             key = _content(group.first), group.outcome, group.causes, group.reason, group.varies
             by_key.setdefault(key, []).append(in_environment)
-    return _sort(_merge(members, varies=members[0].varies) for members in by_key.values())
+    return _sort(map(_merge, by_key.values()))
 
 
-def _merge(groups: Sequence[Group], *, varies: bool) -> Group:
+def _merge(groups: Sequence[Group], *, varies: bool = False) -> Group:
     members = tuple(member for group in groups for member in group.members)
     return replace(groups[0], members=members, varies=varies or groups[0].varies)
 
@@ -69,11 +71,10 @@ def _sort(groups: Iterable[Group]) -> tuple[Group, ...]:
 
 def sum_of(groups: Iterable[Versions]) -> Versions:
     """The sizes of several jobs; None on a side where there is none of them."""
-    sides: list[Totals | None] = [None, None]
-    for versions in groups:
-        for i, totals in enumerate((versions.before, versions.after)):
-            sides[i] = totals if sides[i] is None else sides[i] if totals is None else sides[i] + totals  # type: ignore[operator]
-    return Versions(*sides)
+    versions = list(groups)
+    before = [v.before for v in versions if v.before is not None]
+    after = [v.after for v in versions if v.after is not None]
+    return Versions(reduce(add, before) if before else None, reduce(add, after) if after else None)
 
 
 def reason_of(group: Group, most: int = 3) -> str:
@@ -148,8 +149,7 @@ class SidesExplained:
         for object_diff in group.first.objects:
             kind = object_diff.key.kind
             sides = [
-                next((o.fields for o in explained_side.objects if o.name.kind == kind), ()) if explained_side else ()
-                for explained_side in explained
+                next((o.fields for o in side.objects if o.name.kind == kind), ()) if side else () for side in explained
             ]
             for change in object_diff.changes:
                 sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))

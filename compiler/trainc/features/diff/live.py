@@ -93,12 +93,12 @@ class LiveObject:
 
     @property
     def is_finished(self) -> bool:
-        """Whether this is a job that has succeeded or failed."""
+        """Return whether this is a job that has succeeded or failed."""
         return self.state in live_objects.FINISHED
 
     @property
     def restarts(self) -> bool:
-        """Whether a sync ends the job as it is and starts it from the beginning."""
+        """Return whether a sync ends the job as it is and starts it from the beginning."""
         return self.kind == "JobSet" and self.object != "missing" and self.sync in ("re-created", "lost")
 
 
@@ -129,7 +129,7 @@ class LiveDiff:
 
     @property
     def has_drift(self) -> bool:
-        """Whether the cluster is not what git says. What no tool applied is nobody's drift."""
+        """Return whether the cluster is not what git says. What no tool applied is nobody's drift."""
         return any(obj.object in ("drifted", "missing") or obj.sync != "nothing" for obj in self.objects)
 
 
@@ -145,11 +145,11 @@ class _Comparison:
     """The parts of one comparison, indexed."""
 
     def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
-        self._deployed, self._dump, self._method, self._rules = deployed, dump, method, rules
+        self._deployed, self._method, self._rules = deployed, method, rules
         self._git, self._coming = (
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
         )
-        self._live = {_identity(manifest): _well_formed(manifest) for manifest in dump}
+        self._live = {_identity(manifest): _drop_malformed(manifest) for manifest in dump}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
         self._waiting = Waiting(dump)
@@ -160,20 +160,18 @@ class _Comparison:
         objects, unknown = [], dict[str, None]()
         for identity, manifest in self._git.items():
             live = self._live.get(identity)
-            if live is None and (reason := self._unexported(identity)):
+            if live is None and (reason := self._why_unknown(identity)):
                 unknown[reason] = None
                 continue
             objects.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
-        objects += [
-            self._extra(identity, live) for identity, live in self._live.items() if self._is_extra(identity, live)
-        ]
+        objects += [self._extra(key, live) for key, live in self._live.items() if self._is_extra(key, live)]
         for kind in EXPORTED:
             if any(obj.kind == kind for obj in objects) and not any(identity[1] == kind for identity in self._live):
                 unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
         objects.sort(key=lambda obj: (obj.namespace, obj.name, obj.kind != "JobSet", obj.kind))
         return tuple(objects), tuple(unknown)
 
-    def _unexported(self, identity: Identity) -> str:
+    def _why_unknown(self, identity: Identity) -> str:
         """Why nothing is known about an object that is not in the dump; empty if it is missing."""
         _, kind, namespace, _ = identity
         if kind not in EXPORTED and not any(other[1] == kind for other in self._live):
@@ -222,7 +220,7 @@ class _Comparison:
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
-        """Whether git could have the object and does not: a job or its gang that no controller made, or what a tool applied."""
+        """Return whether git could have the object: a job or its gang that no controller made, or what a tool applied."""
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
@@ -253,12 +251,10 @@ class _Comparison:
                 names.setdefault(identity[2], ([], []))[0].append(identity[3])
         for identity in (arrival for new in by_job.values() for arrival in new if arrival[2:] not in assigned):
             names.setdefault(identity[2], ([], []))[1].append(identity[3])
-        plain_by_namespace = {namespace: plain_names(*sides) for namespace, sides in names.items()}
-        coming_names = {
-            (space, plain_by_namespace[space].get(name)): name for space, (_, new) in names.items() for name in new
-        }
+        plain = {namespace: plain_names(*sides) for namespace, sides in names.items()}
+        coming_names = {(space, plain[space].get(name)): name for space, (_, new) in names.items() for name in new}
         for identity in leaving:
-            short = plain_by_namespace.get(identity[2], {}).get(identity[3])
+            short = plain.get(identity[2], {}).get(identity[3])
             if identity not in successors and short and (successor := coming_names.get((identity[2], short))):
                 successors[identity] = successor
         return successors
@@ -279,7 +275,7 @@ class _Comparison:
 
     def _drift(self, manifest: Manifest, live: Manifest) -> Iterator[Drift]:
         owners = live_objects.Owners(live)
-        for change in compare_manifests(*self._compared(manifest, live))[0]:
+        for change in compare_manifests(*self._normalize(manifest, live))[0]:
             for leaf in _by_key(change):
                 path = leaf.old if leaf.kind == "removed" else leaf.new
                 by = None if leaf.kind == "removed" else owners.of(path)
@@ -295,7 +291,7 @@ class _Comparison:
                 resumed = (path, leaf.before, leaf.after) == (("spec", "suspend"), None, False)  # This is the default.
                 yield Drift(path, leaf.path, leaf.kind, leaf.before, leaf.after, by, kueues or by_admission or resumed)
 
-    def _compared(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
+    def _normalize(self, manifest: Manifest, live: Manifest) -> tuple[Json, Json]:
         """Both sides in the form in which the API server compares them."""
         sides = strip_server_fields(manifest), strip_server_fields(live)
         if manifest["kind"] == "JobSet":
@@ -309,7 +305,7 @@ def _identity(manifest: Json) -> Identity:
     return group_of(manifest), str(manifest.get("kind")), namespace, name
 
 
-def _well_formed(manifest: Json) -> Manifest:
+def _drop_malformed(manifest: Json) -> Manifest:
     """An object without what no API server prints: a spec, labels or annotations that are not mappings."""
     if not isinstance(manifest.get("apiVersion"), str):
         manifest = {**manifest, "apiVersion": ""}

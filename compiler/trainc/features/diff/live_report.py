@@ -116,14 +116,16 @@ def retirement(live: LiveDiff) -> list[str]:
 def _counts(live: LiveDiff) -> list[str]:
     presence: Counter[str] = Counter(obj.object for obj in live.objects)
     states: Counter[str] = Counter(obj.state for obj in live.objects if obj.state != "none")
-    lines = [f"{counted(len(live.objects), 'object')}: " + _listed(presence, ("same", "drifted", "missing", "extra"))]
+    lines = [
+        f"{counted(len(live.objects), 'object')}: " + _count_text(presence, ("same", "drifted", "missing", "extra"))
+    ]
     if states:
         order = ("running", "suspended", "succeeded", "failed", "unknown")
-        lines.append(f"{counted(sum(states.values()), 'job')} in the cluster: {_listed(states, order)}")
+        lines.append(f"{counted(sum(states.values()), 'job')} in the cluster: {_count_text(states, order)}")
     return lines
 
 
-def _listed(counts: Counter[str], order: Sequence[str]) -> str:
+def _count_text(counts: Counter[str], order: Sequence[str]) -> str:
     return ", ".join(f"{counts[name]:,} {name}" for name in order if counts[name]) or "none"
 
 
@@ -190,7 +192,7 @@ def _short(value: Any) -> str:
 
 
 def _may_be_secret(value: Any) -> bool:
-    """Whether a value that git does not have may be a secret, so that only its length is shown."""
+    """Return whether a value that git does not have may be a secret, so that only its length is shown."""
     return isinstance(value, str | dict | list)
 
 

@@ -141,7 +141,7 @@ def names_of(jobs: Iterable[CompiledJob]) -> Names:
 
 
 def holds_jobs(inputs: Inputs) -> bool:
-    """Whether `inputs` contain anything to compile."""
+    """Return whether `inputs` contain anything to compile."""
     return any(is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents)
 
 
@@ -155,7 +155,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
 
 
 def is_runtime(document: Document) -> bool:
-    """Whether a document is a runtime, of Trainer's own API or of a dialect."""
+    """Return whether a document is a runtime, of Trainer's own API or of a dialect."""
     dialect = claimed_by(document.data)
     kind = document.data.get("kind")
     return kind in names.RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in names.RUNTIME_KINDS)

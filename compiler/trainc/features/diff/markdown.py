@@ -52,7 +52,7 @@ def comment(
     if groups:
         lines += ["", *_meanings(groups, diffs)]
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
-    lines += _bounded([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
+    lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
     for number, group in enumerate(groups):
         details = "\n".join(("", *_details(group, diffs), ""))
@@ -108,7 +108,7 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Ite
         change = f"{_code(field)}{more}" if field else more
         reason = f" {cell(reason_of(group))} |" if explained else ""
         rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
-    for row in _bounded(rows, most, "change"):
+    for row in _limit(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
     yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
@@ -134,18 +134,13 @@ def what(group: Group) -> tuple[str, str]:
     """The first field that changes, from its container on, and the number of others."""
     changes = [
         (heading, change)
-        for object_diff in group.first.objects
-        for heading, heading_changes in group_by_heading(object_diff)
-        for _, change in heading_changes
+        for diff in group.first.objects
+        for heading, pairs in group_by_heading(diff)
+        for _, change in pairs
     ]
     if not changes or group.first.status != "changed":
         return "", status_word(group.first)
-    jobset = {
-        id(change)
-        for object_diff in group.first.objects
-        if object_diff.key.kind == "JobSet"
-        for change in object_diff.changes
-    }
+    jobset = {id(change) for diff in group.first.objects if diff.key.kind == "JobSet" for change in diff.changes}
     heading, change = next(((h, c) for h, c in changes if id(c) in jobset), changes[0])
     values = None if group.varies else one_liners(change, 80)
     values_text = f": {' → '.join(values)}" if values else ""
@@ -175,10 +170,10 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
                 where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
             short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
             lines.append(f"- {cell(where + short)}")
-        yield from _bounded(lines, most, "line", "- ")
+        yield from _limit(lines, most, "line", "- ")
 
 
-def _bounded(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
+def _limit(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
     """The lines up to `most` characters, and how many there are more."""
     all_lines = list(lines)
     for number, line in enumerate(all_lines):
@@ -272,11 +267,7 @@ def _change(change: Change, field: str, note: str) -> Iterator[str]:
 
 def _longest_run(text: str) -> int:
     """The length of the longest run of backquotes."""
-    runs, run = 0, 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        runs = max(runs, run)
-    return runs
+    return max(map(len, _BACKQUOTES.findall(text)), default=0)
 
 
 def _code(text: str) -> str:
@@ -295,6 +286,7 @@ def _plain(text: str) -> str:
 
 
 _MENTION = pattern(r"(?<!\w)@(?=\w)")
+_BACKQUOTES = pattern(r"`+")
 
 
 # The steps of a job before and after, as one Mermaid diagram.

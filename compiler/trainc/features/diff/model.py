@@ -45,7 +45,7 @@ class Pair:
         names = [str(side["metadata"]["name"]) for side in (self.before, self.after) if side is not None]
         return (names[0], names[1]) if len(set(names)) > 1 else None
 
-    def compared(self, side: Manifest) -> Manifest:
+    def comparable(self, side: Manifest) -> Manifest:
         """A side in the form that is compared: quantities in canonical form, names without a hash."""
         return replace_hashed_names(normalize(side), self.plain)
 
@@ -149,7 +149,7 @@ def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manife
             end = text.rfind("-", 0, end)
         return text
 
-    renamed: Manifest = _replaced(manifest, shorten)
+    renamed: Manifest = _replace_words(manifest, shorten)
     return renamed
 
 
@@ -158,11 +158,11 @@ _WORD = pattern(r"(?<![a-z0-9-])[a-z0-9-]+")
 _LONGEST_NAME = 253
 
 
-def _replaced(value: Any, shorten: Callable[[re.Match[str]], str]) -> Any:
+def _replace_words(value: Any, shorten: Callable[[re.Match[str]], str]) -> Any:
     if isinstance(value, dict):
-        return {key: _replaced(inner, shorten) for key, inner in value.items()}
+        return {key: _replace_words(inner, shorten) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(item, shorten) for item in value]
+        return [_replace_words(item, shorten) for item in value]
     if isinstance(value, str):
         return _WORD.sub(shorten, value)
     return value
@@ -281,10 +281,7 @@ def steps_of(jobset: Manifest) -> tuple[Step, ...]:
         job = replicated.get("template", {}).get("spec", {})
         parallelism = job.get("parallelism", 1)
         pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-        dependencies = (
-            (dependency["name"], dependency.get("status", "Complete"))
-            for dependency in replicated.get("dependsOn") or ()
-        )
+        dependencies = ((d["name"], d.get("status", "Complete")) for d in replicated.get("dependsOn") or ())
         requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
         steps.append(Step(replicated["name"], pods, requests, tuple(dependencies)))
     return tuple(steps)
@@ -323,11 +320,6 @@ class Versions:
 
     before: Totals | None
     after: Totals | None
-
-    @property
-    def differ(self) -> bool:
-        """Whether the two values differ."""
-        return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,5 +441,5 @@ class Diff:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any field differs; reordered lists do not count."""
+        """Return whether any field differs; reordered lists do not count."""
         return any(job.status != "unchanged" for job in self.jobs)

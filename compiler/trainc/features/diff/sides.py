@@ -75,7 +75,7 @@ class ReadSide:
 
     @property
     def keeps(self) -> bool:
-        """Whether jobs are kept as built."""
+        """Return whether jobs are kept as built."""
         return self.configuration.rebuild == "changed-jobs"
 
 
@@ -128,11 +128,7 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
     environments = environments_of(Arguments(**{**vars(arguments), "paths": local}))
     if len(paths) == 1 and local and not arguments.env:
         configured = read_configuration(local, arguments.config, limits_of(arguments)).environments
-        outputs = {
-            name: environment.output
-            for name, environment in configured.items()
-            if environment.output and _is_within(environment.output, local[0])
-        }
+        outputs = {name: e.output for name, e in configured.items() if e.output and _is_within(e.output, local[0])}
         # Sources belong to every environment, unless an overlay selects one.
         sources = () if arguments.overlay or is_overlay_folder(local[0]) else configured
         environments = [
@@ -234,7 +230,7 @@ def _requested_paths(path: str) -> list[str]:
 
 
 def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
-    """Whether compiling may require files of the repository other than the named ones."""
+    """Return whether compiling may require files of the repository other than the named ones."""
     if arguments.config or arguments.overlay or arguments.runtimes or any(map(is_overlay_folder, arguments.paths)):
         return True
     try:

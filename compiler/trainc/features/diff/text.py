@@ -266,14 +266,7 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     """Jobs that change in the same way; the fields, outcomes and notes are those of the first."""
     job, method, count = group.first, diff.method, len(group.members)
     label = job.label if count == 1 else counted(count, "job" if job.kind == "JobSet" else job.kind)
-    renamed = next(
-        (
-            object_diff.renamed
-            for object_diff in job.objects
-            if object_diff.key.kind == "JobSet" and object_diff.renamed
-        ),
-        None,
-    )
+    renamed = next((o.renamed for o in job.objects if o.key.kind == "JobSet" and o.renamed), None)
     status = f"changed, {' → '.join(renamed)}" if renamed and count == 1 else status_word(job)
     yield f"{paint('title', label)}  {status}: {paint(_tone(group.outcome), LABELS[group.outcome])}"
     if count > 1:
@@ -410,11 +403,7 @@ def _group_as_json(group: Group) -> dict[str, Any]:
         "causes": [_position(source) for source in group.causes],
         "reason": group.reason,
         "valuesVary": group.varies,
-        "changes": [
-            {"object": object_diff.key.kind, **_change_as_json(change)}
-            for object_diff in first.objects
-            for change in object_diff.changes
-        ],
+        "changes": [{"object": o.key.kind, **_change_as_json(change)} for o in first.objects for change in o.changes],
     }
 
 

@@ -41,14 +41,10 @@ def verdict_on(
         prunes = {method.id: delivery.effective_method(method, before, None).prunes for method in DELIVERY_METHODS}
         return {method: Verdict("deleted" if is_pruned else "nothing") for method, is_pruned in prunes.items()}
     assert after is not None
-    if before is None:
-        created = Verdict("invalid" if _refused_new(after, rules) else "created")
-        return dict.fromkeys((method.id for method in DELIVERY_METHODS), created)
-    if before["metadata"].get("name") != after["metadata"].get("name"):
-        return dict.fromkeys(
-            (method.id for method in DELIVERY_METHODS),
-            _all("invalid" if _refused_new(after, rules) else "re-created", changes),
-        )
+    if before is None or before["metadata"].get("name") != after["metadata"].get("name"):
+        accepted: Outcome = "created" if before is None else "re-created"
+        verdict = _all("invalid" if _refused_new(after, rules) else accepted, changes)
+        return dict.fromkeys((method.id for method in DELIVERY_METHODS), verdict)
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
     for method in DELIVERY_METHODS:
@@ -72,13 +68,13 @@ def sync_outcome(
         return "nothing"
     if manifest["kind"] == "JobSet":
         return _judge_jobset(effective, (), JobSetUpdate(applied, manifest, rules, rules.put(live)[0])).outcome
-    sent = delivery.submitted(effective.apply, live, applied, manifest)
+    sent = delivery.submit(effective.apply, live, applied, manifest)
     changes, _ = compare_manifests(normalize(live), normalize(sent))
     return _judge_other(effective, live, changes).outcome
 
 
-def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding] = ()) -> Verdict:
-    return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
+def _all(outcome: Outcome, changes: Sequence[Change]) -> Verdict:
+    return Verdict(outcome, (outcome,) * len(changes))
 
 
 def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:
@@ -97,10 +93,10 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
-    return Verdict(_refused(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
+    return Verdict(_outcome_of(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
 
 
-def _refused(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
+def _outcome_of(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
     if any(refusal.code not in _ABOUT_UPDATES for refusal in refusals):
         return "invalid"
     return "immutable" if while_suspended else "needs-suspend"
@@ -112,12 +108,12 @@ def _of_change(change: Change, attempt: Attempt) -> Outcome:
         for refusals in (attempt.refusals, attempt.while_suspended)
     )
     if refused or lasting:
-        return _refused(refused, lasting)
+        return _outcome_of(refused, lasting)
     return "in-place" if any(_overlap(change.path, other.path) for other in attempt.effective) else "nothing"
 
 
 def _overlap(left: Path, right: Path) -> bool:
-    """Whether the paths are equal or one contains the other."""
+    """Return whether the paths are equal or one contains the other."""
     shorter = min(len(left), len(right))
     return left[:shorter] == right[:shorter]
 
@@ -127,7 +123,7 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if delivery.is_judged(before):
+    if delivery.has_rules(before):
         frozen = [delivery.is_frozen(before, change.path) for change in changes]
     elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
@@ -168,27 +164,27 @@ class JobSetUpdate:
 
     @cached_property
     def comes_back(self) -> bool:
-        """Whether the new manifest is accepted once the old object has been deleted."""
+        """Return whether the new manifest is accepted once the old object has been deleted."""
         return not (self._rules.creation_refusals(self._after) or delivery.lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
-        sent = delivery.submitted(apply, dict(self._live.document), self._before, self._after)
+        sent = delivery.submit(apply, dict(self._live.document), self._before, self._after)
         same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
         return self._attempts.setdefault(apply, same or self._attempt(sent))
 
     def _attempt(self, sent: Manifest) -> Attempt:
         becomes, refusals = self._rules.put(sent)
-        refused = self._refused(self._live, becomes, refusals)
+        refused = self._refusals(self._live, becomes, refusals)
         # The schema does not ask whether a JobSet is suspended.
-        refused_while_suspended = self._refused(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
+        refused_while_suspended = self._refusals(_suspend(self._live), _suspend(becomes), refusals) if refused else ()
         effective, _ = compare_manifests(self._normal_live, normalize(dict(becomes.document)))
         return Attempt(sent, refused, refused_while_suspended, effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether the API server answers 403 to an update refused for these reasons."""
+        """Return whether the API server answers 403 to an update refused for these reasons."""
         return self._rules.answers_forbidden(refusals)
 
     @cached_property
@@ -199,7 +195,7 @@ class JobSetUpdate:
     def _normal_live(self) -> Manifest:
         return normalize(dict(self._live.document))
 
-    def _refused(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    def _refusals(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         by_kueue = kueue_refusals(stored.document, becomes.document)
         return (*findings, *self._rules.update_refusals(stored, becomes), *by_kueue)
 
@@ -224,7 +220,7 @@ def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iter
     before, after = _labels(stored), _labels(jobset)
     if names.QUEUE_LABEL not in {*before, *after}:
         return
-    was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
+    was_suspended, is_suspended = _is_suspended(stored), _is_suspended(jobset)
     if not is_suspended and before.get(names.QUEUE_LABEL) != after.get(names.QUEUE_LABEL):
         yield _immutable(names.QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
@@ -244,5 +240,5 @@ def _labels(jobset: Mapping[str, Any]) -> dict[str, str]:
     return labels
 
 
-def _suspended(jobset: Mapping[str, Any]) -> bool:
+def _is_suspended(jobset: Mapping[str, Any]) -> bool:
     return jobset.get("spec", {}).get("suspend") is True

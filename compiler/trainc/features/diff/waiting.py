@@ -62,9 +62,7 @@ class Waiting:
         metadata = mapping(live.get("metadata"))
         key = str(metadata.get("namespace") or ""), str(metadata.get("name"))
         failed = (condition for condition in live_objects.true_conditions(live) if condition.get("type") == "Failed")
-        waits = [
-            Wait("JobSet", str(condition.get("reason") or ""), _line(condition.get("message"))) for condition in failed
-        ]
+        waits = [Wait("JobSet", str(c.get("reason") or ""), _line(c.get("message"))) for c in failed]
         waits += [*self._of_queue(key, live, manifest), *self._of_pods(key, manifest)]
         return tuple(dict.fromkeys((*waits, *self._of_events(key))))[:_MOST_SHOWN]
 
@@ -107,8 +105,9 @@ class Waiting:
                     yield Wait(
                         f"pods of {step}", str(condition.get("reason") or ""), _line(condition.get("message")), path
                     )
-            for status in (*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")):
-                yield from _of_container(status, step, manifest)
+            for field in ("initContainerStatuses", "containerStatuses"):
+                for status in objects(mapping(pod.get("status")).get(field)):
+                    yield from _of_container(status, step, manifest)
 
     def _of_events(self, key: tuple[str, str]) -> Iterator[Wait]:
         for kind, name in (("JobSet", key[1]), *((kind, name) for kind, name, _ in self._parts.get(key, ()))):
@@ -116,10 +115,6 @@ class Waiting:
                 # The same event about each pod or Job of a step is one reason.
                 if event.get("reason") != "FailedScheduling" and kind != "Pod":
                     yield Wait(kind, str(event.get("reason") or ""), _line(event.get("message")))
-
-
-def _statuses(pod: Json, field: str) -> list[Json]:
-    return objects(mapping(pod.get("status")).get(field))
 
 
 def _of_container(status: Json, step: str, manifest: Json) -> Iterator[Wait]:

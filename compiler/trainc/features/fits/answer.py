@@ -31,7 +31,7 @@ from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
 from trainc.kube.kueue import normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
-from trainc.schema.unknown_fields import mistyped, without_nulls
+from trainc.schema.unknown_fields import find_wrong_type, without_nulls
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
@@ -88,9 +88,9 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     0.19. Raises ValueError if it is not supported.
     """
     version = normalize_kueue(kueue) if kueue else None
-    has_metadata = [isinstance(mapping(jobset).get("metadata"), Mapping) for jobset in jobsets]
     names = [
-        job_name(*jobset_identity(jobset)) if has else "" for jobset, has in zip(jobsets, has_metadata, strict=True)
+        job_name(*jobset_identity(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
+        for jobset in jobsets
     ]
     return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
 
@@ -134,7 +134,7 @@ class _Job:
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
-    wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    wrong = find_wrong_type(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
         plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
         try:
@@ -218,15 +218,13 @@ class _Judge:
         else:
             outcome = self._of_queue(workload, job.queue) if job.queue else self._without_queue(workload)
             if outcome.cause in (scheduling.LIMIT_RANGE, scheduling.RESOURCES):
-                refused = [diagnostic for diagnostic in refused if diagnostic.code not in _TOLD_BY_KUEUE]
+                refused = [d for d in refused if d.code not in _TOLD_BY_KUEUE]
             if (refused or quotas) and outcome.verdict == "fits":
                 verdict: Verdict = "fits" if job.queue else "never"
                 cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
                 outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
         no_space = outcome.cause == scheduling.NAMESPACE
-        absent = [
-            diagnostic for diagnostic in job.diagnostics if not (no_space and diagnostic.path == "metadata.namespace")
-        ]
+        absent = [d for d in job.diagnostics if not (no_space and d.path == "metadata.namespace")]
         evicted: list[Diagnostic] = []
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()
@@ -241,7 +239,7 @@ class _Judge:
         return self._outcomes[key]
 
     def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
-        entry = scheduling.admitted(workload, queue, self.state)
+        entry = scheduling.submit_alone(workload, queue, self.state)
         if entry.cause != scheduling.ADMITTED or entry.assignment is None:
             return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
         if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
@@ -260,10 +258,8 @@ class _Judge:
     def _lacking(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> tuple[str, Shortfall] | None:
         """Why the pods of an admitted job never all run, as (cause, reason); None if they can."""
         for assigned in assignment.pod_sets:
-            if (
-                assigned.placement is not None
-                and (placed := sum(count for _, count in assigned.placement)) < assigned.pod_set.count
-            ):
+            placed = sum(count for _, count in assigned.placement or ())
+            if assigned.placement is not None and placed < assigned.pod_set.count:
                 return PARTIAL_SLICE, unplaced_pods(assigned.pod_set, placed)
         if lacking := self.inventory.shortfall(
             workload,
@@ -271,11 +267,9 @@ class _Judge:
             lambda changed: scheduling.would_be_admitted(changed, queue, self.state),
         ):
             return lacking
-        if all(
-            assigned.placement is None or self.state.trees[assigned.tree].by_node for assigned in assignment.pod_sets
-        ):
+        if all(part.placement is None or self.state.trees[part.tree].by_node for part in assignment.pod_sets):
             return None
-        entry = scheduling.admitted(workload, queue, self.by_node)
+        entry = scheduling.submit_alone(workload, queue, self.by_node)
         if entry.cause == TOPOLOGY:
             why = shortfall(entry, queue, self.by_node, self.inventory)
             return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)

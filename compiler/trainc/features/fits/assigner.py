@@ -19,7 +19,7 @@ from trainc.features.fits.cluster import (
     borrow_level,
 )
 from trainc.features.fits.placement import NoPlace, Placements, find_place, has_levels
-from trainc.features.fits.pods import PODS, Amounts, barring_taint, flavor_matches
+from trainc.features.fits.pods import PODS, Amounts, add_amounts, barring_taint, flavor_matches
 from trainc.features.fits.topology import Occupancy, Placement, Request, Tree, Values, occupy
 from trainc.features.fits.workload import PodSet, Workload
 
@@ -124,9 +124,7 @@ class Assignment:
     @property
     def chosen(self) -> Chosen:
         """The flavors of each pod set."""
-        return {
-            assigned.pod_set.name: {res: c.flavor for res, c in assigned.flavors.items()} for assigned in self.pod_sets
-        }
+        return {part.pod_set.name: {res: c.flavor for res, c in part.flavors.items()} for part in self.pod_sets}
 
     def add(self, assigned: Assigned) -> None:
         """Add a pod set and charge its usage."""
@@ -240,7 +238,7 @@ class GroupSearch:
         return best
 
     def _usable(self, name: str) -> bool:
-        """Whether a flavor is suitable for all pod sets, regardless of the quota left."""
+        """Return whether a flavor is suitable for all pod sets, regardless of the quota left."""
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
@@ -343,7 +341,9 @@ class Assigner:
         pod_sets = [workload.pod_sets[i] for i in members]
         counts_pods = self.queue.group(PODS) is not None
         requested = [{**pod_set.total, PODS: pod_set.count} if counts_pods else pod_set.total for pod_set in pod_sets]
-        total = _sum(requested)
+        total: Amounts = {}
+        for amounts in requested:
+            add_amounts(total, amounts)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
         waiting, failed, error, uncovered = False, False, "", ""
@@ -382,9 +382,8 @@ class Assigner:
     def mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
-        wrong = self._topology_mismatch(name, group, pod_set)
-        if wrong:
-            return wrong
+        if mismatch := self._topology_mismatch(name, group, pod_set):
+            return mismatch
         taint = barring_taint(flavor.taints, (*(pod_set.pod.get("tolerations") or ()), *flavor.tolerations))
         if taint:
             value = f"={taint['value']}" if taint.get("value") else ""
@@ -443,7 +442,7 @@ class Assigner:
             assigned.tree = flavors.pop()
             if not self.queue.places_later(assigned.tree, self.state.cluster):
                 by_flavor.setdefault(assigned.tree, []).append(assigned.pod_set)
-        return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
+        return [(name, request) for name in sorted(by_flavor) for request in _pair(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
         """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
@@ -471,7 +470,7 @@ class Assigner:
                 return request.workers.name, result
             for pod_set in (request.workers, *((request.leader,) if request.leader else ())):
                 on_leaves = result[pod_set.name]
-                placements[pod_set.name] = tree.published(on_leaves)
+                placements[pod_set.name] = tree.publish(on_leaves)
                 occupy(assumed, placements[pod_set.name], pod_set.per_pod)
                 if tree.hidden:
                     occupy(assumed, on_leaves, pod_set.per_pod)
@@ -480,14 +479,6 @@ class Assigner:
 
 def _find_pod_set(assignment: Assignment, name: str) -> Assigned:
     return next(assigned for assigned in assignment.pod_sets if assigned.pod_set.name == name)
-
-
-def _sum(parts: Sequence[Amounts]) -> Amounts:
-    total: Amounts = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, 0) + amount
-    return total
 
 
 def _kueue_order(resource: str) -> int:
@@ -509,7 +500,7 @@ def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _paired(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
+def _pair(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
     """The placement requests of one flavor: a single pod set, or the two of a group with the smaller one as leader."""
     for members in _by_group(iter(enumerate(pod_sets))):
         workers, leader = pod_sets[members[0]], pod_sets[members[1]] if len(members) > 1 else None

@@ -91,12 +91,12 @@ class ClusterQueue:
         return cluster.scaler
 
     def places_later(self, flavor: str, cluster: Cluster) -> bool:
-        """Whether Kueue chooses domains of a flavor only after admission checks: in another cluster, or on new nodes."""
+        """Return whether Kueue chooses domains only after admission checks: in another cluster, or on new nodes."""
         checks = [check for check, flavors in self.checks.items() if flavor in flavors or not flavors]
         return self.runs_elsewhere(cluster) or any(cluster.checks.get(check) == PROVISIONING for check in checks)
 
     def runs_elsewhere(self, cluster: Cluster) -> bool:
-        """Whether its jobs run in other clusters, through MultiKueue."""
+        """Return whether its jobs run in other clusters, through MultiKueue."""
         return any(cluster.checks.get(check) == MULTIKUEUE for check in self.checks)
 
     @property
@@ -174,7 +174,7 @@ class Cluster:
         return self.cohorts[cohort].parent if cohort in self.cohorts else ""
 
     def loops(self, cohort: str) -> bool:
-        """Whether the chain of parents of `cohort` contains a cycle."""
+        """Return whether the chain of parents of `cohort` contains a cycle."""
         seen: set[str] = set()
         while cohort and cohort not in seen:
             seen.add(cohort)
@@ -255,22 +255,22 @@ def quota_tree(cluster: Cluster) -> dict[str, QuotaNode]:
     """The nodes of all ClusterQueues whose cohorts form no cycle, by name, linked to their cohorts."""
     cohorts: dict[str, QuotaNode] = {}
 
-    def joined(name: str) -> QuotaNode:
+    def join(name: str) -> QuotaNode:
         if name not in cohorts:
             cohorts[name] = QuotaNode(name, cluster.cohorts[name].quotas if name in cluster.cohorts else {})
             if cluster.parent(name):
-                _link(cohorts[name], joined(cluster.parent(name)))
+                _link(cohorts[name], join(cluster.parent(name)))
         return cohorts[name]
 
     queues = {}
     for name in cluster.cohorts:
         if not cluster.loops(name):
-            joined(name)
+            join(name)
     for queue in cluster.cluster_queues.values():
         if not cluster.loops(queue.cohort):
             queues[queue.name] = QuotaNode(queue.name, queue.quotas)
             if queue.cohort:
-                _link(queues[queue.name], joined(queue.cohort))
+                _link(queues[queue.name], join(queue.cohort))
     for root in {id(node.root): node.root for node in (*queues.values(), *cohorts.values())}.values():
         root.settle()
     return queues

@@ -21,7 +21,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         environments = {environment_name(path): settings_of(path) for path in environments_of(arguments)}
     except CompileError as error:
-        return _refused({"": error.diagnostics}, Files(), arguments, streams)
+        return _report({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}
     if not any(clusters.values()):
         raise UsageError(
@@ -34,7 +34,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     streams.progress.clear()
     _print({name: answers for name, (answers, _) in judgements.items() if answers}, arguments, streams)
     reported = {name: diagnostics for name, (_, diagnostics) in judgements.items()}
-    return _refused(reported, Files(stdin), arguments, streams)
+    return _report(reported, Files(stdin), arguments, streams)
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> tuple[Fits | None, list[Diagnostic]]:
@@ -78,7 +78,7 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
         streams.out.write(escape_report(json.dumps(document, indent=2) + "\n", json=True).encode())
 
 
-def _refused(
+def _report(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
     """Show the diagnostics; the exit status reflects whether they contain errors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from trainc.api.cluster import KINDS, Dump
@@ -12,6 +13,7 @@ from trainc.api.kube import names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.fits.assigner import TOPOLOGY
 from trainc.features.fits.cluster import Cluster, ClusterQueue
+from trainc.features.fits.pods import shorten
 from trainc.features.fits.references import Missing
 from trainc.features.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.fits.snapshot import READ_KINDS, export_command
@@ -40,10 +42,8 @@ def inactive_queue(
     namespace = workload.namespace
     local = cluster.local_queues.get((namespace, workload.queue))
     if not namespace:
-        message, hint = (
-            "the job has no namespace, so its LocalQueue cannot be looked up",
-            "set metadata.namespace, or compile with --namespace",
-        )
+        message = "the job has no namespace, so its LocalQueue cannot be looked up"
+        hint = "set metadata.namespace, or compile with --namespace"
     elif cause == "local-queue-missing":
         queue_names = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
@@ -86,18 +86,12 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
 
 def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
     """Findings with paths in the JobSet of a job."""
-    return [
-        replace(_about(job, finding.code, finding.message, finding.hint, finding.path), severity=finding.severity)
-        for finding in findings
-    ]
+    return [replace(_about(job, f.code, f.message, f.hint, f.path), severity=f.severity) for f in findings]
 
 
 def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
     """What the cluster does not have: warnings, because it may be created after the export."""
-    return about_job(
-        job,
-        (Finding("NotInCluster", "warning", str(reference), reference.hint, reference.path) for reference in absent),
-    )
+    return about_job(job, (Finding("NotInCluster", "warning", str(gap), gap.hint, gap.path) for gap in absent))
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
@@ -128,9 +122,8 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
                 undecided.setdefault(diagnostic.hint, []).append(fit.job)
     for kind in READ_KINDS:
         if jobs := undecided.get(_export_hint([kind])):
-            some = ", ".join(jobs[:_MOST_JOBS]) + (", ..." if len(jobs) > _MOST_JOBS else "")
             count = "1 job fits" if len(jobs) == 1 else f"{len(jobs)} jobs fit"
-            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({some})"
+            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({shorten(jobs, _MOST_JOBS)})"
             yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint([kind]), kind)
     absent = [kind for kind in _OPTIONAL if not cluster.dump.covers(kind)]
     if absent and alone and cluster.dump.covers("Namespace"):  # Lists by hand have none of these.
@@ -156,10 +149,8 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
             f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
         )
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
-    old = [
-        document for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP for document in dump.list_all(kind)
-    ]
-    old = [document for document in old if document.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
+    documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
+    old = [d for d in chain.from_iterable(documents) if d.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
         served = step_of(version) in V1BETA1
         severity: Severity = "info" if served else "warning"
@@ -224,9 +215,7 @@ def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
     trainer = _TRAINER[1:] if "resources" in path else _TRAINER
     labels = value_at(jobset["spec"]["replicatedJobs"][path[2]], ("template", "metadata", "labels")) or {}
     choices = trainer if labels.get(names.ANCESTOR_LABEL, "") in (names.TRAINER, "") else _INITIALIZER
-    return next(
-        ("spec", *field_path) for field_path in choices if _has(home.data, ("spec", *field_path)) or not field_path
-    )
+    return next(("spec", *choice) for choice in choices if _has(home.data, ("spec", *choice)) or not choice)
 
 
 def _has(data: Any, path: Path) -> bool:
@@ -241,10 +230,7 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
     """Locate diagnostics about a snapshot in its files."""
     by_name = _by_name(documents)
     return [
-        replace(diagnostic, source=by_name[diagnostic.object].locate(steps(diagnostic.path)))
-        if diagnostic.object in by_name
-        else diagnostic
-        for diagnostic in diagnostics
+        replace(d, source=by_name[d.object].locate(steps(d.path))) if d.object in by_name else d for d in diagnostics
     ]
 
 

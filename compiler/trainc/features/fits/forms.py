@@ -11,7 +11,7 @@ from trainc.api.findings import counted, first_of
 from trainc.api.kube import Json
 from trainc.features.fits.answer import Fit, Fits, fits_named
 from trainc.features.fits.cluster import Cluster, ClusterQueue
-from trainc.features.fits.pods import amount_with_unit, counted_pods, written_amount
+from trainc.features.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
 from trainc.features.fits.snapshot import read_cluster
 
 VERSION = 1
@@ -61,11 +61,11 @@ def _pod_sets(fit: Fit) -> Iterator[str]:
 def _counts(fits: Fits) -> Iterator[str]:
     alone = Counter(fit.verdict for fit in fits.alone)
     together = Counter(fit.verdict for fit in fits.together if fit.scheduler == "kueue")
-    yield f"Each job alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
-    yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
+    yield f"Each job alone on the idle cluster: {_count_text(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
+    yield f"All jobs in this order, if none of them ends: {_count_text(together, ('admitted', 'waits'))}."
 
 
-def _counted(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
+def _count_text(counts: Counter[Any], verdicts: tuple[str, ...]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in verdicts if counts[verdict]) or "none"
 
 
@@ -80,10 +80,7 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 def _entry(fit: Fit) -> dict[str, Any]:
     answer = ("verdict", "cause", "flavors", "borrows", "topology", "places", "runs", "pods", "requests")
-    return {
-        **_fields(fit, *answer),
-        "reasons": [_fields(diagnostic, "code", "message", "hint") for diagnostic in fit.diagnostics],
-    }
+    return {**_fields(fit, *answer), "reasons": [_fields(d, "code", "message", "hint") for d in fit.diagnostics]}
 
 
 def _fields(record: object, *names: str) -> dict[str, Any]:
@@ -108,7 +105,7 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
 def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {
-        alone.job: ": ".join((verdict_text(alone, together), *(diagnostic.message for diagnostic in alone.diagnostics)))
+        alone.job: ": ".join((verdict_text(alone, together), *(d.message for d in alone.diagnostics)))
         for alone, together in zip(fits.alone, fits.together, strict=True)
     }
 
@@ -136,13 +133,8 @@ def fit_changes(before: Side, after: Side) -> list[str]:
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
     """What a snapshot lacks for some of the answers."""
-    lacking = (
-        diagnostic
-        for fits in answers
-        for diagnostic in fits.diagnostics
-        if diagnostic.code == "SnapshotIncomplete" and diagnostic.object
-    )
-    for message in dict.fromkeys(diagnostic.message for diagnostic in lacking):
+    lacking = (d for fits in answers for d in fits.diagnostics if d.code == "SnapshotIncomplete" and d.object)
+    for message in dict.fromkeys(d.message for d in lacking):
         yield f"{message[0].upper()}{message[1:]}."
 
 
@@ -165,7 +157,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
 
 
 def _is_blocked(fit: Fit) -> bool:
-    """Whether a job can never run."""
+    """Return whether a job can never run."""
     return fit.runs is False or fit.verdict in _BLOCK_WORDS
 
 
@@ -213,5 +205,4 @@ def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits
     ]
     if not blocked:
         return ""
-    some = ", ".join(blocked[:_MOST_NAMED]) + (", ..." if len(blocked) > _MOST_NAMED else "")
-    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({some})"
+    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({shorten(blocked, _MOST_NAMED)})"

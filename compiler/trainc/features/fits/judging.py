@@ -63,7 +63,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         if document.data.get("kind") in names.JOB_KINDS:
             namespace, name = jobset_identity(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
-    for job, document in _rendered(documents, jobsets, options):
+    for job, document in _find_rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
     applied = [document.data for document in (*documents, *around)]
@@ -75,9 +75,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     if has_errors(problems):
         return ClusterVerdicts(None, problems)
     # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
-    findings = [
-        diagnostic for fit in fits.alone for diagnostic in fit.diagnostics if diagnostic.code != "SnapshotIncomplete"
-    ]
+    findings = [d for fit in fits.alone for d in fit.diagnostics if d.code != "SnapshotIncomplete"]
     placed, others = _place_in_fields(findings, session) if session else ([], findings)
     return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets, snapshot), *placed])
 
@@ -134,26 +132,20 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
             findings = [_finding(diagnostic) for diagnostic in reported]
             compiled = replace(session, rules=keep_severities, judge=partial(_about_jobset, findings))
             texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
-            placed += [
-                diagnostic
-                for diagnostic in compiled.compile(document)[1]
-                if (diagnostic.code, diagnostic.message) in texts
-            ]
+            placed += [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
             explained |= {id(diagnostic) for diagnostic in reported}
     return placed, [diagnostic for diagnostic in diagnostics if id(diagnostic) not in explained]
 
 
 def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
-    return [
-        (label_of(manifest), finding) for manifest in manifests if manifest["kind"] == "JobSet" for finding in findings
-    ]
+    return [(label_of(m), finding) for m in manifests if m["kind"] == "JobSet" for finding in findings]
 
 
 def _finding(diagnostic: Diagnostic) -> Finding:
     return Finding(diagnostic.code, diagnostic.severity, diagnostic.message, diagnostic.hint, steps(diagnostic.path))
 
 
-def _rendered(
+def _find_rendered(
     documents: Sequence[Document], compiled: Mapping[str, Mapping[str, Any]], options: Options
 ) -> list[tuple[str, Document]]:
     """The JobSets of the input that were not compiled just now, by the names of their TrainJobs as far as known."""
@@ -186,7 +178,4 @@ def never_admitted(
     """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
     keys = {job_name(*jobset_identity(jobset)): jobset_identity(jobset) for jobset in jobsets}
     fits = fits_named([(job_name(*jobset_identity(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
-    return {
-        keys[fit.job]: [_finding(diagnostic) for diagnostic in fit.diagnostics if diagnostic.severity == "error"]
-        for fit in fits.alone
-    }
+    return {keys[fit.job]: [_finding(d) for d in fit.diagnostics if d.severity == "error"] for fit in fits.alone}

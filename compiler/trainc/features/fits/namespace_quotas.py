@@ -43,7 +43,7 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
             ]
             over = [group for group in groups if _total(group) > hard.nanos]
             if over and all(amount.nanos <= hard.nanos for _, amount in counted):
-                yield _exceeded(workload, quota, key, hard, over[0])
+                yield _finding(workload, quota, key, hard, over[0])
 
 
 def _total(group: Sequence[tuple[PodSet, Quantity]]) -> int:
@@ -54,7 +54,7 @@ def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Json]:
     return [document for (scope, _), document in sorted(dump.of(kind).items()) if scope == namespace]
 
 
-def _exceeded(
+def _finding(
     workload: Workload, quota: Json, key: str, hard: Quantity, group: Sequence[tuple[PodSet, Quantity]]
 ) -> Finding:
     name = mapping(quota.get("metadata")).get("name")

@@ -218,7 +218,7 @@ class Search(Counts):
         return last if fits and held[last.index] <= held[tightest.index] else None
 
     def _takes_tail(self, i: int) -> bool:
-        """Whether a domain can hold the tail in addition to the slices that it was given."""
+        """Return whether a domain can hold the tail in addition to the slices that it was given."""
         return self.slices[i] <= self._tail_counts(self.leaders[i])[i]
 
     def _with_tail(self, selected: list[Domain], domains: Sequence[Domain], tail: int) -> list[Domain]:
@@ -270,7 +270,7 @@ def find_place(tree: Tree, request: Request, usage: Usage) -> Placements | NoPla
 
 
 def has_levels(tree: Tree, requested: TopologyRequest) -> bool:
-    """Whether a topology has every requested level."""
+    """Return whether a topology has every requested level."""
     key = _level_key(tree, requested)
     return key is not None and tree.level(key) >= 0 and all(tree.level(level) >= 0 for level, _ in requested.slices)
 

@@ -39,6 +39,12 @@ def written_amount(name: str, count: int) -> str:
     return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
 
 
+def add_amounts(total: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:
+    """Add amounts to a total, some number of times."""
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount * times
+
+
 def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
     """The resources that both name and of which `left` has more than `right`."""
     return sorted(name for name, count in left.items() if name in right and count > right[name])
@@ -79,15 +85,15 @@ def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
                 default = {**highest, **default}
                 request = {**lowest, **default, **request}
             by_type[item["type"]] = Limits(
-                _merge_resources(limits.highest, highest, largest=False),
-                _merge_resources(limits.lowest, lowest, largest=True),
+                _merge(limits.highest, highest, largest=False),
+                _merge(limits.lowest, lowest, largest=True),
                 {**default, **limits.default},
                 {**request, **limits.default_request},
             )
     return by_type
 
 
-def _merge_resources(left: Written, right: Written, *, largest: bool) -> Written:
+def _merge(left: Written, right: Written, *, largest: bool) -> Written:
     """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
     merged = dict(left)
     for name, value in right.items():
@@ -113,13 +119,13 @@ def charged_pod(
     for kind in ("initContainers", "containers"):
         if pod.get(kind):
             bounds = limits.get("Container", Limits())
-            spec[kind] = [_filled(container, bounds, limits_first) for container in pod[kind]]
+            spec[kind] = [_fill(container, bounds, limits_first) for container in pod[kind]]
     if pod.get("resources") is not None:
-        spec["resources"] = _filled(pod, limits.get("Pod", Limits()), limits_first)["resources"]
+        spec["resources"] = _fill(pod, limits.get("Pod", Limits()), limits_first)["resources"]
     return spec
 
 
-def _filled(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
+def _fill(holder: Json, limits: Limits, limits_first: bool) -> dict[str, Any]:
     resources = holder.get("resources") or {}
     limited = resources.get("limits") or {}
     most = {**limits.default, **limited}
@@ -159,8 +165,8 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
             if path:
                 requested, most = resources.get("requests") or {}, resources.get("limits") or {}
                 largest, smallest = (
-                    _merge_resources(requested, most, largest=True),
-                    _merge_resources(requested, most, largest=False),
+                    _merge(requested, most, largest=True),
+                    _merge(requested, most, largest=False),
                 )
                 yield from _outside(path, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
@@ -205,7 +211,7 @@ def required_terms(pod: Json) -> Sequence[Json] | None:
 
 
 def flavor_matches(pod: Json, labels: Labels) -> bool:
-    """Whether a pod's node selector and required affinity allow a flavor with these node labels.
+    """Return whether a pod's node selector and required affinity allow a flavor with these node labels.
 
     Only keys that the flavor defines are considered; a term that uses only other keys matches every flavor.
     Raises MalformedSelector if no term matches and one of them cannot be parsed.
@@ -214,9 +220,7 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
         return False
     terms = []
     for term in required_terms(pod) or ():
-        expressions = [
-            expression for expression in term.get("matchExpressions") or () if expression.get("key") in labels
-        ]
+        expressions = [e for e in term.get("matchExpressions") or () if e.get("key") in labels]
         if not expressions:
             return True
         terms.append({"matchExpressions": expressions})
@@ -224,7 +228,7 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
 
 
 def node_matches(pod: Json, labels: Labels, name: str) -> bool:
-    """Whether a node satisfies a pod's node selector and required affinity. Raises MalformedSelector as above."""
+    """Return whether a node satisfies a pod's node selector and affinity. Raises MalformedSelector as above."""
     if any(labels.get(key) != value for key, value in (pod.get("nodeSelector") or {}).items()):
         return False
     terms = required_terms(pod)
@@ -232,7 +236,7 @@ def node_matches(pod: Json, labels: Labels, name: str) -> bool:
 
 
 def is_readable(pod: Json, *, selector: bool) -> bool:
-    """Whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
+    """Return whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
@@ -251,9 +255,7 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
         if not expressions and not fields:
             continue
         try:
-            if all(read_requirement(expression).holds(labels) for expression in expressions) and _fields_hold(
-                term, name
-            ):
+            if all(read_requirement(e).holds(labels) for e in expressions) and _fields_hold(term, name):
                 return True
         except MalformedSelector as error:
             malformed = error
@@ -302,7 +304,7 @@ _TOPOLOGY_PREFIX = "topology-"
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
+    """Return whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
     return resource.rpartition("/")[2] == "gpu"
 
 
@@ -330,6 +332,11 @@ def requests_text(count: int, per_pod: Mapping[str, int], *, everything: bool = 
     chosen = (not everything and [name for name in requested if is_gpu(name)]) or requested
     parts = " and ".join(amount_with_unit(name, per_pod[name]) for name in chosen)
     return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
+
+
+def shorten(words: Sequence[str], most: int) -> str:
+    """Some words with commas between them, the first `most` of them: `a, b, ...`."""
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
 
 
 def level_word(label: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
 from trainc.api.kube import Json, mapping, objects
+from trainc.features.fits.pods import shorten
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 Created: TypeAlias = Collection[tuple[str, str, str]]
@@ -61,37 +62,25 @@ def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, R
 def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
     """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
     seen = set()
-    for where, reference in needed_objects(jobset, created):
-        existing = dump.get(reference.kind, where, reference.name)
-        identity = reference.kind, reference.name, reference.key if existing else ""
+    for namespace, (kind, name, path, key) in needed_objects(jobset, created):
+        existing = dump.get(kind, namespace, name)
+        identity = kind, name, key if existing else ""
         if identity in seen:
             continue
         seen.add(identity)
-        if existing is None and dump.is_complete(reference.kind, where):
-            names = dump.names(reference.kind, where)
-            some = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-            other = (
-                f"export the namespaces again (they were {some})" if reference.kind == "Namespace" else f"use {some}"
-            )
-            hint = (
-                did_you_mean(reference.name, names)
-                or f"create it before the job starts{f', or {other}' if names else ''}"
-            )
-            yield Missing(reference.kind, where, reference.name, "", hint, reference.path)
-            if reference.kind == "Namespace":
+        if existing is None and dump.is_complete(kind, namespace):
+            names = dump.names(kind, namespace)
+            some = shorten(names, _MOST_NAMES)
+            other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
+            hint = did_you_mean(name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
+            yield Missing(kind, namespace, name, "", hint, path)
+            if kind == "Namespace":
                 return
-        elif existing is not None and reference.key:
+        elif existing is not None and key:
             keys = _keys(existing)
-            if keys is not None and reference.key not in keys:
+            if keys is not None and key not in keys:
                 key_hint = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
-                yield Missing(
-                    reference.kind,
-                    where,
-                    reference.name,
-                    reference.key,
-                    did_you_mean(reference.key, keys) or key_hint,
-                    reference.path,
-                )
+                yield Missing(kind, namespace, name, key, did_you_mean(key, keys) or key_hint, path)
 
 
 def _keys(existing: Json) -> Collection[str] | None:

@@ -164,7 +164,7 @@ class _Cycle:
             return assignment.cause(queue)
         if assignment.mode == Mode.WAITS:
             if not queue.reclaims_any:
-                _take(self.state, queue, assignment, self._reserved(queue, assignment), shared=False)
+                _take(self.state, queue, assignment, self._reservation(queue, assignment), shared=False)
             return QUOTA_TAKEN
         if not fits:
             return NO_LONGER
@@ -188,7 +188,7 @@ class _Cycle:
                     return False
         return True
 
-    def _reserved(self, queue: ClusterQueue, assignment: Assignment) -> dict[FlavorResource, int]:
+    def _reservation(self, queue: ClusterQueue, assignment: Assignment) -> dict[FlavorResource, int]:
         """The resources that a waiting job reserves in this cycle."""
         node = self.state.nodes[queue.name]
         reserved = {}
@@ -214,7 +214,7 @@ def _take(
 
 
 def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> bool | None:
-    """Whether a queue accepts jobs of a namespace; None if that depends on labels that the snapshot does not have."""
+    """Return whether a queue accepts jobs of a namespace; None if that depends on labels that the snapshot lacks."""
     selector, labels = queue.namespaces, cluster.namespaces.get(namespace)
     if "Namespace" in cluster.unknown:
         keys = {*((selector or {}).get("matchLabels") or ())}
@@ -240,7 +240,7 @@ def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> s
     return ""
 
 
-def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
+def submit_alone(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
     """Submit a job alone to the idle cluster and return the final state of its entry."""
     entry = Entry(0, workload)
     Scheduler(state).submit(entry, queue)
@@ -248,8 +248,8 @@ def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
 
 
 def would_be_admitted(workload: Workload, queue: ClusterQueue, state: State) -> bool:
-    """Whether a job would be admitted alone on the idle cluster."""
-    return admitted(workload, queue, state).cause == ADMITTED
+    """Return whether a job would be admitted alone on the idle cluster."""
+    return submit_alone(workload, queue, state).cause == ADMITTED
 
 
 def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) -> int:

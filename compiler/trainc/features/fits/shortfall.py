@@ -161,10 +161,14 @@ _CONDITION = "node.kubernetes.io/"
 def _too_few(pod_set: PodSet, held: int, where: str, *, certain: bool) -> Shortfall:
     room = f"{counted_pods(held)} of the {pod_set.count} of {pod_set.name}"
     message = f"even when empty, the nodes{where} have room for only {room}"
-    fewer = (
-        f"write numNodes: {held}" if pod_set.step == names.TRAINER else f"reduce {pod_set.name} to {counted_pods(held)}"
-    )
-    return Shortfall(message, f"{fewer}, or add nodes", pod_set.name, certain)
+    return Shortfall(message, f"{_reduce(pod_set, held)}, or add nodes", pod_set.name, certain)
+
+
+def _reduce(pod_set: PodSet, count: int, other_trainers: int = 0) -> str:
+    """How to request fewer pods: `numNodes` counts the pods of all trainers."""
+    if pod_set.step == names.TRAINER:
+        return f"write numNodes: {count + other_trainers}"
+    return f"reduce {pod_set.name} to {counted_pods(count)}"
 
 
 def too_small(pod_set: PodSet, usable: Usable, where: str = "") -> str:
@@ -257,16 +261,13 @@ def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
 
 
 def _is_kept(pool: Json) -> bool:
-    """Whether a NodePool never disrupts its nodes."""
+    """Return whether a NodePool never disrupts its nodes."""
     spec = mapping(pool.get("spec"))
     annotations = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
     if annotations.get("karpenter.sh/do-not-disrupt") == "true":
         return True
     budgets = objects(mapping(spec.get("disruption")).get("budgets"))
-    return any(
-        str(budget.get("nodes")) == "0" and not budget.get("schedule") and not budget.get("reasons")
-        for budget in budgets
-    )
+    return any(str(b.get("nodes")) == "0" and not b.get("schedule") and not b.get("reasons") for b in budgets)
 
 
 def _autoscaler_moves(pod_set: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
@@ -276,9 +277,7 @@ def _autoscaler_moves(pod_set: PodSet, nodes: list[Node], cluster: Cluster) -> b
             return False
     documents = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
     kept_nodes = {
-        name
-        for name, document in documents.items()
-        if value_at(document, ("metadata", "annotations", _KEPT_NODE)) == "true"
+        name for name, node in documents.items() if value_at(node, ("metadata", "annotations", _KEPT_NODE)) == "true"
     }
     shares = [_share(pod_set, node) for node in nodes if node.name not in kept_nodes]
     return bool(shares) and max(shares) < _THRESHOLD
@@ -301,12 +300,7 @@ def unplaced_pods(pod_set: PodSet, placed: int) -> Shortfall:
         f"Kueue before 0.19.6 places only whole slices of {size} pods, so {pod_set.count - placed} of the "
         f"{counted_pods(pod_set.count)} of {pod_set.name} are never scheduled"
     )
-    fewer = (
-        f"write numNodes: {placed}"
-        if pod_set.step == names.TRAINER
-        else f"reduce {pod_set.name} to {counted_pods(placed)}"
-    )
-    return Shortfall(message, f"{fewer}, or another slice size", pod_set.name)
+    return Shortfall(message, f"{_reduce(pod_set, placed)}, or another slice size", pod_set.name)
 
 
 def left_in_domain(pod_set: PodSet, domain: str, count: int, held: int) -> Shortfall:
@@ -387,11 +381,8 @@ class _Explainer:
     def _not_covered(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.uncovered)
         message = f"{self._queue_name} has no quota for {assigned.uncovered}, which the pods of {assigned.pod_set.name} request"
-        return Shortfall(
-            message,
-            f"remove the request, or add {assigned.uncovered} to coveredResources of the ClusterQueue",
-            assigned.pod_set.name,
-        )
+        hint = f"remove the request, or add {assigned.uncovered} to coveredResources of the ClusterQueue"
+        return Shortfall(message, hint, assigned.pod_set.name)
 
     def _too_much(self) -> Shortfall:
         assigned, flavor, resource, requested, most = self._shortest()
@@ -408,7 +399,7 @@ class _Explainer:
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
         hint = f"raise the nominalQuota of {self._queue_name} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
         if fewer:
-            hint = f"{self._reduced(*fewer)}, or {hint}"
+            hint = f"{_reduce(*fewer, self._other_trainers(fewer[0]))}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else assigned.pod_set.name)
 
     def _shortest(self) -> tuple[assigner.Assigned, str, str, int, int]:
@@ -441,18 +432,13 @@ class _Explainer:
         """The pod sets that a TrainJob's `numNodes` counts."""
         return [pod_set for pod_set in self.workload.pod_sets if pod_set.step == names.TRAINER]
 
+    def _other_trainers(self, pod_set: PodSet) -> int:
+        return sum(trainer.count for trainer in self._trainers if trainer.name != pod_set.name)
+
     def _size(self, pod_set: PodSet, count: int) -> str:
         if pod_set.step != names.TRAINER:
             return f"{counted_pods(count)} of {pod_set.name}"
-        return f"numNodes {count + sum(trainer.count for trainer in self._trainers if trainer.name != pod_set.name)}"
-
-    def _reduced(self, pod_set: PodSet, count: int) -> str:
-        size = self._size(pod_set, count)
-        return (
-            f"write {size.replace(' ', ': ')}"
-            if pod_set.step == names.TRAINER
-            else f"reduce {pod_set.name} to {counted_pods(count)}"
-        )
+        return f"numNodes {count + self._other_trainers(pod_set)}"
 
     def _no_match(self) -> Shortfall:
         assigned = next((item for item in reversed(self.assignment.pod_sets) if item.failed), None)
@@ -480,31 +466,25 @@ class _Explainer:
 
     def _no_place(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.no_place)
-        lacking = assigned.no_place
+        pod_set, lacking = assigned.pod_set, assigned.no_place
         assert lacking is not None
-        flavor = self.state.cluster.flavors[assigned.tree]
-        usable = self.inventory.usable(assigned.pod_set.pod, [flavor])
-        if not lacking.reason and not usable.held(assigned.pod_set.per_pod):
-            why = too_small(assigned.pod_set, usable, f" of flavor {assigned.tree}")
-            hint = split_hint(self.workload, assigned.pod_set, usable, self._would_do)
-            hint = hint or "request less per pod, or add larger nodes to the flavor"
-            return Shortfall(f"no node can run a pod of {assigned.pod_set.name}: {why}", hint, assigned.pod_set.name)
+        usable = self.inventory.usable(pod_set.pod, [self.state.cluster.flavors[assigned.tree]])
+        smaller = "request less per pod, or add larger nodes to the flavor"
+        if not lacking.reason and not usable.held(pod_set.per_pod):
+            why = too_small(pod_set, usable, f" of flavor {assigned.tree}")
+            hint = split_hint(self.workload, pod_set, usable, self._would_do) or smaller
+            return Shortfall(f"no node can run a pod of {pod_set.name}: {why}", hint, pod_set.name)
         message = self._room(assigned, lacking)
-        softer = self._softer(assigned)
-        if softer:
-            kind = softer.partition(":")[0].removeprefix("podset-")
-            return Shortfall(
-                f"{message}; {kind} would fit",
-                f"use this annotation on the pods instead: kueue.x-k8s.io/{softer}",
-                assigned.pod_set.name,
-            )
-        fewer, _ = self._fewer(assigned.pod_set)
+        for annotation, softer in scheduling.softer_topologies(pod_set.topology, self.state.trees[assigned.tree]):
+            if self._would_do(with_topology(self.workload, pod_set.name, softer)):
+                kind = annotation.partition(":")[0].removeprefix("podset-")
+                hint = f"use this annotation on the pods instead: kueue.x-k8s.io/{annotation}"
+                return Shortfall(f"{message}; {kind} would fit", hint, pod_set.name)
+        fewer, _ = self._fewer(pod_set)
         if fewer:
-            size = self._size(*fewer)
-            return Shortfall(
-                f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), assigned.pod_set.name
-            )
-        return Shortfall(message, "request less per pod, or add larger nodes to the flavor", assigned.pod_set.name)
+            message = f"{message}; {counted_pods(fewer[1])} would fit: {self._size(*fewer)}"
+            return Shortfall(message, _reduce(*fewer, self._other_trainers(fewer[0])), pod_set.name)
+        return Shortfall(message, smaller, pod_set.name)
 
     def _room(self, assigned: assigner.Assigned, lacking: NoPlace) -> str:
         pod_set = assigned.pod_set
@@ -522,13 +502,6 @@ class _Explainer:
     def _would_do(self, changed: Workload) -> bool:
         return scheduling.would_be_admitted(changed, self.queue, self.state)
 
-    def _softer(self, assigned: assigner.Assigned) -> str:
-        requested = assigned.pod_set.topology
-        for annotation, softer in scheduling.softer_topologies(requested, self.state.trees[assigned.tree]):
-            if self._would_do(with_topology(self.workload, assigned.pod_set.name, softer)):
-                return annotation
-        return ""
-
     def _no_topology(self) -> Shortfall:
         name = next(assigned.pod_set.name for assigned in self.assignment.pod_sets if assigned.error)
         if not self.queue.flavors:
@@ -542,22 +515,14 @@ class _Explainer:
         assigned = next(item for item in self.assignment.pod_sets if item.error)
         flavors = sorted({c.flavor for c in assigned.flavors.values() if c.flavor in self.state.trees})
         message = f"the pods of {assigned.pod_set.name} get flavors with different topologies: {' and '.join(flavors)}"
-        return Shortfall(
-            message,
-            "put resources that pods request together into one resource group of the ClusterQueue",
-            assigned.pod_set.name,
-        )
+        hint = "put resources that pods request together into one resource group of the ClusterQueue"
+        return Shortfall(message, hint, assigned.pod_set.name)
 
     def _asks_nothing(self) -> Shortfall:
-        idle = (
-            assigned.pod_set.name
-            for assigned in self.assignment.pod_sets
-            if assigned.placement and not assigned.pod_set.per_pod
-        )
-        name = next(idle, "")
-        message = "Kueue assigns pods to a topology only if they request resources" + (
-            f", and the pods of {name} request none" if name else ""
-        )
+        pod_sets = (assigned.pod_set for assigned in self.assignment.pod_sets if assigned.placement)
+        name = next((pod_set.name for pod_set in pod_sets if not pod_set.per_pod), "")
+        idle = f", and the pods of {name} request none" if name else ""
+        message = f"Kueue assigns pods to a topology only if they request resources{idle}"
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
 
 

@@ -26,7 +26,7 @@ from trainc.features.fits.cluster import (
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube.kueue import IMAGE, step_of, version_of
 from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
-from trainc.schema.unknown_fields import mistyped
+from trainc.schema.unknown_fields import find_wrong_type
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
@@ -90,9 +90,9 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(key): item or "" for key, item in mapping(value).items()}
 
 
-def _typed(value: Any, definition: str, path: str) -> Json:
+def _check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    steps = mistyped(value, definition, NEWEST_RELEASE)
+    steps = find_wrong_type(value, definition, NEWEST_RELEASE)
     if steps is not None:
         field_path = ".".join((path, *map(str, steps)))
         raise WrongValue(field_path, f"{field_path} has the wrong type")
@@ -110,7 +110,7 @@ def _flavor(name: str, document: Json) -> Flavor:
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
-        tuple(_typed(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
+        tuple(_check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
         spec.get("topologyName") or None,
     )
 
@@ -125,14 +125,7 @@ def _levels(_: str, document: Json) -> tuple[str, ...]:
 
 def _node(name: str, document: Json) -> Node:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
-    ready = next(
-        (
-            condition.get("status")
-            for condition in objects(status.get("conditions"))
-            if condition.get("type") == "Ready"
-        ),
-        None,
-    )
+    ready = next((c.get("status") for c in objects(status.get("conditions")) if c.get("type") == "Ready"), None)
     usable = ready == "True" and not spec.get("unschedulable")
     counted = UNCOUNTED not in mapping(mapping(document.get("metadata")).get("annotations"))
     taints = tuple(map(_texts, objects(spec.get("taints"))))
@@ -141,10 +134,10 @@ def _node(name: str, document: Json) -> Node:
 
 def _local_queue(_: str, document: Json) -> LocalQueue:
     spec = mapping(document.get("spec"))
-    return LocalQueue(spec.get("clusterQueue") or "", _stopped(spec))
+    return LocalQueue(spec.get("clusterQueue") or "", _is_stopped(spec))
 
 
-def _stopped(spec: Json) -> bool:
+def _is_stopped(spec: Json) -> bool:
     return (spec.get("stopPolicy") or "None") != "None"
 
 
@@ -160,10 +153,7 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
         checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
     groups = (
-        Group(
-            frozenset(map(str, group.get("coveredResources") or ())),
-            tuple(flavor.get("name") or "" for flavor in flavors),
-        )
+        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(f.get("name") or "" for f in flavors))
         for group in objects(spec.get("resourceGroups"))
         for flavors in [objects(group.get("flavors"))]
     )
@@ -172,8 +162,8 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
         spec.get("cohortName") or spec.get("cohort") or "",
         tuple(groups),
         _quotas(spec),
-        None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
-        _stopped(spec),
+        None if selector is None else _check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
+        _is_stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
         mapping(spec.get("flavorFungibility")).get("whenCanBorrow") == "TryNextFlavor",
         (mapping(policy.get("borrowWithinCohort")).get("policy") or "Never") != "Never",
@@ -256,9 +246,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     to decide.
     """
     problems = [*dump.problems]
-    problems += [
-        _unreadable(document, "metadata.name", "it has no name") for document in dump.nameless if _is_read(document)
-    ]
+    problems += [_unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
     problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
     def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
@@ -327,9 +315,9 @@ def _scaler(dump: Dump, nodes: Iterable[Node]) -> str:
     Managed autoscalers show only in the ConfigMap in which they report (kubernetes/autoscaler
     cluster-autoscaler/clusterstate/utils/status.go).
     """
-    images = [program.partition("@")[0].rpartition("/")[2].partition(":")[0] for program in dump.images()]
-    for scaler, program in _SCALERS.items():
-        if any(image_name == program or image_name.startswith(f"{program}-") for image_name in images):
+    programs = [image.partition("@")[0].rpartition("/")[2].partition(":")[0] for image in dump.images()]
+    for scaler, name in _SCALERS.items():
+        if any(program == name or program.startswith(f"{name}-") for program in programs):
             return scaler
     if dump.of("NodePool") or any("karpenter.sh/nodepool" in node.labels for node in nodes):
         return KARPENTER
@@ -348,9 +336,7 @@ def _low_enough(
     """The cohorts without those that are nested too deeply."""
     deep = {name for name in cohorts if _is_below_too_many(name, cohorts)}
     message = f"more than {_MOST_PARENTS} cohorts are above it"
-    problems += [
-        _unreadable(document, "spec.parentName", message) for (_, name), document in documents.items() if name in deep
-    ]
+    problems += [_unreadable(d, "spec.parentName", message) for (_, name), d in documents.items() if name in deep]
     return {name: cohort for name, cohort in cohorts.items() if name not in deep}
 
 

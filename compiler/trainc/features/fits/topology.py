@@ -11,7 +11,7 @@ from typing import TypeAlias
 from trainc.api.kube import Json, MalformedSelector
 from trainc.api.records import dataclass, field
 from trainc.features.fits.cluster import Cluster, Flavor, Node
-from trainc.features.fits.pods import HOSTNAME, PODS, Amounts, barring_taint, node_matches, times_in
+from trainc.features.fits.pods import HOSTNAME, PODS, Amounts, add_amounts, barring_taint, node_matches, times_in
 from trainc.features.fits.workload import PodSet
 from trainc.kube.kueue import DEFAULT, LEADER_FEASIBLE, NODES_COUNT
 
@@ -86,7 +86,7 @@ class Tree:
 
     @property
     def by_node(self) -> bool:
-        """Whether each leaf is a node, so that its taints and labels count."""
+        """Return whether each leaf is a node, so that its taints and labels count."""
         return self.by_hostname or self.hidden
 
     def leaves_in(self, key: Values) -> list[Leaf]:
@@ -95,7 +95,7 @@ class Tree:
             return [self.leaves[child.leaf] for child in self._domain_of[key].children] if key in self.rooms else []
         return [self._leaf_of[key]] if key in self._leaf_of else []
 
-    def published(self, placement: Placement) -> Placement:
+    def publish(self, placement: Placement) -> Placement:
         """A placement on leaves by the domains that Kueue names."""
         if not self.hidden:
             return placement
@@ -116,24 +116,24 @@ class Tree:
             return
         values = tuple(labels[level] for level in self.levels)
         if self.hidden:
-            _add_amounts(self.rooms.setdefault(values, {}), node.allocatable)
+            add_amounts(self.rooms.setdefault(values, {}), node.allocatable)
             values = (*values, node.name)
         key = values[-1:] if self.by_hostname else values
         leaf = self._leaf_of.get(key)
         if leaf is None:
-            domain = self._joined(values)
+            domain = self._join(values)
             leaf = self._leaf_of[key] = Leaf(domain, key, node if self.by_node else None)
             domain.leaf = len(self.leaves)
             self.leaves.append(leaf)
-        _add_amounts(leaf.capacity, node.allocatable)
+        add_amounts(leaf.capacity, node.allocatable)
 
-    def _joined(self, values: Values) -> Domain:
+    def _join(self, values: Values) -> Domain:
         domain = self._domain_of.get(values)
         if domain is None:
             domain = self._domain_of[values] = Domain(len(self._domain_of), values)
             self.by_level[len(values) - 1].append(domain)
             if len(values) > 1:
-                domain.parent = self._joined(values[:-1])
+                domain.parent = self._join(values[:-1])
                 domain.parent.children.append(domain)
         return domain
 
@@ -156,11 +156,6 @@ def _takes(node: Node, pod: Json, tolerations: Sequence[Json]) -> bool:
         return node_matches(pod, node.labels, node.name)
     except MalformedSelector:
         return False
-
-
-def _add_amounts(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def topology_trees(cluster: Cluster, *, nodes_count: bool = False) -> dict[str, Tree]:
@@ -206,8 +201,7 @@ def occupy(room: dict[Values, Amounts], placement: Placement, per_pod: Amounts) 
     """Add placed pods to the usage of each domain; each pod counts as one of `pods`, too."""
     for key, count in placement:
         usage = dict(room.get(key, {}))
-        for name, amount in per_pod.items():
-            usage[name] = usage.get(name, 0) + amount * count
+        add_amounts(usage, per_pod, count)
         usage[PODS] = usage.get(PODS, 0) + count
         room[key] = usage
 
@@ -218,13 +212,12 @@ def remaining(capacity: Amounts, key: Values, usage: Usage) -> Mapping[str, int]
     for part in usage:
         if key in part:
             free = dict(capacity) if free is None else free
-            for name, amount in part[key].items():
-                free[name] = free.get(name, 0) - amount
+            add_amounts(free, part[key], -1)
     return capacity if free is None else free
 
 
 def still_fits(tree: Tree, placement: Placement, per_pod: Amounts, usage: Usage) -> bool:
-    """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
+    """Return whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
         room = sum(times_in(per_pod.items(), remaining(leaf.capacity, leaf.key, usage)) for leaf in tree.leaves_in(key))
         if tree.hidden and room >= count:
@@ -312,8 +305,10 @@ class Counts:
                 self.pods[i] = untouched[leaf.kind]
             else:
                 self.pods[i] = times_in(worker, room)
-            if leader is not None:
-                self._count_led(i, room, worker, leader if for_leader is None or i in for_leader else None)
+            self.pods_led[i] = self.pods[i]
+            if leader is not None and (for_leader is None or i in for_leader) and times_in(leader.items(), room):
+                self.leaders[i] = 1
+                self.pods_led[i] = times_in(worker, _without(room, leader))
         if for_leader and leader is not None:
             self._count_leader_alone(for_leader - {leaf.domain.index for leaf in suitable}, leader, usage)
         for level in range(len(self.tree.by_level) - 1, -1, -1):
@@ -321,14 +316,6 @@ class Counts:
             if self.tree.hidden and level == len(self.tree.levels) - 1:
                 bounds = {d.index: self._bound(d, worker, leader, usage) for d in self.tree.by_level[level]}
             self._add_up(level, bounds)
-
-    def _count_led(
-        self, i: int, room: Mapping[str, int], worker: Sequence[tuple[str, int]], leader: Mapping[str, int] | None
-    ) -> None:
-        self.pods_led[i] = self.pods[i]
-        if leader is not None and times_in(leader.items(), room):
-            self.leaders[i] = 1
-            self.pods_led[i] = times_in(worker, _without(room, leader))
 
     def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], usage: Usage) -> None:
         """Count the nodes that suit the leader but not the workers."""

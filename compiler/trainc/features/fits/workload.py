@@ -48,7 +48,7 @@ class TopologyRequest:
 
     @property
     def explicit(self) -> bool:
-        """Whether the pod set requests any topology."""
+        """Return whether the pod set requests any topology."""
         requested = (self.required, self.preferred, self.unconstrained)
         return bool(self.slices) or any(value is not None for value in requested)
 
@@ -259,12 +259,7 @@ def _layer(layer: Any) -> tuple[str, int]:
     fields = {key.lower(): value for key, value in layer.items()}
     level, size = fields.get("topology"), fields.get("size")
     level, size = "" if level is None else level, 0 if size is None else size
-    if (
-        not isinstance(level, str)
-        or isinstance(size, bool)
-        or not isinstance(size, int)
-        or not -(2**31) <= size < 2**31
-    ):
+    if not isinstance(level, str) or type(size) is not int or not -(2**31) <= size < 2**31:
         raise ValueError("an entry needs a topology (a string) and a size (an integer)")
     return level, size
 
@@ -278,10 +273,7 @@ _SHAPED = (
 def _shape(pod_set: PodSet) -> list[Any]:
     pod, request = pod_set.pod, pod_set.topology
     containers = [
-        [
-            [_canonical((container.get("resources") or {}).get("requests")), container.get("ports")]
-            for container in pod.get(kind) or ()
-        ]
+        [[_canonical((c.get("resources") or {}).get("requests")), c.get("ports")] for c in pod.get(kind) or ()]
         for kind in ("initContainers", "containers")
     ]
     pod_level = _canonical((pod.get("resources") or {}).get("requests"))
@@ -319,7 +311,7 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
     """
     first = _jobset_webhook(jobset, kueue)
-    if reasons := [("jobset-webhook", *refusal) for refusal in first if not _defaulted(refusal[0], jobset, queue)]:
+    if reasons := [("jobset-webhook", *refusal) for refusal in first if not _is_filled_in(refusal[0], jobset, queue)]:
         return reasons
     for cause, rules in (("workload-schema", _workload_schema), ("workload-webhook", _workload_webhook)):
         if queue and (reasons := [(cause, *refusal) for refusal in rules(jobset)]):
@@ -327,8 +319,8 @@ def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
     return []
 
 
-def _defaulted(path: Place, jobset: Json, queue: str) -> bool:
-    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` if that exists."""
+def _is_filled_in(path: Place, jobset: Json, queue: str) -> bool:
+    """Return whether a refusal is about an empty queue name, which Kueue replaces by `default` if that exists."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
     return bool(queue) and path == ("metadata", "labels", QUEUE) and not labels.get(QUEUE)
 
@@ -350,10 +342,7 @@ def _pods(i: int) -> Place:
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
     queue, seconds = labels.get(QUEUE), labels.get(_MAX_SECONDS)
     if queue is not None and not names.is_subdomain(str(queue)):
-        yield (
-            ("metadata", "labels", QUEUE),
-            f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)",
-        )
+        yield ("metadata", "labels", QUEUE), f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)"
     if seconds is not None and not (_INTEGER.fullmatch(str(seconds)) and 0 < int(seconds) < 2**63):
         yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a positive number of seconds"
     kind = "annotations" if annotations.get(_PREBUILT) else "labels"
@@ -371,10 +360,8 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
     for gate in gates:
         domain, slash, path = gate.partition("/")
         if not (slash and names.is_subdomain(domain) and path) or len(gate) > _LONGEST_LEVEL:
-            yield (
-                ("metadata", "annotations", _GATED),
-                f"{gate!r} is not a valid gate: write domain/name, at most 63 characters",
-            )
+            message = f"{gate!r} is not a valid gate: write domain/name, at most 63 characters"
+            yield ("metadata", "annotations", _GATED), message
     if len(set(gates)) != len(gates):
         yield ("metadata", "annotations", _GATED), "the list contains a gate twice"
 

@@ -34,7 +34,6 @@ from trainc.api.settings import Limits, limits_of
 from trainc.features.migrate.migrate import MigratedFile, Plan, migrate_documents
 from trainc.reading.files import Walk
 
-_NOT_MIGRATED = ("CannotMigrate",)
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.
 _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
 
@@ -69,7 +68,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
             _deliver(file, text, migrated, arguments, streams)
-        stuck = any(d.code in _NOT_MIGRATED for d in diagnostics) or (arguments.check and changed > 0)
+        stuck = any(d.code == "CannotMigrate" for d in diagnostics) or (arguments.check and changed > 0)
     streams.progress.clear()
     report(sort_diagnostics(diagnostics), arguments, streams)
     if not arguments.quiet and not arguments.report:
@@ -98,7 +97,7 @@ def _texts(
         for file in walk.files(path):
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
-                diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
+                diagnostics.append(_skip(f"{shown_path(file)} is a template", hint, is_named=file == path))
             elif (data := walk.read(file, streams.stdin)) is not None and (
                 _OF_KUEUE in data or not walk.skips(file, path, data)
             ):
@@ -106,12 +105,12 @@ def _texts(
                 yield file, text.replace("\n", "\r\n") if b"\r\n" in data else text
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
-        _skipped(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
+        _skip(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
     )
     diagnostics += walk.diagnostics
 
 
-def _skipped(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
+def _skip(reason: str, hint: str, *, is_named: bool = False) -> Diagnostic:
     severity: Severity = "warning" if is_named else "info"
     return Diagnostic("SkippedDocument", severity, f"{reason} and was not migrated", hint)
 

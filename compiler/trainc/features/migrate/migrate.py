@@ -135,14 +135,14 @@ class Plan:
         if not (result.shorter and self._rename and is_named):
             return result
         (namespace, old), metadata = identity_of(document), document["metadata"]
-        name = self._unused((namespace, result.shorter), self._job_names, len(result.shorter))
+        name = self._unused_name((namespace, result.shorter), self._job_names, len(result.shorter))
         renamed = {**document, "metadata": {**metadata, "name": name}}
         result = convert(kind, renamed, choices)
         message = f"the job {old} is now called {name}: the names of its pods would be too long"
         hint = "update what refers to the job by its name, such as scripts and dashboards"
         return replace(result, findings=(*result.findings, changes(("metadata", "name"), message, hint)))
 
-    def _unused(self, key: tuple[str, str], used: set[tuple[str, str]], most: int = names.SUBDOMAIN_LIMIT) -> str:
+    def _unused_name(self, key: tuple[str, str], used: set[tuple[str, str]], most: int = names.SUBDOMAIN_LIMIT) -> str:
         """A name that nothing has in this namespace: that of `key`, or with a number at its end."""
         namespace, name = key
         unused = name
@@ -160,7 +160,7 @@ class Plan:
         content = _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
         is_new = content not in self._runtimes
         if is_new:
-            self._runtimes[content] = self._unused(identity_of(runtime), self._names)
+            self._runtimes[content] = self._unused_name(identity_of(runtime), self._names)
         name = self._runtimes[content]
         runtime = {**runtime, "metadata": {**runtime["metadata"], "name": name}}
         job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
@@ -250,16 +250,12 @@ class MigratedFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def migrate_text(text: str, file: str, limits: Limits, plan: Plan | None = None) -> MigratedFile:
-    """Migrate every document of `text`, and report what could not be expressed.
-
-    `plan` is that of all files of a migration, because a file may refer to runtimes and models of others; by default
-    it is made from this file alone.
-    """
+def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
+    """Migrate every document of a file that refers to no others, and report what could not be expressed."""
     documents, problems = read_documents(encode(text), file, limits)
     if problems:
         return MigratedFile(text, tuple(problems))
-    return migrate_documents(text, documents, limits, plan or Plan(document.data for document in documents))
+    return migrate_documents(text, documents, limits, Plan(document.data for document in documents))
 
 
 def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, plan: Plan) -> MigratedFile:
@@ -271,9 +267,7 @@ def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, 
     lines = text.replace("\r\n", "\n")
     # Separators stand between the parts, at odd positions.
     parts = _SEPARATOR.split(lines)
-    new = "".join(
-        part if number % 2 else "".join(_rewrite_part(part, limits, plan)) for number, part in enumerate(parts)
-    )
+    new = "".join(part if i % 2 else "".join(_rewrite_part(part, limits, plan)) for i, part in enumerate(parts))
     return MigratedFile(text if new == lines else new.replace("\n", "\r\n") if "\r\n" in text else new, diagnostics)
 
 

@@ -276,16 +276,16 @@ def _retarget(target: Json, renamed: Roles) -> Json:
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
 
-    def retargeted(policy: Json) -> Json:
+    def retarget(policy: Json) -> Json:
         targets = policy.get("targetReplicatedJobs")
         return {**policy, "targetReplicatedJobs": [new_names.get(t, t) for t in targets]} if targets else policy
 
     changed = dict(job_set)
     if "successPolicy" in changed:
-        changed["successPolicy"] = retargeted(changed["successPolicy"])
+        changed["successPolicy"] = retarget(changed["successPolicy"])
     failure = changed.get("failurePolicy") or {}
     if "rules" in failure:
-        changed["failurePolicy"] = {**failure, "rules": [retargeted(rule) for rule in failure["rules"]]}
+        changed["failurePolicy"] = {**failure, "rules": [retarget(rule) for rule in failure["rules"]]}
     return changed
 
 
@@ -314,7 +314,7 @@ _POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 
 
 def is_old_queue(document: Json) -> bool:
-    """Whether a document is an object of Kueue in an older version. Workloads are Kueue's own, which it converts."""
+    """Return whether a document is an object of Kueue in an older version, other than a Workload, which Kueue converts."""
     kind, version = document.get("kind"), document.get("apiVersion")
     is_served = version == _KUEUE_OLD[0] or (version in _KUEUE_OLD and kind in ("Cohort", "Topology"))
     return is_served and kind in _KUEUE_KINDS
@@ -326,7 +326,7 @@ def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:
     spec = document.get("spec")
     findings: list[Finding] = []
     if isinstance(spec, Mapping):
-        stored = {field: _kueue_stored(value, field) for field, value in spec.items()}
+        stored = {field: _canonical_amounts(value, field) for field, value in spec.items()}
         changed["spec"] = _KUEUE_KINDS[document["kind"]](stored)
         if document["kind"] == "AdmissionCheck" and "retryDelayMinutes" in spec:
             message = "retryDelayMinutes is gone from v1beta2; it has had no effect since Kueue 0.8"
@@ -334,12 +334,12 @@ def migrate_queue(document: Json) -> tuple[Json, list[Finding]]:
     return changed, findings
 
 
-def _kueue_stored(value: Any, field: str) -> Any:
+def _canonical_amounts(value: Any, field: str) -> Any:
     """A value with all quotas and weights in it as Kueue stores them; `field` is where it stands."""
     if isinstance(value, Mapping):
-        return {name: _kueue_stored(inner, name) for name, inner in value.items()}
+        return {name: _canonical_amounts(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_kueue_stored(item, "") for item in value]
+        return [_canonical_amounts(item, "") for item in value]
     if field not in _AMOUNTS or not isinstance(value, (str, int, float)) or isinstance(value, bool):
         return value
     try:
@@ -349,7 +349,7 @@ def _kueue_stored(value: Any, field: str) -> Any:
 
 
 def _cluster_queue(spec: dict[str, Any]) -> dict[str, Any]:
-    spec = _with_fields_named(spec, cohort="cohortName", admissionChecks="admissionChecksStrategy")
+    spec = _rename_fields(spec, cohort="cohortName", admissionChecks="admissionChecksStrategy")
     checks, fungibility = spec.get("admissionChecksStrategy"), spec.get("flavorFungibility")
     if isinstance(checks, list):
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": check} for check in checks]}
@@ -358,7 +358,7 @@ def _cluster_queue(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def _with_fields_named(spec: dict[str, Any], **names: str) -> dict[str, Any]:
+def _rename_fields(spec: dict[str, Any], **names: str) -> dict[str, Any]:
     """A mapping with new names of fields, in their places; a field that has the new name already stays."""
     return {names.get(field, field) if names.get(field) not in spec else field: value for field, value in spec.items()}
 
@@ -375,6 +375,6 @@ _KUEUE_KINDS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     **dict.fromkeys(("Topology", "WorkloadPriorityClass"), dict),
     "AdmissionCheck": lambda spec: without_path(spec, ("retryDelayMinutes",)),
     "ClusterQueue": _cluster_queue,
-    "Cohort": lambda spec: _with_fields_named(spec, parent="parentName"),
+    "Cohort": lambda spec: _rename_fields(spec, parent="parentName"),
     "MultiKueueCluster": _multikueue_cluster,
 }

@@ -143,10 +143,10 @@ class _Writer:
             entry.use(copied=True)
             self._line(column, ("" if key else "- ") + source.text[entry.start : entry.node.end])
         else:
-            self._changed(slot, entry, source)
+            self._rewrite_value(slot, entry, source)
             self._lines += (_shift(line, column - entry.column) for line in source.below(entry))
 
-    def _changed(self, slot: _Slot, entry: Entry, source: SourceText) -> None:
+    def _rewrite_value(self, slot: _Slot, entry: Entry, source: SourceText) -> None:
         """Write another value for an entry, in the form of the old one if it is of the same kind."""
         node, (key, value, _, column) = entry.node, slot
         kind = {"mapping": dict, "sequence": list}.get(node.kind)

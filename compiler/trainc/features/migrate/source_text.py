@@ -40,7 +40,7 @@ class Node:
 
     @property
     def is_block(self) -> bool:
-        """Whether it is a mapping or list without brackets, whose entries have lines of their own."""
+        """Return whether it is a mapping or list without brackets, whose entries have lines of their own."""
         return self.kind != "scalar" and not self.is_flow
 
 
@@ -101,7 +101,7 @@ class SourceText:
         self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
         self.root = _parse(self.text)
-        end = self._indented(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
+        end = self._end_of_comments(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
         self.tail = self.lines[end:]
         if any(line.strip() and not line.lstrip().startswith("#") for line in self.tail):
             raise UnfitError
@@ -199,13 +199,13 @@ class SourceText:
     def _give_lines(self, entries: Sequence[Entry], begin: int, end: int) -> None:
         """Give every line to an entry. A comment belongs to what is below it, or, if it is deeper, to what is above."""
         for before, entry in zip((None, *entries), entries, strict=False):
-            entry.top = begin if before is None else self._indented(before.end, entry.line, before.column)
+            entry.top = begin if before is None else self._end_of_comments(before.end, entry.line, before.column)
             if before is not None:
                 before.end = entry.top
             entry.end = self._last_line(entry.node) + 1
         entries[-1].end = end
 
-    def _indented(self, begin: int, end: int, column: int) -> int:
+    def _end_of_comments(self, begin: int, end: int, column: int) -> int:
         """Return the end of the comments, from the line `begin` on, that are to the right of a column."""
         while begin < end and self.lines[begin].lstrip().startswith("#") and self.lines[begin].find("#") > column:
             begin += 1

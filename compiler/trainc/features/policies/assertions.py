@@ -65,9 +65,7 @@ def _judge(objects: Objects, policies: Policies, kubernetes: str | None) -> list
     __tracebackhide__ = True
     entries = [policies] if isinstance(policies, str | os.PathLike | Mapping) else list(policies)
     paths = [entry for entry in entries if not isinstance(entry, Mapping) and "\n" not in os.fspath(entry)]
-    texts = [
-        json.dumps(entry) if isinstance(entry, Mapping) else os.fspath(entry) for entry in entries if entry not in paths
-    ]
+    texts = [json.dumps(e) if isinstance(e, Mapping) else os.fspath(e) for e in entries if e not in paths]
     options = Options(kubernetes=kubernetes)
     stdin = BytesIO("\n---\n".join(texts).encode())
     documents, problems = read_paths(

@@ -333,9 +333,7 @@ def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
     )
     if completed.get("volumes"):
         volumes = completed["volumes"]
-        completed["volumes"] = [
-            container if container.keys() - {"name"} else {**container, "emptyDir": {}} for container in volumes
-        ]
+        completed["volumes"] = [v if v.keys() - {"name"} else {**v, "emptyDir": {}} for v in volumes]
     return completed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from trainc.api.documents import Document, label_of
@@ -45,12 +46,8 @@ class Judge:
         namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(policies.other_documents)}
         about = [binding.policy.spec["matchConstraints"] for binding in policies.bindings]
         labels = map(matching.labels_of, namespaces.values())
-        secured = any(
-            standard.level != "privileged"
-            for namespace_labels in labels
-            for standard in standards(namespace_labels).values()
-        )
-        looks_inside = secured or any(matching.is_about(standard, matching.CHILDREN) for standard in about)
+        secured = any(s.level != "privileged" for by_mode in map(standards, labels) for s in by_mode.values())
+        looks_inside = secured or any(matching.is_about(constraints, matching.CHILDREN) for constraints in about)
         return cls(policies, namespaces, minor, looks_inside)
 
     @property
@@ -66,9 +63,7 @@ class Judge:
             reported: set[tuple[Path | None, Finding]] = set()
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
             for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
-                policy_findings = [
-                    finding for binding in self.policies.bindings for finding in self._policy_findings(binding, subject)
-                ]
+                policy_findings = chain.from_iterable(self._policy_findings(b, subject) for b in self.policies.bindings)
                 is_part = subject.data["kind"] in ("Pod", "Job")
                 for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
@@ -205,7 +200,7 @@ class _Case:
         return f"expression '{_short(expression.text)}' resulted in error: {error}"
 
     def _applies(self) -> bool | cel.EvaluationError | cel.UnknownError:
-        """Whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
+        """Return whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
         undecided: cel.EvaluationError | cel.UnknownError | None = None
         for _, expression in self._policy.conditions:
             try:

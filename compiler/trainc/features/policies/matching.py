@@ -29,7 +29,7 @@ def resource_of(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> bool:
-    """Whether matchConstraints or matchResources match an object. Raises UndecidedError if a Namespace is missing."""
+    """Return whether matchConstraints or matchResources match. Raises UndecidedError if a Namespace is missing."""
     rules, excluded = match.get("resourceRules"), match.get("excludeResourceRules") or ()
     if any(_in_rule(rule, manifest) for rule in excluded):
         return False
@@ -131,11 +131,7 @@ def _missing_namespace(name: str) -> str:
 def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
     """The Namespaces among the documents, by name."""
     namespaces = (document.data for document in documents if document.data.get("kind") == "Namespace")
-    return {
-        str(namespace["metadata"].get("name")): namespace
-        for namespace in namespaces
-        if isinstance(namespace.get("metadata"), dict)
-    }
+    return {str(n["metadata"].get("name")): n for n in namespaces if isinstance(n.get("metadata"), dict)}
 
 
 def labels_of(data: Mapping[str, Any]) -> dict[str, str]:

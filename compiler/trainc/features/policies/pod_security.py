@@ -97,11 +97,11 @@ CHECKS: list[Check] = []
 
 
 def _check(name: str, level: str, *, since: int = 0, overrides: str = "") -> Callable[[Run], Run]:
-    def defined(run: Run) -> Run:
+    def register(run: Run) -> Run:
         CHECKS.append(Check(name, level, since, overrides, run))
         return run
 
-    return defined
+    return register
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _containers(pod: Pod) -> list[_Part]:
     ]
 
 
-def _quoted(texts: Iterable[str]) -> str:
+def _quote(texts: Iterable[str]) -> str:
     return ", ".join(f'"{text}"' for text in texts)
 
 
@@ -144,7 +144,7 @@ def _uses(items: Sequence[Any]) -> str:
 def _describe(parts: Sequence[_Part]) -> str:
     """`pod and containers "a", "b"`."""
     containers = [part.name for part in parts if part.path != ("spec",)]
-    texts = [f"{_plural('container', containers)} {_quoted(containers)}"] if containers else []
+    texts = [f"{_plural('container', containers)} {_quote(containers)}"] if containers else []
     return " and ".join([*(["pod"] if len(containers) < len(parts) else []), *texts])
 
 
@@ -210,20 +210,20 @@ def _app_armor(pod: Pod, _: int) -> Violation | None:
         return None
     setters = " and ".join(filter(None, [_describe(bad), _plural("annotation", annotations) if annotations else ""]))
     path: Path = (*bad[0].path, _SECURITY, "appArmorProfile") if bad else ("metadata", "annotations")
-    detail = f"{setters} must not set AppArmor profile type to {_quoted(wrong)}"
+    detail = f"{setters} must not set AppArmor profile type to {_quote(wrong)}"
     hint = "write `appArmorProfile: {type: RuntimeDefault}`, or remove it"
     return Violation(_plural("forbidden AppArmor profile", wrong), detail, path, hint)
 
 
-def _added(part: _Part) -> set[str]:
+def _added_capabilities(part: _Part) -> set[str]:
     return set((part.security.get("capabilities") or {}).get("add") or ())
 
 
 @_check("capabilities_baseline", "baseline")
 def _capabilities(pod: Pod, _: int) -> Violation | None:
-    bad = [part for part in _containers(pod) if _added(part) - _DEFAULT_CAPABILITIES]
-    forbidden = sorted({capability for part in bad for capability in _added(part)} - _DEFAULT_CAPABILITIES)
-    text = f"must not include {_quoted(forbidden)} in securityContext.capabilities.add"
+    bad = [part for part in _containers(pod) if _added_capabilities(part) - _DEFAULT_CAPABILITIES]
+    forbidden = sorted({capability for part in bad for capability in _added_capabilities(part)} - _DEFAULT_CAPABILITIES)
+    text = f"must not include {_quote(forbidden)} in securityContext.capabilities.add"
     hint = f"remove {', '.join(forbidden)} from `capabilities.add`"
     return _violation("non-default capabilities", bad, text, hint, _SECURITY, "capabilities", "add")
 
@@ -235,11 +235,13 @@ def _few_capabilities(pod: Pod, minor: int) -> Violation | None:
     undropped = [
         part for part in _containers(pod) if "ALL" not in ((part.security.get("capabilities") or {}).get("drop") or ())
     ]
-    adding = [part for part in _containers(pod) if _added(part) - {"NET_BIND_SERVICE"}]
-    forbidden = sorted({capability for part in adding for capability in _added(part)} - {"NET_BIND_SERVICE"})
+    adding = [part for part in _containers(pod) if _added_capabilities(part) - {"NET_BIND_SERVICE"}]
+    forbidden = sorted(
+        {capability for part in adding for capability in _added_capabilities(part)} - {"NET_BIND_SERVICE"}
+    )
     details = [f'{_describe(undropped)} must set securityContext.capabilities.drop=["ALL"]'] if undropped else []
     if adding:
-        details.append(f"{_describe(adding)} must not include {_quoted(forbidden)} in securityContext.capabilities.add")
+        details.append(f"{_describe(adding)} must not include {_quote(forbidden)} in securityContext.capabilities.add")
     if not details:
         return None
     drop = "write in the container: `securityContext: {capabilities: {drop: [ALL]}}`"
@@ -259,13 +261,11 @@ def _host_namespaces(pod: Pod, _: int) -> Violation | None:
 
 @_check("hostPathVolumes", "baseline")
 def _host_paths(pod: Pod, _: int) -> Violation | None:
-    volumes = [
-        (i, volume) for i, volume in enumerate(pod["spec"].get("volumes") or ()) if volume.get("hostPath") is not None
-    ]
+    volumes = [(i, v) for i, v in enumerate(pod["spec"].get("volumes") or ()) if v.get("hostPath") is not None]
     if not volumes:
         return None
     names = [volume.get("name", "") for _, volume in volumes]
-    detail = f"{_plural('volume', names)} {_quoted(names)}"
+    detail = f"{_plural('volume', names)} {_quote(names)}"
     hint = "use a persistentVolumeClaim, or `emptyDir: {medium: Memory}` for shared memory"
     return Violation("hostPath volumes", detail, ("spec", "volumes", volumes[0][0], "hostPath"), hint)
 
@@ -278,7 +278,7 @@ def _volumes(pod: Pod, _: int) -> Violation | None:
         return None
     names = [volume.get("name", "") for _, volume in bad]
     kinds = sorted({next((kind for kind in volume if kind != "name"), "unknown") for _, volume in bad})
-    detail = f"{_plural('volume', names)} {_quoted(names)} {_uses(names)} {_plural('restricted volume type', kinds)} {_quoted(kinds)}"
+    detail = f"{_plural('volume', names)} {_quote(names)} {_uses(names)} {_plural('restricted volume type', kinds)} {_quote(kinds)}"
     hint = "use a persistentVolumeClaim, emptyDir, configMap, secret, projected, csi or image volume"
     return Violation("restricted volume types", detail, ("spec", "volumes", bad[0][0]), hint)
 
@@ -297,7 +297,7 @@ def _host_probes(pod: Pod, _: int) -> Violation | None:
     hosts = {part.name: set(_probed_hosts(part.data)) for part in _containers(pod)}
     bad = sorted((part for part in _containers(pod) if hosts[part.name]), key=lambda part: part.name)
     host_names = sorted({host for names in hosts.values() for host in names})
-    text = f"{_uses(bad)} {_plural('probe or lifecycle host', host_names)} {_quoted(host_names)}"
+    text = f"{_uses(bad)} {_plural('probe or lifecycle host', host_names)} {_quote(host_names)}"
     return _violation("probe or lifecycle host", bad, text, "remove `host` from the probe; it is the pod itself")
 
 
@@ -326,7 +326,9 @@ def _proc_mount(pod: Pod, minor: int) -> Violation | None:
 @_check("procMount_restricted", "restricted", since=35, overrides="procMount")
 def _any_proc_mount(pod: Pod, _: int) -> Violation | None:
     bad = [part for part in _containers(pod) if part.security.get("procMount", "Default") != "Default"]
-    text = f"must not set securityContext.procMount to {_quoted(sorted({str(part.security['procMount']) for part in bad}))}"
+    text = (
+        f"must not set securityContext.procMount to {_quote(sorted({str(part.security['procMount']) for part in bad}))}"
+    )
     return _violation("procMount", bad, text, "remove `procMount`", _SECURITY, "procMount")
 
 
@@ -335,13 +337,9 @@ def _se_linux(pod: Pod, minor: int) -> Violation | None:
     types = {"", "container_t", "container_init_t", "container_kvm_t", *(["container_engine_t"] if minor >= 31 else [])}
     parts = [(part, part.security.get("seLinuxOptions") or {}) for part in (_pod(pod), *_containers(pod))]
     kinds = sorted({options.get("type") or "" for _, options in parts} - types)
-    data = [f"{_plural('type', kinds)} {_quoted(kinds)}"] if kinds else []
+    data = [f"{_plural('type', kinds)} {_quote(kinds)}"] if kinds else []
     data += [f"{field} may not be set" for field in ("user", "role") if any(options.get(field) for _, options in parts)]
-    bad = [
-        part
-        for part, options in parts
-        if (options.get("type") or "") not in types or options.get("user") or options.get("role")
-    ]
+    bad = [part for part, o in parts if (o.get("type") or "") not in types or o.get("user") or o.get("role")]
     text = f"set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
     hint = "remove `user`, `role` and the custom `type`"
     return _violation("seLinuxOptions", bad, text, hint, _SECURITY, "seLinuxOptions")
@@ -353,7 +351,7 @@ def _seccomp(pod: Pod, minor: int) -> Violation | None:
         return _seccomp_annotations(pod)
     bad = [part for part in (_pod(pod), *_containers(pod)) if _profile(part, "seccompProfile") is not None]
     values = sorted({str(_profile(part, "seccompProfile")) for part in bad})
-    text = f"must not set securityContext.seccompProfile.type to {_quoted(values)}"
+    text = f"must not set securityContext.seccompProfile.type to {_quote(values)}"
     hint = "write `seccompProfile: {type: RuntimeDefault}`"
     return _violation("seccompProfile", bad, text, hint, _SECURITY, "seccompProfile", "type")
 

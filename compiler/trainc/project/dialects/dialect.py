@@ -150,9 +150,9 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     for name in extra:
         plain = without_path(plain, (*_VOLCANO, name))
     if older_dialect:
-        from trainc.schema.field_homes import known_in
+        from trainc.schema.field_homes import has_field
 
-        plain = plain if known_in("TrainingRuntime", _VOLCANO, release) else without_path(plain, _VOLCANO)
+        plain = plain if has_field("TrainingRuntime", _VOLCANO, release) else without_path(plain, _VOLCANO)
     findings = tuple(_wrong_types(extra))
     if extra:
         message = f"{', '.join(extra)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"

@@ -58,9 +58,9 @@ def _of_newer_api(finding: Finding, kind: str) -> Finding:
     """A finding about an unknown field; if today's API has it, the version is what is wrong."""
     if finding.code != "UnknownField":
         return finding
-    from trainc.schema.field_homes import known_in
+    from trainc.schema.field_homes import has_field
 
-    is_newer = known_in(kind, finding.path, NEWEST_RELEASE)
+    is_newer = has_field(kind, finding.path, NEWEST_RELEASE)
     return replace(finding, hint=f"write `apiVersion: {names.TRAINER_API}`, which has it") if is_newer else finding
 
 

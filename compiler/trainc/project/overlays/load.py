@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule
 from trainc.kube.documents import identity_of, mapping
-from trainc.options import Limits, Options, layered
+from trainc.options import Limits, Options, merge_layers
 from trainc.project.overlays.apply import Layer, Use, target_of_body
 from trainc.project.overlays.overlay import (
     Body,
@@ -78,7 +78,7 @@ class Loaded:
     @property
     def settings(self) -> dict[str, Any]:
         """The `Options` fields that it and its bases set."""
-        return layered(*(loaded.overlay.settings for loaded in self.in_order))
+        return merge_layers(*(loaded.overlay.settings for loaded in self.in_order))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -116,7 +116,7 @@ def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
     """Return `options` with the settings of overlays instead of defaults, and any conflicts."""
-    settings = layered(*(overlay.settings for overlay in overlays), _options_set(options))
+    settings = merge_layers(*(overlay.settings for overlay in overlays), _options_set(options))
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:

@@ -270,12 +270,12 @@ _CONDITION = 'status.conditions.#(type=="{}")#|#(status=="True")#'
 
 
 def is_wrapper(document: Json) -> bool:
-    """Whether a document is an AppWrapper whose components can be migrated."""
+    """Return whether a document is an AppWrapper whose components can be migrated."""
     return document.get("kind") == "AppWrapper" and str(document.get("apiVersion")).startswith(_WRAPPERS)
 
 
 def is_experiment(document: Json) -> bool:
-    """Whether a document is a Katib Experiment whose trial can be migrated."""
+    """Return whether a document is a Katib Experiment whose trial can be migrated."""
     return document.get("kind") == "Experiment" and document.get("apiVersion") == _EXPERIMENTS
 
 

@@ -275,9 +275,7 @@ def _pod_template(layout: Layout, group: Group, rename: Renaming, policy_variabl
         for index, container in enumerate(spec["containers"])
     ]
     if spec.get("initContainers"):
-        spec["initContainers"] = [
-            _container(layout, group, container, rename, ()) for container in spec["initContainers"]
-        ]
+        spec["initContainers"] = [_container(layout, group, c, rename, ()) for c in spec["initContainers"]]
     spec["restartPolicy"] = _RESTARTS.get(role.restart, role.restart)
     metadata = role.template.get("metadata") or {}
     kept_metadata = {field: metadata[field] for field in ("labels", "annotations") if metadata.get(field)}

@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def is_mpi(self) -> bool:
-        """Whether the MPI Operator runs it."""
+        """Return whether the MPI Operator runs it."""
         return self.name == "MPIJob"
 
 
@@ -206,7 +206,7 @@ class Layout:
 
     @property
     def is_single(self) -> bool:
-        """Whether one replicated job holds all pods, so that the TrainJob itself can specify what they run."""
+        """Return whether one replicated job holds all pods, so that the TrainJob itself can specify what they run."""
         return len(self.groups) == 1 and not self.job.kind.is_mpi
 
     @property
@@ -276,7 +276,7 @@ def _groups(job: Job) -> Iterator[Group]:
 
 
 def _alike(roles: Iterable[Role]) -> bool:
-    """Whether the pods of these roles differ only by index."""
+    """Return whether the pods of these roles differ only by index."""
     first, *others = roles
     fields = str(first.template).replace("\\'", "'")
     tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))

@@ -66,7 +66,7 @@ def settings(job: Job) -> Settings:
 
 
 def has_policy(layout: Layout) -> bool:
-    """Whether Trainer's MPI policy provides what the operator provided."""
+    """Return whether Trainer's MPI policy provides what the operator provided."""
     mpi, texts = settings(layout.job), str([role.template for role in layout.job.roles])
     is_plain = mpi.implementation == "OpenMPI" and mpi.slots > 0 and _DISCOVERY not in texts
     # A job stands behind those that it waits for, and Trainer writes the hostfile in the order of the jobs.

@@ -141,7 +141,7 @@ class _Checker:
             field_type = self.environment.fields[base.name][node.field]
         elif values.is_variable(base):
             self.unifier.unify([DYN], [base])
-        elif not values.is_dyn(base):
+        elif base != DYN:
             self._refuse(node, f"type {_spell(base)!r} does not support field selection")
         return Type("optional_type", (field_type,)) if is_optional or node.optional else field_type
 
@@ -218,7 +218,7 @@ class _Checker:
             kinds = (INT, items.of[0]) if two else (items.of[0],)
         elif items.name == "map":
             kinds = (items.of[0], items.of[1]) if two else (items.of[0],)
-        elif values.is_dyn(items) or values.is_variable(items):
+        elif items == DYN or values.is_variable(items):
             self.unifier.unify([DYN], [items])
             kinds = (DYN, DYN) if two else (DYN,)
         else:
@@ -487,14 +487,14 @@ def _loop_variables(base: Any, variables: tuple[str, ...]) -> Iterator[dict[str,
     yield from ({variables[0]: key, variables[1]: value} for key, value in pairs)
 
 
-def paths_of(value: Any, path: Path = ()) -> dict[int, Path]:
+def paths_of(value: Any) -> dict[int, Path]:
     """The path of each list and map of a value, by identity."""
-    paths = {}
-    stack = [(value, path)]
+    paths: dict[int, Path] = {}
+    stack: list[tuple[Any, Path]] = [(value, ())]
     while stack:
-        part, where = stack.pop()
+        part, path = stack.pop()
         if isinstance(part, dict | list):
-            paths[id(part)] = where
+            paths[id(part)] = path
             items = part.items() if isinstance(part, dict) else enumerate(part)
-            stack += [(inner, (*where, step)) for step, inner in items]
+            stack += [(inner, (*path, step)) for step, inner in items]
     return paths

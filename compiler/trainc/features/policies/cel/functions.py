@@ -6,6 +6,7 @@ its arguments. Source: cel-go v0.26 common/stdlib/standard.go, cel/library.go, e
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -78,7 +79,7 @@ FUNCTIONS: dict[str, list[Overload]] = {}
 def define(*signatures: str, since: int = 0, guards: str = "") -> Callable[[Function], Function]:
     """Define a function: `size(string) -> int`, or `<string>.size() -> int` for a method."""
 
-    def defined(run: Function) -> Function:
+    def register(run: Function) -> Function:
         for signature in signatures:
             match = _SIGNATURE.fullmatch(signature)
             assert match is not None, signature
@@ -90,7 +91,7 @@ def define(*signatures: str, since: int = 0, guards: str = "") -> Callable[[Func
             FUNCTIONS.setdefault(name, []).append(overload)
         return run
 
-    return defined
+    return register
 
 
 def _accepts(kind: Type, value: Any) -> bool:
@@ -219,7 +220,7 @@ def list_index(key: Any) -> int:
     """An index of a list: an integer, or a double that is one."""
     if type(key) not in (int, Uint, float):
         raise EvaluationError(f"unsupported index type '{type_of(key)}' in list")
-    if key != key or abs(key) == float("inf") or key != int(key):  # noqa: PLR0124 - NaN is not itself
+    if not math.isfinite(key) or key != int(key):
         raise EvaluationError(f"unsupported index value {go_text(key)} in list")
     return int(key)
 
@@ -303,7 +304,7 @@ def _whole_number(value: Any, target: str) -> Any:
         except EvaluationError:
             raise _conversion(value, target) from None
     if isinstance(value, float):
-        if value != value or abs(value) == float("inf"):  # noqa: PLR0124 - NaN is not itself
+        if not math.isfinite(value):
             raise EvaluationError("unsigned integer overflow" if kind is Uint else "integer overflow")
         # Kubernetes refuses the largest doubles that still fit, as others would round to them.
         if kind is int and not -LARGEST < value < LARGEST:
@@ -337,8 +338,8 @@ def go_text(value: Any) -> str:
 
 def _float_text(value: float) -> str:
     """A double as Go's strconv writes it: with an exponent below 1e-4 and from 1e6."""
-    if value != value or abs(value) == float("inf"):  # noqa: PLR0124 - NaN is not itself
-        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"  # noqa: PLR0124
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     _, figures, power = Decimal(repr(value)).as_tuple()
     assert isinstance(power, int)
     digits = "".join(map(str, figures)).lstrip("0")

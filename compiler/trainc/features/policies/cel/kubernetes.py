@@ -90,12 +90,8 @@ def _quantity(_: Budget, text: str) -> Quantity:
     if match is None or not any(map(str.isdigit, text)):
         expected = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
         suffixed = _QUANTITY_TEXT.fullmatch(text)
-        reason = (
-            "unable to parse quantity's suffix"
-            if suffixed
-            else f"quantities must match the regular expression '{expected}'"
-        )
-        raise EvaluationError(reason)
+        mismatch = f"quantities must match the regular expression '{expected}'"
+        raise EvaluationError("unable to parse quantity's suffix" if suffixed else mismatch)
     number, fraction, suffix = match[1] or "0", match[2] or "", match[3] or ""
     if len(text) > _LONGEST_QUANTITY or len(suffix) > 4:
         raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}")
@@ -116,7 +112,8 @@ def _quantity(_: Budget, text: str) -> Quantity:
     return Quantity(-nanos if text[0] == "-" else nanos, scale if mantissa else 0)
 
 
-def _float(value: Quantity) -> float:
+@define("<kubernetes.Quantity>.asApproximateFloat() -> double")
+def _as_float(_: Budget, value: Quantity) -> float:
     scale = -9 if value.scale is None else value.scale
     unit: int = 10 ** (9 + scale)
     return value.nanos / unit * 10.0**scale
@@ -125,7 +122,6 @@ def _float(value: Quantity) -> float:
 _TARGET = "<kubernetes.Quantity>"
 define("sign(kubernetes.Quantity) -> int")(lambda _, value: (value.nanos > 0) - (value.nanos < 0))
 define(f"{_TARGET}.isInteger() -> bool")(lambda _, value: value.is_integer)
-define(f"{_TARGET}.asApproximateFloat() -> double")(lambda _, value: _float(value))
 define(f"{_TARGET}.isLessThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos < b.nanos)
 define(f"{_TARGET}.isGreaterThan(kubernetes.Quantity) -> bool")(lambda _, a, b: a.nanos > b.nanos)
 define(f"{_TARGET}.compareTo(kubernetes.Quantity) -> int")(lambda _, a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos))
@@ -226,24 +222,27 @@ def _check_host(host: str, wrong: Callable[[str], EvaluationError]) -> None:
         raise wrong("invalid character in host name")
 
 
-def _hostname(url: URL) -> str:
+@define("<kubernetes.URL>.getHostname() -> string")
+def _hostname(_: Budget, url: URL) -> str:
     name = url.host
     if name.startswith("["):
         return name[1:].partition("]")[0]
     return name.rpartition(":")[0] if ":" in name else name
 
 
-def _escaped_path(url: URL) -> str:
+@define("<kubernetes.URL>.getEscapedPath() -> string")
+def _escaped_path(_: Budget, url: URL) -> str:
     if _PATH.fullmatch(url.path):
         return url.path
     data = unquote_to_bytes(url.path)
     return "".join(chr(byte) if byte in _KEPT_IN_PATH else f"%{byte:02X}" for byte in data)
 
 
-def _query(url: URL) -> dict[str, list[str]]:
+@define("<kubernetes.URL>.getQuery() -> map(string, list(string))")
+def _query(_: Budget, url: URL) -> dict[str, list[str]]:
     parameters: dict[str, list[str]] = {}
     for pair in filter(None, url.query.split("&")):
-        key, _, value = pair.partition("=")
+        key, value = pair.partition("=")[::2]
         if ";" not in pair and not _ESCAPES.search(pair):
             decoded = (unquote_to_bytes(part.replace("+", " ")).decode("utf-8", "replace") for part in (key, value))
             parameters.setdefault(next(decoded), []).append(next(decoded))
@@ -252,10 +251,7 @@ def _query(url: URL) -> dict[str, list[str]]:
 
 define("<kubernetes.URL>.getScheme() -> string")(lambda _, url: url.scheme)
 define("<kubernetes.URL>.getHost() -> string")(lambda _, url: url.host)
-define("<kubernetes.URL>.getHostname() -> string")(lambda _, url: _hostname(url))
 define("<kubernetes.URL>.getPort() -> string")(lambda _, url: url.host[len(url.host.rstrip("0123456789")) :] if ":" in url.host.rpartition("]")[2] else "")  # fmt: skip
-define("<kubernetes.URL>.getEscapedPath() -> string")(lambda _, url: _escaped_path(url))
-define("<kubernetes.URL>.getQuery() -> map(string, list(string))")(lambda _, url: _query(url))
 _succeeds(_url, "isURL(string) -> bool")
 
 
@@ -309,12 +305,15 @@ def _cidr(budget: Budget, text: str) -> CIDR:
     raise EvaluationError("network address parse error during conversion from string")
 
 
-def _is_link_local_multicast(address: IPv4Address | IPv6Address) -> bool:
-    data = address.packed
-    return data[:3] == b"\xe0\x00\x00" if address.version == 4 else data[0] == 0xFF and data[1] & 0x0F == 2
+@define("<net.IP>.isLinkLocalMulticast() -> bool")
+def _is_link_local_multicast(_: Budget, ip: IP) -> bool:
+    data = ip.address.packed
+    return data[:3] == b"\xe0\x00\x00" if ip.address.version == 4 else data[0] == 0xFF and data[1] & 0x0F == 2
 
 
-def _is_global(address: IPv4Address | IPv6Address) -> bool:
+@define("<net.IP>.isGlobalUnicast() -> bool")
+def _is_global(_: Budget, ip: IP) -> bool:
+    address = ip.address
     return not (
         address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
         or address == IPv4Address("255.255.255.255")
@@ -330,9 +329,7 @@ define("ip.isCanonical(string) -> bool")(lambda budget, text: str(_ip(budget, te
 define("<net.IP>.family() -> int")(lambda _, ip: ip.address.version)
 define("<net.IP>.isUnspecified() -> bool")(lambda _, ip: ip.address.is_unspecified)
 define("<net.IP>.isLoopback() -> bool")(lambda _, ip: ip.address.is_loopback)
-define("<net.IP>.isLinkLocalMulticast() -> bool")(lambda _, ip: _is_link_local_multicast(ip.address))
 define("<net.IP>.isLinkLocalUnicast() -> bool")(lambda _, ip: ip.address.is_link_local)
-define("<net.IP>.isGlobalUnicast() -> bool")(lambda _, ip: _is_global(ip.address))
 define("string(net.IP) -> string", "string(net.CIDR) -> string")(lambda _, value: str(value))
 define("<net.CIDR>.containsIP(net.IP) -> bool")(lambda _, cidr, ip: ip.address in cidr.network)
 define("<net.CIDR>.containsCIDR(net.CIDR) -> bool")(lambda _, cidr, other: _contains_network(cidr, other))
@@ -485,7 +482,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _checked(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
+def _format_check(fits: Callable[[str], object], problem: str) -> Callable[[str], list[str]]:
     return lambda text: [] if fits(text) else [problem]
 
 
@@ -502,11 +499,11 @@ FORMATS: dict[str, Format] = {
         partial(_name_problems, "labelValue", 63, lambda text: not text or names.is_qualified_name(text))
     ),
     "uri": Format(_uri),
-    "uuid": Format(_checked(_UUID.fullmatch, "does not match the UUID format")),
-    "byte": Format(_checked(_BASE64.fullmatch, "invalid base64")),
-    "date": Format(_checked(_is_date, "invalid date")),
+    "uuid": Format(_format_check(_UUID.fullmatch, "does not match the UUID format")),
+    "byte": Format(_format_check(_BASE64.fullmatch, "invalid base64")),
+    "date": Format(_format_check(_is_date, "invalid date")),
     "datetime": Format(
-        _checked(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
+        _format_check(lambda text: _is_date(text[:10]) and _CLOCK.fullmatch(text[10:].lower()), "invalid datetime")
     ),
 }
 for _name, _format in FORMATS.items():
@@ -545,5 +542,5 @@ _GROUP_CHECK, _PATH_CHECK, _DECISION = (f"kubernetes.authorization.{word}" for w
     *(f"<{_DECISION}>.{word}() -> bool" for word in ("errored", "allowed")),
     *(f"<{_DECISION}>.{word}() -> string" for word in ("error", "reason")),
 )
-def _authorized(*_: Any) -> Any:
+def _ask_authorizer(*_: Any) -> Any:
     raise UnknownError("it asks the cluster's authorizer")

@@ -6,6 +6,7 @@ pkg/cel/library (lists.go, regex.go), v1.37.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -251,11 +252,7 @@ def _distinct(budget: Budget, items: list[Any]) -> list[Any]:
 
 
 class FormatError(EvaluationError):
-    """A format string that does not fit its arguments; `argument` is the index of the one that is wrong."""
-
-    def __init__(self, message: str, argument: int | None = None) -> None:
-        super().__init__(message)
-        self.argument = argument
+    """A format string that does not fit its arguments."""
 
 
 @define("<string>.format(list(dyn)) -> string")
@@ -271,7 +268,7 @@ def _format(budget: Budget, text: str, arguments: list[Any]) -> str:
         value = require_known(arguments[index])
         budget.charge_for(value)
         if not fits_clause(clause, type_of(value).name, value):
-            raise FormatError(f"error during formatting: {refusal(clause, type_of(value).name)}", index)
+            raise FormatError(f"error during formatting: {refusal(clause, type_of(value).name)}")
         parts.append(_CLAUSES[clause](value, 6 if precision is None else precision, budget))
         budget.charge_for(parts[-1])
     return "".join(parts)
@@ -287,11 +284,11 @@ def clauses(text: str) -> Iterator[str | tuple[int, str, int | None]]:
             yield "%"
             continue
         if digits is not None and not 0 < len(digits) <= 4:
-            raise FormatError("could not parse formatting clause: error while parsing precision", index)
+            raise FormatError("could not parse formatting clause: error while parsing precision")
         if not clause:
-            raise FormatError("unexpected end of string", index)
+            raise FormatError("unexpected end of string")
         if clause not in _CLAUSES:
-            raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"', index)
+            raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{clause}"')
         yield index, clause, int(digits) if digits else None
         index += 1
     yield text[at:]
@@ -344,29 +341,24 @@ def _as_literal(value: Any, budget: Budget, depth: int = 0) -> str:
             pairs = ((_as_literal(k, budget, depth), _as_literal(v, budget, depth + 1)) for k, v in value.items())
             return f"{{{', '.join(f'{key}:{item}' for key, item in sorted(pairs))}}}"
         case str():
-            return _go_quoted(value)
+            return _quote(value)
         case bytes():
-            return f"b{_go_quoted(go_text(value))}"
+            return f"b{_quote(go_text(value))}"
         case Timestamp():
             return f'timestamp("{value}")'
         case Duration():
             return f'duration("{value}")'
         case float():
-            return f"{value:.6f}" if abs(value) < float("inf") else f'"{go_text(value)}"'
+            return f"{value:.6f}" if math.isfinite(value) else f'"{go_text(value)}"'
     kind = type_of(value).name
     if not fits_clause("s", kind):
         raise FormatError(f"error during formatting: no formatting function for {kind}")
     return _as_text(value, 0, budget)
 
 
-def _go_quoted(text: str) -> str:
+def _quote(text: str) -> str:
     quoted = (_QUOTED.get(c, c) if c.isprintable() or c in _QUOTED else f"\\u{ord(c):04x}" for c in text)
     return f'"{"".join(quoted)}"'
-
-
-def _fixed(value: Any, precision: int, _: Budget) -> str:
-    number = float(value)
-    return _special(number) or f"{number:,.{precision}f}"
 
 
 def _scientific(value: Any, precision: int, _: Budget) -> str:
@@ -379,9 +371,9 @@ def _scientific(value: Any, precision: int, _: Budget) -> str:
 
 
 def _special(number: float) -> str:
-    if number != number:  # noqa: PLR0124 - NaN is not itself
+    if math.isnan(number):
         return "NaN"
-    return "" if abs(number) < float("inf") else "∞" if number > 0 else "-∞"
+    return "" if math.isfinite(number) else "∞" if number > 0 else "-∞"
 
 
 def _hexadecimal(upper: bool, value: Any, _: int, __: Budget) -> str:
@@ -393,7 +385,7 @@ def _hexadecimal(upper: bool, value: Any, _: int, __: Budget) -> str:
 _CLAUSES: Mapping[str, Callable[[Any, int, Budget], str]] = {
     "s": _as_text,
     "d": lambda value, _, __: str(int(value)),
-    "f": _fixed,
+    "f": lambda value, precision, _: _special(float(value)) or f"{float(value):,.{precision}f}",
     "e": _scientific,
     "b": lambda value, _, __: f"{int(value):b}",
     "x": partial(_hexadecimal, False),

@@ -208,7 +208,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             # No integer that fits has more digits, and Python refuses to read thousands of them.
             digits = groups["int"] if len(groups["int"]) <= _MOST_DIGITS else "9" * _MOST_DIGITS
             number = int(digits, 0 if digits.startswith("0x") else 10)
-            yield ("value", _unsigned(number), at) if groups["unsigned"] else ("number", number, at)
+            yield ("value", _read_uint(number), at) if groups["unsigned"] else ("number", number, at)
         elif groups["word"] in _CONSTANTS:
             yield "value", _CONSTANTS[groups["word"]], at
         elif name := groups["word"] or groups["escaped"]:
@@ -219,7 +219,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     yield "end", None, at
 
 
-def _unsigned(number: int) -> Uint:
+def _read_uint(number: int) -> Uint:
     if number >= 2 * LARGEST:
         raise InvalidExpressionError("invalid uint literal")
     return Uint(number)
@@ -335,7 +335,7 @@ class _Parser:
                 node = self._call(self.at, field, node)
             else:
                 node = select(at, node, field, optional=optional)
-                word = _dotted(node)
+                word = _dotted_name(node)
                 node = Name(at, word) if word in NAMES_WITH_DOTS else node
         return node
 
@@ -424,8 +424,8 @@ class _Parser:
             if not isinstance(field, Select) or field.optional or field.test:
                 raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
             return select(at, field.base, field.field, test=True)
-        if f"{_dotted(target)}.{word}" in FUNCTIONS:
-            return call(at, f"{_dotted(target)}.{word}", *arguments)
+        if f"{_dotted_name(target)}.{word}" in FUNCTIONS:
+            return call(at, f"{_dotted_name(target)}.{word}", *arguments)
         if (word, len(arguments)) not in MACROS:
             return call(at, word, *arguments, target=target)
         build, variables = MACROS[word, len(arguments)]
@@ -437,7 +437,7 @@ class _Parser:
         return build(at, target, _names(arguments[:variables]), Name(at, RESULT), *arguments[variables:])
 
 
-def _dotted(node: Node) -> str:
+def _dotted_name(node: Node) -> str:
     """`a.b` for names and plain selections, and an empty text for all other nodes."""
     parts = []
     while isinstance(node, Select) and not node.optional and not node.test:

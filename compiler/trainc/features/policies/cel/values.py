@@ -5,6 +5,7 @@ Source: cel-go v0.26 common/types/types.go, checker/types.go.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
@@ -24,7 +25,7 @@ class Type(NamedTuple):
         return f"{self.name}({', '.join(map(str, self.of))})" if self.of else self.name
 
 
-DYN, ERROR, BOOL, INT, STRING, NULL = map(Type, ("dyn", "!error!", "bool", "int", "string", "null_type"))
+DYN, BOOL, INT = map(Type, ("dyn", "bool", "int"))
 _NULLABLE = frozenset(("google.protobuf.Duration", "google.protobuf.Timestamp", "optional_type"))
 _PARAMETERIZED = frozenset(("list", "map", "optional_type"))
 
@@ -51,11 +52,6 @@ def split_types(text: str) -> list[str]:
 def is_variable(kind: Type) -> bool:
     """Return whether a type stands for one that is not yet determined."""
     return kind.name[0] == "_"
-
-
-def is_dyn(kind: Type) -> bool:
-    """Return whether a type is checked only when the expression is evaluated."""
-    return kind.name in ("dyn", "!error!")
 
 
 def is_object(kind: Type) -> bool:
@@ -96,7 +92,7 @@ class Unifier:
                 return agrees
         if is_variable(left):
             return self._bind(right, left)[0]
-        if is_dyn(left) or is_dyn(right):
+        if DYN in (left, right):
             return True
         if "null_type" in (left.name, right.name):
             other = right if left.name == "null_type" else left
@@ -273,11 +269,11 @@ _MAP = Type("map")
 def type_named(name: str) -> Callable[[type[T]], type[T]]:
     """Name the type of the values of a class, for one of Kubernetes' own types."""
 
-    def registered(cls: type[T]) -> type[T]:
+    def register(cls: type[T]) -> type[T]:
         _TYPES[cls] = Type(name)
         return cls
 
-    return registered
+    return register
 
 
 def type_of(value: Any) -> Type:
@@ -352,7 +348,7 @@ _ORDERED = (bool, str, bytes, Duration, Timestamp)
 def compare(left: Any, right: Any) -> int:
     """Return -1, 0 or 1. Raises EvaluationError for types without an order, and for NaN."""
     if is_number(left) and is_number(right):
-        if left != left or right != right:  # noqa: PLR0124 - NaN is not itself
+        if math.isnan(left) or math.isnan(right):
             raise EvaluationError("NaN values cannot be ordered")
         left, right = _same_kind(left, right)
     elif type(left) is not type(right) or type(left) not in _ORDERED:
@@ -421,7 +417,7 @@ def _with_timestamp(symbol: str, left: Any, right: Any) -> Any:
 def _divide(left: float, right: float) -> float:
     if right:
         return left / right
-    if left == 0 or left != left:  # noqa: PLR0124 - NaN is not itself
+    if left == 0 or math.isnan(left):
         return float("nan")
     return float("inf") if (left > 0) == (str(right) == "0.0") else float("-inf")
 
