@@ -100,7 +100,7 @@ def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 # checks.
 
 
-def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
+def describe_loosening(before: Configuration, after: Configuration) -> Iterator[str]:
     """Yield a sentence for each setting that lets more pass after the change than before."""
     if before.file is None:
         return

@@ -55,7 +55,7 @@ class Positions:
         assert node is not None
         index = node.index
         for step in path:
-            if (child := self._child(node.resolved(), step)) is None:
+            if (child := self._child(node.resolve(), step)) is None:
                 break
             index, node = child
         return self._chunk.source(index)
@@ -85,7 +85,7 @@ class Positions:
         for key, value in () if entries else mapping.pairs():
             if is_merge(key):
                 for source in reversed(value.children if value.kind == "sequence" else [value]):
-                    entries |= self._entries(source.resolved())
+                    entries |= self._entries(source.resolve())
             elif (name := key_text(key)) is not None:
                 entries[name] = key.index, value
         return entries

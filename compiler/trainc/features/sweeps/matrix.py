@@ -485,5 +485,5 @@ def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignme
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
     places = ((stable_path(path, trial.job), assignment.places[name]) for path, name in trial.written)
     origins = ((path, Origin(matrix.document, place)) for path, place in places)
-    made = Edited.of(base).with_data(trial.job, origins).finished()
+    made = Edited.of(base).with_data(trial.job, origins).to_document()
     return replace(made, file=matrix.document.file)

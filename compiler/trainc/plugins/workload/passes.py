@@ -120,7 +120,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if timeout not in (None, _DEFAULT_TIMEOUT):
         message = f"scheduleTimeoutSeconds: {timeout} is lost: a PodGroup of {API_VERSION} has no timeout of its own"
         hint = "no action needed if the scheduler may keep trying until there is room; otherwise keep coscheduling"
-        yield _lost(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
+        yield _lost_setting(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
     gang_groups = groups(job, info)
     if len(gang_groups) > _MOST_GROUPS:
         message = f"the gang has {len(gang_groups)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
@@ -152,7 +152,7 @@ def _volcano_findings(policy: Json, info: Info) -> Iterator[Finding]:
         path = (*_VOLCANO, "networkTopology")
         message = "Volcano's networkTopology counts tiers, but a PodGroup uses a node label"
         if network.get("mode") == "soft":
-            yield _lost(f"{message}: the preference is lost", _LABEL_HINT, path)
+            yield _lost_setting(f"{message}: the preference is lost", _LABEL_HINT, path)
         else:
             yield _impossible(message, _LABEL_HINT, path)
     priority = policy.get("priorityClassName")
@@ -221,7 +221,7 @@ def _impossible(message: str, hint: str, path: Path = _POLICY) -> Finding:
     return Finding("GangNotPossible", "error", message, hint, path, "runtime")
 
 
-def _lost(message: str, hint: str, path: Path) -> Finding:
+def _lost_setting(message: str, hint: str, path: Path) -> Finding:
     return Finding("GangSettingLost", "warning", message, hint, path, "runtime")
 
 
