@@ -244,7 +244,7 @@ def skipped_documents(
     Of many in one file, only the first get a warning: to place one, its text is read again.
     """
     from trainc.project.dialects import is_legacy, is_trainer_document
-    from trainc.project.dialects.enclosed import enclosed, legacy_job
+    from trainc.project.dialects.enclosed import find_enclosed, legacy_job
 
     named_files = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
@@ -258,7 +258,7 @@ def skipped_documents(
             continue
         if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
             continue
-        if inside := list(enclosed(document.data)):
+        if inside := list(find_enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
             continue
         from trainc.pipeline.fragments import fragment_of  # Needed for skipped documents only.

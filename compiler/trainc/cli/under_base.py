@@ -10,7 +10,7 @@ from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of
 from trainc.findings import Diagnostic, Source
 from trainc.findings.compile_error import CompileError
-from trainc.project.boundaries import loosened
+from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.settings_file import read_configuration
 from trainc.reading.git import SHALLOW_HINT, merge_base
@@ -62,7 +62,7 @@ def _settings_at(arguments: Arguments) -> Configuration:
 def _about(before: Configuration, after: Configuration, base: str) -> Iterator[Diagnostic]:
     source = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
     hint = f"rules about what administrators decide, such as PolicyDenied, count only as {base} has them"
-    for sentence in loosened(before, after):
+    for sentence in describe_loosening(before, after):
         about = hint if sentence.startswith("`rules`") else ""
         yield Diagnostic(
             "SettingsLoosened", "info", f"since {base}: {sentence.rstrip('.')}", about, CONFIGURATION_FILE, "", source

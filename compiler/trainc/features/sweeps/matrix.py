@@ -483,5 +483,5 @@ def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignme
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
     parameter_paths = ((stable_path(path, trial.job), assignment.paths[name]) for path, name in trial.parameter_fields)
     origins = ((path, Origin(matrix.document, written_at)) for path, written_at in parameter_paths)
-    document = Edited.of(base).with_data(trial.job, origins).finished()
+    document = Edited.of(base).with_data(trial.job, origins).to_document()
     return replace(document, file=matrix.document.file)
