@@ -52,11 +52,9 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     snapshot, problems = contents or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
+    built = [(job, manifest) for job in compiled for manifest in job.manifests]
     jobsets: dict[str, Mapping[str, Any]] = {
-        job_name(job.namespace, job.name): manifest
-        for job in compiled
-        for manifest in job.manifests
-        if manifest["kind"] == "JobSet"
+        job_name(job.namespace, job.name): manifest for job, manifest in built if manifest["kind"] == "JobSet"
     }
     homes: dict[str, Document] = {}
     for document in documents:
@@ -66,10 +64,8 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     for job, document in _find_rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
-    applied = [document.data for document in (*documents, *around)]
-    created = created_by(
-        (*applied, *(manifest for job in compiled for manifest in job.manifests)), options.namespace or ""
-    )
+    applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
+    created = created_by(applied, options.namespace or "")
     fits = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
     problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):

@@ -96,10 +96,7 @@ def request_name(manifest: Mapping[str, Any]) -> str:
 
 
 def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[str, Any]) -> bool:
-    keys = {
-        *selector.get("matchLabels", ()),
-        *(expression["key"] for expression in selector.get("matchExpressions", ())),
-    }
+    keys = {*selector.get("matchLabels", ()), *(e["key"] for e in selector.get("matchExpressions", ()))}
     if not name:
         raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
     if name not in namespaces and keys - {NAME_LABEL}:
