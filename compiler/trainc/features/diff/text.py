@@ -36,9 +36,7 @@ def inline(value: Any) -> str | None:
     """`value` on one line in YAML's flow style; None if it does not fit on one line."""
     if isinstance(value, str):
         return None if "\n" in value else scalar(value)
-    if isinstance(value, dict | list):
-        return _flow(value)
-    return scalar(value)
+    return _flow(value) if isinstance(value, dict | list) else scalar(value)
 
 
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:

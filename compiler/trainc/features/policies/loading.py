@@ -342,8 +342,7 @@ def _kind(document: Document) -> str | None:
 
 
 def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+    return mapping(document.data.get("metadata")).get("name")
 
 
 class _Compiler:
