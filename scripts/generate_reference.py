@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainc.cli.schema import OWN_KINDS
-from trainc.options import SETTINGS, Place, settings_in
+from trainc.options import SETTINGS, SettingSource, settings_in
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference.md"
 _HEAD = """# Reference
@@ -62,7 +62,11 @@ def document() -> str:
 def _options() -> str:
     rows = []
     for setting in SETTINGS:
-        places: dict[Place, str] = {"trainc.yaml": setting.key, "Overlay": setting.key, "Argo CD": setting.parameter}
+        places: dict[SettingSource, str] = {
+            "trainc.yaml": setting.key,
+            "Overlay": setting.key,
+            "Argo CD": setting.parameter,
+        }
         cells = [f"`{name}`" if setting in settings_in(place) else "" for place, name in places.items()]
         default = f"`{setting.default}`" if isinstance(setting.default, str) else ""
         cells = [f"`{setting.flag}`", *cells, default]

@@ -55,8 +55,8 @@ BESIDE = {
     "fits": "admission.post_admission kube.kueue kube.quantity kube.selectors pipeline.failures "
     "pods.admission_plugins pods.resources reading.cluster schema.shapes schema.unknown_fields",
     "graph": "ir.commands.programs ir.commands.started ir.parallelism plugins.registry",
-    "import_": "admission.admit kube.documents output.keeping output.ownership schema.defaults",
-    "init": "project.configuration",
+    "import_": "admission.updates kube.documents output.keeping output.ownership schema.defaults",
+    "init": "project.settings_file",
     "krm": "ir.trainjob project.overlays.load project.overlays.overlay",
     "kubeflow": "functions",
     "lsp": "admission.admit explain.model findings.text kube.devices kube.tuning_variables lints.manifests "

@@ -15,7 +15,7 @@ OPTION: Edits = {
         ("    limits: Limits = field", '    cost_center: str = "none"\n    limits: Limits = field'),
         (
             "SETTINGS: tuple[Setting, ...] = (\n",
-            'SETTINGS: tuple[Setting, ...] = (\n    Setting("cost_center", "who pays for a job", "delivery", words=("none", "lab")),\n',
+            'SETTINGS: tuple[Setting, ...] = (\n    Setting("cost_center", "who pays for a job", "delivery", choices=("none", "lab")),\n',
         ),
     ],
 }

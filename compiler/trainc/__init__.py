@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.admission.admit import admit, refusals
+    from trainc.admission.admit import admit
+    from trainc.admission.updates import refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.features.fits.answer import Fit as Fit
     from trainc.features.fits.answer import Fits as Fits
     from trainc.features.fits.answer import fits as fits
     from trainc.features.migrate.migrate import Migration as Migration
     from trainc.features.migrate.migrate import migrate as migrate
-    from trainc.findings import CompileError, Diagnostic, Source
+    from trainc.findings import Diagnostic, Source
+    from trainc.findings.compile_error import CompileError
     from trainc.functions import JobResult, catalog, compile_many, compile_paths, compile_trainjob
     from trainc.options import Limits, Options
 
@@ -22,7 +24,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "Compilation": "trainc.compilation",
     "CompiledJob": "trainc.compilation",
-    "CompileError": "trainc.findings",
+    "CompileError": "trainc.findings.compile_error",
     "Diagnostic": "trainc.findings",
     "JobResult": "trainc.functions",
     "Source": "trainc.findings",
@@ -33,7 +35,7 @@ _HOMES = {
     "compile_many": "trainc.functions",
     "compile_paths": "trainc.functions",
     "compile_trainjob": "trainc.functions",
-    "refusals": "trainc.admission.admit",
+    "refusals": "trainc.admission.updates",
 }
 
 __all__ = [

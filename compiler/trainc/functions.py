@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from trainc.compilation import Compilation
 from trainc.explain import place
-from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings import Diagnostic, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rules, keep_severities
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
@@ -113,7 +114,7 @@ def compile_inputs(
     diagnostics = [*inputs.diagnostics, *legacy]
     compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(diagnostics)
     if legacy and not compilation.jobs:
-        raise CompileError(replace(each, severity="error") for each in legacy)
+        raise CompileError(replace(diagnostic, severity="error") for diagnostic in legacy)
     return compilation
 
 
@@ -201,37 +202,30 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
     """
     if chunk < 1 or in_flight < 1:
         raise ValueError("chunk and in_flight must be at least 1")
-    chunks = _chunks(iter(jobs), chunk)
+    remaining = iter(jobs)
+    chunks = iter(lambda: list(islice(remaining, chunk)), [])
     if executor is None:
-        return (result(one) for some in chunks for one in compile_chunk(some, runtimes, options))
+        return (result(compiled) for part in chunks for compiled in compile_chunk(part, runtimes, options))
     # As bytes: dask looks for tasks in every list and mapping that it is given, which takes longer than compiling.
-    texts = (pickle.dumps((some, runtimes, options)) for some in chunks)
+    texts = (pickle.dumps((part, runtimes, options)) for part in chunks)
     return _spread(texts, executor, in_flight, result)
 
 
 def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
     """The work unit of one process: check the runtimes once, then compile every job against them."""
-    shared = Session(options, place=place).with_input([Document.of(runtime) for runtime in runtimes])
+    shared = Session(options, diagnose_objects=place).with_input([Document.of(runtime) for runtime in runtimes])
     plain = not shared.jobs and not shared.index.references
-    return [
-        _with_shared(shared, job) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)
-        for job in jobs
-    ]
-
-
-def _with_shared(shared: Session, job: Manifest) -> JobResult:
-    try:
-        return JobResult(shared.with_jobs([Document.of(job)]).compile_all(shared.index.diagnostics))
-    except CompileError as error:
-        return JobResult(error=error)
-
-
-def _alone(job: Manifest, runtimes: Sequence[Manifest], options: Options) -> JobResult:
-    """The slow path: `job` is not a TrainJob, or one of `runtimes` is."""
-    try:
-        return JobResult(compile_trainjob(job, runtimes, options))
-    except CompileError as error:
-        return JobResult(error=error)
+    results: list[JobResult] = []
+    for job in jobs:
+        try:
+            if plain and job.get("kind") == "TrainJob":
+                compilation = shared.with_jobs([Document.of(job)]).compile_all(shared.index.diagnostics)
+            else:  # The slow path: `job` is not a TrainJob, or one of `runtimes` is.
+                compilation = compile_trainjob(job, runtimes, options)
+            results.append(JobResult(compilation))
+        except CompileError as error:
+            results.append(JobResult(error=error))
+    return results
 
 
 def _compile_pickled(chunk: bytes, result: Callable[[JobResult], Any]) -> bytes:
@@ -241,19 +235,14 @@ def _compile_pickled(chunk: bytes, result: Callable[[JobResult], Any]) -> bytes:
 def _spread(
     chunks: Iterator[bytes], executor: Executor, in_flight: int, result: Callable[[JobResult], Any]
 ) -> Iterator[Any]:
-    under_way: deque[Future[bytes]] = deque()
+    futures: deque[Future[bytes]] = deque()
     try:
-        for some in chunks:
-            under_way.append(executor.submit(_compile_pickled, some, result))
-            if len(under_way) >= in_flight:
-                yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - what `_compile_pickled` returned
-        while under_way:
-            yield from pickle.loads(under_way.popleft().result())  # noqa: S301 - as above
+        for chunk in chunks:
+            futures.append(executor.submit(_compile_pickled, chunk, result))
+            if len(futures) >= in_flight:
+                yield from pickle.loads(futures.popleft().result())  # noqa: S301 - what `_compile_pickled` returned
+        while futures:
+            yield from pickle.loads(futures.popleft().result())  # noqa: S301 - as above
     finally:
-        for future in under_way:
+        for future in futures:
             future.cancel()
-
-
-def _chunks(jobs: Iterator[Manifest], size: int) -> Iterator[list[Manifest]]:
-    while some := list(islice(jobs, size)):
-        yield some

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.kube.kueue import MINORS, checked_kueue
+from trainc.kube.kueue import MINORS, normalize_kueue
 from trainc.kube.names import (
     DNS_1123_FORM,
     LABEL_LIMIT,
@@ -24,7 +24,7 @@ Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
 Gang: TypeAlias = Literal["runtime", "workload"]
 
 
-def checked_namespace(text: str) -> str:
+def check_namespace(text: str) -> str:
     """Return `text` if it is a valid namespace name; raise ValueError otherwise."""
     if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
         form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', with a letter or digit first and last"
@@ -32,7 +32,7 @@ def checked_namespace(text: str) -> str:
     return text
 
 
-def checked_cluster_domain(text: str) -> str:
+def check_cluster_domain(text: str) -> str:
     """Return `text` if it is a valid cluster domain (the suffix of pod DNS names); raise ValueError otherwise."""
     if not is_dns1123_subdomain(text) or length(text) > SUBDOMAIN_LIMIT:
         form = f"at most {SUBDOMAIN_LIMIT} {DNS_1123_FORM}"
@@ -40,7 +40,7 @@ def checked_cluster_domain(text: str) -> str:
     return text
 
 
-def checked_image(text: str) -> str:
+def check_image(text: str) -> str:
     """Return `text` if it could be an image reference; raise ValueError otherwise."""
     if not (text.isascii() and text.isprintable() and " " not in text):
         raise ValueError(f"{text!r} is not a valid image reference; write one such as example.com/keygen:1")
@@ -104,11 +104,11 @@ class Options:
         for setting in SETTINGS:
             value = getattr(self, setting.name)
             if value is not None:
-                object.__setattr__(self, setting.name, setting.checked(value))
+                object.__setattr__(self, setting.name, setting.normalize(value))
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
 
-def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+def merge_layers(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Merge `Options` fields from several sources; later layers override earlier ones.
 
     Sync options are specific to one tool, so a layer that switches `delivery` discards those of earlier layers.
@@ -122,16 +122,16 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-Place: TypeAlias = Literal["trainc.yaml", "Overlay", "Argo CD"]
+SettingSource: TypeAlias = Literal["trainc.yaml", "Overlay", "Argo CD"]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How users set one field of `Options`: a flag, a key of trainc.yaml and overlays, and a parameter of Argo CD.
 
-    `about` describes it in the help, in schemas and the reference, and in Argo CD. `words` are the allowed values;
+    `about` describes it in the help, in schemas and the reference, and in Argo CD. `choices` are the allowed values;
     with a `check`, which returns the normal form of a value or raises ValueError, other spellings of them are allowed
-    too. `not_in` lists the places where it cannot be set, and `topic` is the page of `trainc help` that explains the
+    too. `not_in` lists the sources where it cannot be set, and `topic` is the page of `trainc help` that explains the
     flag, or empty if the help of each command does.
     """
 
@@ -139,10 +139,10 @@ class Setting:
     about: str
     topic: Literal["", "input", "delivery"]
     kind: Literal["text", "truth", "list"] = "text"
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     check: Callable[[str], str] | None = None
     metavar: str | None = None
-    not_in: tuple[Place, ...] = ()
+    not_in: tuple[SettingSource, ...] = ()
 
     @property
     def default(self) -> Any:
@@ -157,28 +157,28 @@ class Setting:
     @property
     def key(self) -> str:
         """The key in trainc.yaml and overlays: `syncOptions`."""
-        first, *rest = self.name.split("_")
-        return first + "".join(word.capitalize() for word in rest)
+        first, *words = self.name.split("_")
+        return first + "".join(word.capitalize() for word in words)
 
     @property
     def parameter(self) -> str:
         """The parameter of an Argo CD Application: `sync-options`."""
         return self.name.replace("_", "-")
 
-    def checked(self, value: Any) -> Any:
+    def normalize(self, value: Any) -> Any:
         """Return the normal form of a value. Raises ValueError if it is not allowed."""
         if self.kind == "list":
             return tuple(value)
         if self.check is not None:
             return self.check(value)
-        if self.words and value not in self.words:
-            raise ValueError(f"unknown {self.name} {value!r}; choose {' or '.join(self.words)}")
+        if self.choices and value not in self.choices:
+            raise ValueError(f"unknown {self.name} {value!r}; choose {' or '.join(self.choices)}")
         return value
 
 
-def settings_in(place: Place) -> tuple[Setting, ...]:
-    """Return the settings that can be set in a place."""
-    return tuple(setting for setting in SETTINGS if place not in setting.not_in)
+def settings_in(source: SettingSource) -> tuple[Setting, ...]:
+    """Return the settings that can be set in a source."""
+    return tuple(setting for setting in SETTINGS if source not in setting.not_in)
 
 
 # A compile option is a field of `Options` and a row here. Everything that sets, checks or describes it is made from them.
@@ -187,7 +187,7 @@ SETTINGS: tuple[Setting, ...] = (
         "release",
         f"Trainer release to compile for: {', '.join(RELEASES)}",
         "",
-        words=RELEASES,
+        choices=RELEASES,
         check=normalize_release,
         metavar="MINOR",
     ),
@@ -195,7 +195,7 @@ SETTINGS: tuple[Setting, ...] = (
         "namespace",
         "namespace for documents that set none",
         "",
-        check=checked_namespace,
+        check=check_namespace,
         metavar="NAME",
         not_in=("trainc.yaml", "Overlay"),
     ),
@@ -203,13 +203,13 @@ SETTINGS: tuple[Setting, ...] = (
         "semantics",
         "what to compile: gitops (what belongs in git) or controller (exactly what Trainer's controller would create)",
         "input",
-        words=get_args(Semantics),
+        choices=get_args(Semantics),
     ),
     Setting(
         "kubernetes",
         f"Kubernetes minor of the cluster: {', '.join(KUBERNETES)} ({DEFAULT_KUBERNETES} if not set)",
         "input",
-        words=KUBERNETES,
+        choices=KUBERNETES,
         check=normalize_kubernetes,
         metavar="MINOR",
     ),
@@ -217,7 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
         "kueue",
         f"Kueue version of the cluster: {' or '.join(MINORS)}, or one with a patch, such as 0.19.6",
         "input",
-        check=checked_kueue,
+        check=normalize_kueue,
         metavar="VERSION",
     ),
     Setting(
@@ -225,7 +225,7 @@ SETTINGS: tuple[Setting, ...] = (
         "what schedules the pods of a gang together: runtime (the scheduler in the runtime's podGroupPolicy) or workload "
         "(Kubernetes 1.37 itself)",
         "input",
-        words=get_args(Gang),
+        choices=get_args(Gang),
     ),
     Setting(
         "plugins",
@@ -235,7 +235,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="NAME",
         not_in=("Overlay", "Argo CD"),
     ),
-    Setting("delivery", "tool that applies the output", "delivery", words=get_args(Delivery), not_in=("Argo CD",)),
+    Setting("delivery", "tool that applies the output", "delivery", choices=get_args(Delivery), not_in=("Argo CD",)),
     Setting(
         "sync_options",
         "sync options of Argo CD or Flux for each job; see `trainc help sync-options`",
@@ -247,13 +247,13 @@ SETTINGS: tuple[Setting, ...] = (
         "secrets",
         "where the SSH keys that MPI pods mount come from; trainc never writes a key",
         "delivery",
-        words=get_args(SecretsMode),
+        choices=get_args(SecretsMode),
     ),
     Setting(
         "keygen_image",
         "image of the Job that generates the keys, if secrets is presync-job",
         "delivery",
-        check=checked_image,
+        check=check_image,
         metavar="IMAGE",
     ),
     Setting("name_hash", "append a content hash to job names, so that a changed job is a new job", "delivery", "truth"),
@@ -261,7 +261,7 @@ SETTINGS: tuple[Setting, ...] = (
         "cluster_domain",
         "DNS domain of the cluster",
         "delivery",
-        check=checked_cluster_domain,
+        check=check_cluster_domain,
         metavar="DOMAIN",
         not_in=("trainc.yaml", "Overlay"),
     ),

@@ -30,7 +30,7 @@ from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
-from trainc.schema import json_schema
+from trainc.schema.editor_schema import json_schema
 
 FILE = "train.yaml"
 RUNTIMES = "runtimes"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from trainc.cli.reporting import Files, Paint, excerpt, summarize, text_report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import Paint, excerpt, summarize, text_report
 from trainc.findings import Diagnostic, Source
 
 PLAIN = Paint("never", io.StringIO())

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from published_schemas import published
 
+from trainc.cli.diagnostics import Files
 from trainc.cli.report_formats import github_report, sarif_report
-from trainc.cli.reporting import Files
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page
 from trainc.findings.text import escape_line

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
-from trainc.emit.yaml_writer import dump_yaml, joined, text_of
+from trainc.emit.yaml_writer import dump_yaml, join_stream, text_of
 from trainc.reading.yaml_reader import read_value
 
 
 def dump_json(manifests: list[dict[str, Any]]) -> str:
-    return b"".join(joined((text_of([manifest], "json") for manifest in manifests), "json")).decode()
+    return b"".join(join_stream((text_of([manifest], "json") for manifest in manifests), "json")).decode()
 
 
 JOB_SET = {

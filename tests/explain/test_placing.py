@@ -128,7 +128,9 @@ def test_a_name_that_is_derived_is_at_the_name() -> None:
 
 def test_a_runtime_that_no_job_uses_is_placed_as_well() -> None:
     runtime = RUNTIME + "                restartPolicy: Always\n" + CONTAINER
-    (found,) = check_unused_runtimes(Session(Options(release="2.3"), place=place).with_input(read(runtime, "rt.yaml")))
+    (found,) = check_unused_runtimes(
+        Session(Options(release="2.3"), diagnose_objects=place).with_input(read(runtime, "rt.yaml"))
+    )
     (wrong,) = [d for d in found if d.code == "InvalidRestartPolicy"]
     assert wrong.source is not None
     assert (wrong.source.file, wrong.source.line) == ("rt.yaml", 15)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.project.configuration import read_configuration
+from trainc.project.settings_file import read_configuration
 from trainc.reading.opening import folders_upward
 
 pytestmark = pytest.mark.slow

@@ -46,7 +46,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 @pytest.fixture(autouse=True)
 def _counted_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_lines, "_Unread", type("_Unread", (Counted,), {"__slots__": ()}))
-    monkeypatch.setattr(block_lines, "_known", block_lines._known.__wrapped__)
+    monkeypatch.setattr(block_lines, "_parse_line_cached", block_lines._parse_line_cached.__wrapped__)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -85,10 +85,10 @@ def test_the_name_of_a_file_is_not_a_command(command: str, repository: Path) -> 
 
 def test_colours_stay_and_nothing_else() -> None:
     assert (
-        escape_report("\x1b[31ma\x1b[0m\x1b[2J\x1b]0;x\x07\n", coloured=True)
+        escape_report("\x1b[31ma\x1b[0m\x1b[2J\x1b]0;x\x07\n", colored=True)
         == "\x1b[31ma\x1b[0m\\x1b[2J\\x1b]0;x\\x07\n"
     )
-    assert escape_report("\x1b[31m::error::\n", coloured=True) == "\x1b[31m\\x3a:error::\n"
+    assert escape_report("\x1b[31m::error::\n", colored=True) == "\x1b[31m\\x3a:error::\n"
     assert escape_report("\x1b[31ma") == "\\x1b[31ma"
     assert escape_report("a\r\nb\rc\t→ é\n") == "a\r\nb\\rc\t→ é\n"
     assert escape_report("a::b\n  ::c ##[d]\n") == "a::b\n  \\x3a:c #\\x23[d]\n"

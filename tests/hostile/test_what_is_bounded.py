@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hostile_inputs import FLAGS, GROWING, HEAD, beside
 from lsprotocol import types
 from requests_of_editors import answer
 
-from trainc.explain.text import _MOST_FIELDS as MOST_EXPLAINED
+from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.lsp.names import _MOST_FIELDS as MOST_OUTLINED
 from trainc.schema.shapes import MOST_LISTED
 
@@ -51,6 +52,10 @@ def test_an_explanation_says_how_many_more_fields_there_are() -> None:
     assert explained.stdout.count("\n") < MOST_EXPLAINED + 100
     one = run("explain", "job.yaml", *FLAGS, f'metadata.labels["a{MOST_EXPLAINED - 1}"]')
     assert "more fields" not in one.stdout
+    as_json = run("explain", "job.yaml", *FLAGS, "--format", "json").stdout
+    fields = [field for described in json.loads(as_json)["objects"] for field in described["fields"]]
+    assert len(fields) > MOST_EXPLAINED
+    assert as_json.count("\n") == 1
 
 
 def test_an_outline_says_where_it_ends(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def read(script: str, *arguments: str) -> CommandLine:
 
 def words(script: str, *arguments: str) -> list[str]:
     """The words of the last launcher."""
-    return list(read(script, *arguments).ran("launcher")[-1].words)
+    return list(read(script, *arguments).starts_of("launcher")[-1].argv)
 
 
 EXPANDED: dict[str, tuple[str, list[str]]] = {
@@ -68,7 +68,7 @@ def test_arguments_behind_a_script_are_those_of_its_commands() -> None:
 
 def test_patterns_of_a_case_are_not_commands() -> None:
     started = read("case $X in a|b) torchrun t.py;; (*) echo no;; esac; date").starts
-    assert [start.words[0] for start in started] == ["torchrun", "echo", "date"]
+    assert [start.argv[0] for start in started] == ["torchrun", "echo", "date"]
     assert [start.sure for start in started] == [False, False, True]
 
 
@@ -100,15 +100,15 @@ QUOTED: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("kind", NESTED)
 def test_commands_inside_each_other_are_read_up_to_a_bound(kind: str) -> None:
     closed = "never" not in kind
-    assert bool(read(NESTED[kind](MOST_DEPTH - 4)).ran("launcher")) == closed
+    assert bool(read(NESTED[kind](MOST_DEPTH - 4)).starts_of("launcher")) == closed
     assert read(NESTED[kind](10 * MOST_DEPTH)).starts == ()
     assert read(NESTED[kind](10 * MOST_DEPTH)).unclosed == ""
 
 
 @pytest.mark.parametrize("kind", QUOTED)
 def test_quotes_inside_each_other_have_no_bound(kind: str) -> None:
-    assert read(QUOTED[kind](10 * MOST_DEPTH)).ran("launcher")
-    assert read(QUOTED[kind](10_000)).ran("launcher")
+    assert read(QUOTED[kind](10 * MOST_DEPTH)).starts_of("launcher")
+    assert read(QUOTED[kind](10_000)).starts_of("launcher")
 
 
 @pytest.mark.parametrize("kind", NESTED)

@@ -9,7 +9,7 @@ from builders import Json, job, runtime, trainjob
 from trainings import findings, reported, training
 
 from trainc import Options, compile_paths
-from trainc.kube.devices import accelerator, accelerators, claimed
+from trainc.kube.devices import accelerator, accelerators, claimed_devices
 
 
 def of(resource: str, count: int, flag: int | None = None, **fields: Any) -> Json:
@@ -131,4 +131,4 @@ def test_names_of_devices_are_known_or_guessed() -> None:
 
 def test_claims_of_an_older_version_have_no_exactly() -> None:
     requests = [{"name": "a", "deviceClassName": "gpu.nvidia.com", "count": 2}]
-    assert claimed({"spec": {"devices": {"requests": requests}}}) == {"gpu.nvidia.com": 2}
+    assert claimed_devices({"spec": {"devices": {"requests": requests}}}) == {"gpu.nvidia.com": 2}

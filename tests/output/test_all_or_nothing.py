@@ -107,8 +107,8 @@ def test_a_build_that_ends_leaves_the_files_of_its_jobs_and_nothing_else(folder:
 
 def test_a_build_of_some_jobs_keeps_the_files_of_the_others(folder: Path) -> None:
     planned = apply_plan(plan(str(folder), {"a/one.yaml": NEW["a/one.yaml"]}, prune=False))
-    assert list(planned.described()) == [("changed", "a/one.yaml")]
-    assert planned.kept == ("a/two.yaml", "b/three.yaml", "same.yaml")
+    assert list(planned.actions()) == [("changed", "a/one.yaml")]
+    assert planned.kept_files == ("a/two.yaml", "b/three.yaml", "same.yaml")
 
 
 def test_who_deletes_the_first_line_takes_the_file_over(folder: Path) -> None:
@@ -125,7 +125,7 @@ def test_the_list_of_an_older_trainc_gives_files_over_to_their_jobs_and_goes(fol
     (folder / ".trainc").mkdir()
     (folder / ".trainc" / "owned").write_text("a/gone.yaml\na/one.yaml\n", encoding="utf-8")
     planned = apply_plan(plan(str(folder), NEW, prune=True))
-    assert planned.kept == ("a/gone.yaml",)
+    assert planned.kept_files == ("a/gone.yaml",)
     assert (folder / "a" / "one.yaml").read_text(encoding="utf-8") == NEW["a/one.yaml"]
     assert not (folder / ".trainc").exists()
-    assert plan(str(folder), NEW, prune=True).kept == ()
+    assert plan(str(folder), NEW, prune=True).kept_files == ()

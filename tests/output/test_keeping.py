@@ -169,7 +169,7 @@ def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) ->
     decided.hold("nlp", "llm", [NEW])
     data = {"nlp/llm.yaml": None if before is None else before.encode()}
     base = Base("main", "rendered", data.get, {("nlp", "llm"): digest} if digest else {}, adopted)
-    errors, let_in = prove("rendered", decided.kept, {}, base)
+    errors, let_in = prove("rendered", decided.kept_files, {}, base)
     if permitted and adopted not in {(), ("jobs/**",)}:
         assert (errors, let_in) == ([], ["nlp/llm.yaml"])
     elif refused:
@@ -184,7 +184,7 @@ def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) ->
 def test_a_file_that_is_what_compiling_gives_needs_no_proof() -> None:
     decided = keeping(FIRST + BEFORE + NEW_BODY)
     decided.hold("nlp", "llm", [NEW])
-    assert decided.kept == []
+    assert decided.kept_files == []
 
 
 def test_the_line_is_read_as_it_is_written() -> None:

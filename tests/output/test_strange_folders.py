@@ -42,7 +42,7 @@ def codes(done: Plan) -> list[str]:
 )
 def test_the_list_of_files_cannot_name_one_outside(path: str, folder: Path) -> None:
     (folder / ".trainc" / "owned").write_text(f"{path}\na/gone.yaml\n", encoding="utf-8")
-    assert list(build(folder).described()) == [("created", "a/one.yaml")]
+    assert list(build(folder).actions()) == [("created", "a/one.yaml")]
     assert victim(folder) == "victim\n"
 
 
@@ -50,7 +50,7 @@ def test_a_list_removes_nothing(folder: Path) -> None:
     (folder / "a").mkdir()
     (folder / "a" / "two.yaml").write_text("by hand\n", encoding="utf-8")
     (folder / ".trainc" / "owned").write_text("a/two.yaml\n", encoding="utf-8")
-    assert list(build(folder).described()) == [("created", "a/one.yaml")]
+    assert list(build(folder).actions()) == [("created", "a/one.yaml")]
     assert (folder / "a" / "two.yaml").exists()
 
 

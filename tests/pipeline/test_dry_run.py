@@ -21,7 +21,9 @@ BARE = {"name": "node"}
 def tried(*documents: dict[str, Any], release: str = "2.3", **options: Any) -> list[list[Diagnostic]]:
     return list(
         check_unused_runtimes(
-            Session(Options(release=release, **options), place=place).with_input([Document.of(d) for d in documents])
+            Session(Options(release=release, **options), diagnose_objects=place).with_input(
+                [Document.of(d) for d in documents]
+            )
         )
     )
 

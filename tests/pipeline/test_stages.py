@@ -98,17 +98,17 @@ class Told(Trace):
     def __init__(self) -> None:
         self.steps: list[str] = []
 
-    def lowered(self, result: Result) -> None:
+    def on_lowered(self, result: Result) -> None:
         self.steps.append(f"lowered {result.job.label}")
 
-    def renamed(self, job: Any) -> None:
+    def on_renamed(self, job: Any) -> None:
         self.steps.append(f"renamed {job.plain_name}")
 
-    def passed(self, plugin: Any, point: str, before: Any, after: Any) -> None:
+    def on_pass(self, plugin: Any, point: str, before: Any, after: Any) -> None:
         assert before is not after
         self.steps.append(f"{plugin.plugin.name} {point}")
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         assert manifests
         self.steps.append(stage)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trainc.project.boundaries import loosened
-from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.configuration import Configuration
+from trainc.project.settings_file import read_configuration
 
 CHANGES = {
     "a rule that ignores a code": (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trainc.kube.releases import RELEASES
-from trainc.reading.catalog import SHOWN_FOLDER, NotFound, find, names, releases, releases_of, text_of
+from trainc.reading.catalog import CATALOG_PREFIX, NotFound, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
 from trainc.schema import check
 from trainc.schema.rules import runtime_rules
@@ -76,20 +76,20 @@ def values_of(tree: Any, prefix: str) -> Any:
 
 def test_every_file_serves_somebody_and_no_two_files_serve_the_same() -> None:
     served = [(name, release, found(name, release).file) for name in names() for release in releases(name)]
-    assert {file.removeprefix(SHOWN_FOLDER) for _, _, file in served} == set(FILES)
+    assert {file.removeprefix(CATALOG_PREFIX) for _, _, file in served} == set(FILES)
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if "/" in file])
 def test_a_file_of_several_is_named_for_the_first_release_it_serves(file: str) -> None:
     name, _, release = file.removesuffix(".yaml").partition("/")
     document = found(name, release)
-    assert document.file == SHOWN_FOLDER + file
+    assert document.file == CATALOG_PREFIX + file
     assert releases_of(document)[0] == release
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
-    assert text_of(SHOWN_FOLDER + file).startswith("# ")
+    assert text_of(CATALOG_PREFIX + file).startswith("# ")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_the_first_of_two_objects_counts() -> None:
     node = dump.get("Node", "", "n")
     assert node is not None
     assert (node["a"], [one["a"] for one in dump.repeated], dump.nameless) == (1, [2], [{"kind": "Node"}, {}])
-    assert [one.get("a") for one in dump.every("Node")] == [1, None]
+    assert [one.get("a") for one in dump.list_all("Node")] == [1, None]
 
 
 HAND = {

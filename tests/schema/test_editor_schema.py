@@ -10,7 +10,7 @@ import pytest
 from builders import container, job, runtime, trainjob
 
 from trainc.kube.releases import RELEASES
-from trainc.schema import json_schema
+from trainc.schema.editor_schema import json_schema
 from trainc.schema.shapes import ROOTS
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from trainc.kube.releases import RELEASES, Since
 from trainc.schema import defaults as zero_values
 from trainc.schema import rules
 from trainc.schema.defaults import DEFAULTS
-from trainc.schema.editor_schema import DESCRIPTIONS
+from trainc.schema.descriptions import DESCRIPTIONS
 from trainc.schema.field_homes import REPLACEMENTS, releases_with
 from trainc.schema.rules import RULES, integer_bounds
 from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names

@@ -8,7 +8,8 @@ import pytest
 from builders import API, LABEL, container, job, runtime, trainjob
 
 from trainc.findings import Finding, format_path
-from trainc.schema import check, known_in
+from trainc.schema import check
+from trainc.schema.field_homes import has_field
 
 Json = dict[str, Any]
 
@@ -194,4 +195,4 @@ def test_tensorflow_never_had_a_policy() -> None:
     ],
 )
 def test_known_in_says_which_releases_have_a_field(kind: str, path: tuple[str | int, ...], releases: list[str]) -> None:
-    assert [release for release in ("2.0", "2.1", "2.2", "2.3") if known_in(kind, path, release)] == releases
+    assert [release for release in ("2.0", "2.1", "2.2", "2.3") if has_field(kind, path, release)] == releases

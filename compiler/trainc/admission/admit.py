@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
@@ -14,7 +14,8 @@ from trainc.admission.outline import outline_of, with_words
 from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, items, mapping, pod_spec_of
 from trainc.kube.names import JOBSET_API
@@ -24,11 +25,7 @@ from trainc.reading.document import Document, label_of
 from trainc.schema import check
 from trainc.startup.records import replace
 
-if TYPE_CHECKING:
-    from trainc.admission.updates import Submitted
-
 _KIND = "JobSet"
-_UNKNOWN_FIELD = "UnknownField"
 
 
 def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
@@ -38,11 +35,11 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     Raises CompileError with all reasons why the API server or JobSet's webhook would refuse it.
     """
     release = options.release or NEWEST_RELEASE
-    _require_jobset(jobset)
+    require_jobset(jobset)
     stored, findings = validate_admission(jobset, release_facts(release), "warning")
     _keep_empty_values(stored, jobset)
     pods = list(pod_refusals((stored,), {}, "warning"))
-    diagnostics = _place(jobset, findings + pods)
+    diagnostics = place_findings(jobset, findings + pods)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
     metadata = stored["metadata"]
@@ -50,24 +47,24 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     return Compilation((job,), sort_diagnostics(diagnostics))
 
 
-def _keep_empty_values(stored: Json, written: Json) -> None:
+def _keep_empty_values(stored: Json, submitted: Json) -> None:
     """Put `value: ""` of variables back into `stored`, which is modified: Go omits it, but the API server keeps it.
 
     JobSet's webhook answers with a patch that only adds and replaces. Source: kubernetes-sigs/controller-runtime
     pkg/webhook/admission/defaulter_custom.go (dropSchemeRemovals), v0.24.
     """
-    for job, own_job in _pairs(stored.get("spec"), written.get("spec"), "replicatedJobs"):
-        pod, own_pod = pod_spec_of(job), pod_spec_of(own_job)
+    for job, submitted_job in _pairs(stored.get("spec"), submitted.get("spec"), "replicatedJobs"):
+        pod, submitted_pod = pod_spec_of(job), pod_spec_of(submitted_job)
         for kind in ("initContainers", "containers"):
-            for container, own_container in _pairs(pod, own_pod, kind):
-                for variable, own in _pairs(container, own_container, "env"):
-                    if own.get("value") == "" and "value" not in variable:
+            for container, submitted_container in _pairs(pod, submitted_pod, kind):
+                for variable, submitted_variable in _pairs(container, submitted_container, "env"):
+                    if submitted_variable.get("value") == "" and "value" not in variable:
                         variable["value"] = ""
 
 
-def _pairs(stored: Any, written: Any, field: str) -> Iterator[tuple[Any, Any]]:
+def _pairs(stored: Any, submitted: Any, field: str) -> Iterator[tuple[Any, Any]]:
     """Pair the items of a list before and after admission, which keeps their number and order."""
-    return zip(items(mapping(stored).get(field)), items(mapping(written).get(field)), strict=False)
+    return zip(items(mapping(stored).get(field)), items(mapping(submitted).get(field)), strict=False)
 
 
 def validate_admission(
@@ -78,20 +75,20 @@ def validate_admission(
     `later` is the severity of a failure after admission. If any finding is an error, nothing would be stored.
     """
     outline = outline_of(jobset)
-    stored = None if outline is None else _stored(outline, release.minor, release.jobset, prune)
+    stored = None if outline is None else _stored_outline(outline, release.minor, release.jobset, prune)
     if stored is not None:
         return with_words(stored, jobset), []
-    return _judged(jobset, release.minor, release.jobset, later, prune=prune)
+    return _validate(jobset, release.minor, release.jobset, later, prune=prune)
 
 
 @lru_cache(maxsize=256)
-def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
+def _stored_outline(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
     """Return what is stored for JobSets with this outline, or None if they have findings."""
-    stored, findings = _judged(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
+    stored, findings = _validate(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
     return None if findings else dumps(stored, 2)
 
 
-def _judged(
+def _validate(
     jobset: Mapping[str, Any], minor: str, version: str, later: Severity, *, prune: bool
 ) -> tuple[dict[str, Any], list[Finding]]:
     # The webhook sets defaults before the CRD's validation, which may require them.
@@ -99,61 +96,12 @@ def _judged(
     stored, findings = check(baked, _KIND, minor, prune=prune)
     view, facts = read_jobset(baked), jobset_version(version)
     # Not about a value for which the schema already has a finding.
-    places = {finding.path for finding in findings}
-    more = check_creation(view, facts) + post_admission_checks(view, facts, later)
-    return stored, findings + [f for f in more if f.path not in places and f.path[:-1] not in places]
+    reported = {finding.path for finding in findings}
+    findings_after = check_creation(view, facts) + post_admission_checks(view, facts, later)
+    return stored, findings + [f for f in findings_after if f.path not in reported and f.path[:-1] not in reported]
 
 
-def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
-    """Return the reasons why the API server would refuse to replace the stored JobSet `old` with `new`, if any.
-
-    `new` is the body of a PUT: the CRD's defaults are applied to it, but not those of JobSet's CREATE webhook.
-    Raises CompileError if one of them is not a JobSet.
-    """
-    from trainc.admission.updates import update_refusals
-
-    release = options.release or NEWEST_RELEASE
-    _require_jobset(old)
-    _require_jobset(new)
-    before, _ = as_submitted(old, release)
-    after, findings = as_submitted(new, release)
-    errors = [f for f in findings if f.severity == "error"]
-    errors.extend(update_refusals(before, after, release_facts(release).jobset))
-    return sort_diagnostics(_place(new, errors))
-
-
-def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
-    """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
-    from trainc.admission.updates import Submitted
-
-    typed, findings = check(jobset, _KIND, release, prune=True)
-    unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
-    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
-
-
-def _fill_defaults(document: Any, typed: Any) -> Any:
-    """Return `document` with the defaults of its typed form; zero values remain as written."""
-    if isinstance(document, dict) and isinstance(typed, dict):
-        nested = {k: _fill_defaults(v, typed.get(k)) for k, v in document.items() if isinstance(v, (dict, list))}
-        return {**typed, **document, **nested}
-    if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
-        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
-    return document
-
-
-def _without(value: Any, paths: Sequence[Path]) -> Any:
-    """Return `value` without the fields at `paths`. Unchanged parts are shared with the input."""
-    if not paths:
-        return value
-    inside: dict[str | int, list[Path]] = {}
-    for first, *rest in paths:
-        inside.setdefault(first, []).append(tuple(rest))
-    members = enumerate(value) if isinstance(value, list) else value.items()
-    kept = {k: _without(v, inside.get(k, [])) for k, v in members if () not in inside.get(k, [])}
-    return list(kept.values()) if isinstance(value, list) else kept
-
-
-def _require_jobset(document: Any) -> None:
+def require_jobset(document: Any) -> None:
     """Raise CompileError for anything that is not a JobSet of the supported version."""
     kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
     if (kind, api) != (_KIND, JOBSET_API):
@@ -161,7 +109,8 @@ def _require_jobset(document: Any) -> None:
         raise CompileError([Diagnostic("NotAJobSet", "error", message, f"pass one {_KIND} of {JOBSET_API}")])
 
 
-def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
+def place_findings(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
+    """Return the findings about a JobSet as diagnostics without a source position."""
     label = label_of(jobset)
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
@@ -211,4 +160,4 @@ def check_rendered(
             from trainc.schema.kubernetes import kubernetes_findings
 
             findings += kubernetes_findings(stored, options.kubernetes, release.minor)
-        yield from map(document.place, findings)
+        yield from map(document.diagnose, findings)

@@ -1,4 +1,8 @@
-"""All rules by which JobSet's webhook refuses to create a JobSet. The CRD's schema is checked elsewhere."""
+"""All rules by which JobSet's webhook refuses to create a JobSet. The CRD's schema is checked elsewhere.
+
+Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (ValidateCreate, validateFailurePolicy,
+validateVolumeClaimPolicies, validateCoordinator and validateCoordinatorLabelValue).
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,7 @@ from trainc.kube.names import (
 from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
 
-# Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
-#
-# These are the rules J1 to J7 and J11 to J14. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go,
-# ValidateCreate and validateFailurePolicy.
+# Policies, feature gates and pod counts.
 
 
 MOST_PODS = 2**31 - 1
@@ -77,8 +78,7 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
         if (before := first.setdefault(name := text(rule.get("name")), i)) != i:
             message = f"rules {before} and {i} are both called {name!r}"
             hint = "give each rule a different name, or no name"
-            place = ("spec", "failurePolicy", "rules", i, "name")
-            yield Finding("DuplicateFailureRule", "error", message, hint, place)
+            yield Finding("DuplicateFailureRule", "error", message, hint, ("spec", "failurePolicy", "rules", i, "name"))
 
 
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
@@ -113,10 +113,9 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
         yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
 
 
-# Refused on creation: dependencies of the first job, and dependencies on jobs that are not earlier in the list (J1, J2).
+# Dependencies of the first job, and on jobs that are not earlier in the list.
 #
-# The CRD's schema limits the number of dependencies, their status and uniqueness (J3), and excludes `startupPolicy:
-# InOrder` with them (J4). Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# The CRD's schema limits the number of dependencies, their status and uniqueness, and excludes `startupPolicy: InOrder`.
 
 
 def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
@@ -137,16 +136,14 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
                 continue
             where, hint = "comes later in replicatedJobs", Hint(f"put {name!r} before {job.name!r}")
             if name not in jobset.job_names:
-                others = [other for other in jobset.job_names if other != job.name]
+                other_jobs = [other for other in jobset.job_names if other != job.name]
                 where = "is not in replicatedJobs"
-                hint = suggest(name, others, f"the jobs are {', '.join(jobset.job_names)}")
+                hint = suggest(name, other_jobs, f"the jobs are {', '.join(jobset.job_names)}")
             message = f"{job.name!r} depends on {name!r}, which {where}"
             yield Finding("DependsOnUnknown", "error", message, hint, (*path, i, "name"))
 
 
-# Refused on creation: a subdomain that is not a valid Service name, and a malformed `managedBy` (J5, J6).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# A subdomain that is not a valid Service name, and a malformed `managedBy`.
 
 
 MANAGED_BY_LIMIT = 63
@@ -196,9 +193,7 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
     ]
 
 
-# Refused on creation: names of Jobs and pods that would be too long or malformed, and group names (J8, J9, J10).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# Names of Jobs and pods that would be too long or malformed, and group names.
 
 
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
@@ -233,22 +228,21 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
 
 def too_long(jobset: JobSet, name: DerivedName, code: str, severity: Severity) -> Finding:
     """Return a finding about a derived name: the JobSet's name is to be shortened, unless no name is short enough."""
-    longest, place = longest_name(jobset), name.path
+    longest, source_path = longest_name(jobset), name.path
     if not name.repeats:
         hint = f"shorten it by at least {-name.spare} characters"
     elif longest < 1:
         hint = "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
     else:
-        place = ("metadata", "name")
+        source_path = ("metadata", "name")
         hint = f"shorten the name of the job to at most {longest} characters; it has {length(jobset.name)}"
-    return Finding(code, severity, str(name), hint, name.path, source_path=place)
+    return Finding(code, severity, str(name), hint, name.path, source_path=source_path)
 
 
-# Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
+# Volume claim templates that clash, that nothing mounts, or whose claims are misnamed.
 #
 # JobSet also compares each template with an existing claim in the cluster, which is unknown offline. The CRD's schema
 # ensures that a template has no namespace.
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies.
 
 
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
@@ -266,10 +260,10 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
             yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             yield too_long(jobset, claim, "VolumeClaimNameTooLong", "error")
-        yield from _mounts(jobset, name, name_path)
+        yield from _claim_volumes(jobset, name, name_path)
 
 
-def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
+def _claim_volumes(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
     for job in jobset.jobs:
         for i, volume in enumerate(items(job.pod_spec.get("volumes"))):
             if mapping(volume).get("name") == name:
@@ -284,9 +278,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
         yield Finding("VolumeClaimNotMounted", "error", message, hint, path)
 
 
-# Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
-#
-# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateCoordinator and validateCoordinatorLabelValue.
+# A coordinator pod that does not exist, or whose address is not a valid label value.
 
 
 _PATH = ("spec", "coordinator")
@@ -295,12 +287,12 @@ _PATH = ("spec", "coordinator")
 def check_coordinator(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """Yield errors for the coordinator, if there is one."""
     if isinstance(jobset.spec.get("coordinator"), dict):
-        yield from _place(jobset)
+        yield from _coordinator_pod(jobset)
         if version.checks_coordinator_label:
             yield from coordinator_label_problem(jobset, "error")
 
 
-def _place(jobset: JobSet) -> Iterator[Finding]:
+def _coordinator_pod(jobset: JobSet) -> Iterator[Finding]:
     coordinator = jobset.spec["coordinator"]
     name = text(coordinator.get("replicatedJob"))
     job = next((job for job in jobset.jobs if job.name == name), None)

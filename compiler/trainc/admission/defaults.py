@@ -34,7 +34,11 @@ def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
         _replace_items(policy, "rules", _failure_rule)
     if jobset_version(version).has_volume_claims:
         retention = {"whenDeleted": "Delete"}
-        _replace_items(baked, "volumeClaimPolicies", lambda _, each: _with_defaults(each, retentionPolicy=retention))
+        _replace_items(
+            baked,
+            "volumeClaimPolicies",
+            lambda _, claim_policy: _with_defaults(claim_policy, retentionPolicy=retention),
+        )
     return {**jobset, "spec": baked}
 
 

@@ -217,18 +217,18 @@ def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> Deriv
 def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedName]:
     """Yield names inside a pod template, such as labels, volumes and references, many derived from the TrainJob's."""
     labels, labels_path = mapping(job.pod_metadata.get("labels")), (*job.job_path, "template", "metadata", "labels")
-    written: list[tuple[Use, Any, int, Path]] = [
+    candidates: list[tuple[Use, Any, int, Path]] = [
         ("label", value, LABEL_LIMIT, (*labels_path, key)) for key, value in labels.items()
     ]
     for i, volume in enumerate(objects(job.pod_spec.get("volumes"))):
         path = (*job.pod_path, "volumes", i)
         config_map, secret = mapping(volume.get("configMap")).get("name"), mapping(volume.get("secret"))
-        written += [
+        candidates += [
             ("volume", volume.get("name"), LABEL_LIMIT, (*path, "name")),
             ("ConfigMap", config_map, SUBDOMAIN_LIMIT, (*path, "configMap", "name")),
             ("Secret", secret.get("secretName"), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")),
         ]
-    for use, value, limit, path in written:
+    for use, value, limit, path in candidates:
         if name := text(value):
             derived = name == jobset.name or name.startswith(f"{jobset.name}-")
             yield DerivedName(use, name, limit, path, repeats=int(derived))

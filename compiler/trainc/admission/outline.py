@@ -30,7 +30,7 @@ def outline_of(jobset: Json) -> bytes | None:
         if not isinstance(spec["replicatedJobs"], list):
             return None
         jobs = [_job(job, "coordinator" not in spec) for job in spec["replicatedJobs"]]
-        metadata = _named(jobset["metadata"])
+        metadata = _without_names(jobset["metadata"])
         # Version 2 of the format has no references, so equal objects have equal bytes even if they share parts.
         return dumps({**jobset, "metadata": metadata, "spec": {**spec, "replicatedJobs": jobs}}, 2)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -39,40 +39,44 @@ def outline_of(jobset: Json) -> bytes | None:
 
 def with_words(outline: bytes, jobset: Json) -> dict[str, Any]:
     """Return the processed outline as a new object, with the omitted values and counts of a JobSet filled in."""
-    made: dict[str, Any] = loads(outline)  # noqa: S302 - what `dumps` wrote
-    _restore(made["metadata"], jobset["metadata"], ("name", "namespace", "labels"))
-    for job, own in zip(made["spec"].get("replicatedJobs") or (), jobset["spec"]["replicatedJobs"], strict=True):
-        template, own_template = job["template"], own["template"]
-        _restore_labels(template, own_template)
-        spec, own_spec = template["spec"], own_template["spec"]
-        spec |= {name: own_spec[name] for name in _COUNTS if _is_small(own_spec.get(name))}
-        _restore_labels(spec["template"], own_spec["template"])
-        _restore_containers(spec["template"]["spec"], own_spec["template"]["spec"])
-    return made
+    restored: dict[str, Any] = loads(outline)  # noqa: S302 - what `dumps` wrote
+    _restore(restored["metadata"], jobset["metadata"], ("name", "namespace", "labels"))
+    for job, original in zip(
+        restored["spec"].get("replicatedJobs") or (), jobset["spec"]["replicatedJobs"], strict=True
+    ):
+        template, original_template = job["template"], original["template"]
+        _restore_labels(template, original_template)
+        spec, original_spec = template["spec"], original_template["spec"]
+        spec |= {name: original_spec[name] for name in _COUNTS if _is_small(original_spec.get(name))}
+        _restore_labels(spec["template"], original_spec["template"])
+        _restore_containers(spec["template"]["spec"], original_spec["template"]["spec"])
+    return restored
 
 
-def _restore(made: dict[str, Any], own: Json, fields: Iterable[str]) -> None:
+def _restore(restored: dict[str, Any], original: Json, fields: Iterable[str]) -> None:
     for field in fields:
-        if value := own.get(field):
-            made[field] = value if isinstance(value, str) else value.copy()
+        if value := original.get(field):
+            restored[field] = value if isinstance(value, str) else value.copy()
 
 
-def _restore_labels(made: Json, own: Json) -> None:
-    if (metadata := own.get("metadata")) and metadata.get("labels"):
-        _restore(made["metadata"], metadata, ("labels",))
+def _restore_labels(restored: Json, original: Json) -> None:
+    if (metadata := original.get("metadata")) and metadata.get("labels"):
+        _restore(restored["metadata"], metadata, ("labels",))
 
 
-def _restore_containers(made: Json, own: Json) -> None:
+def _restore_containers(restored: Json, original: Json) -> None:
     for kind in _CONTAINERS:
-        for container, written in zip(made.get(kind) or (), own.get(kind) or (), strict=True):
-            _restore(container, written, ("command", "args", "image"))
-            for variable, own_variable in zip(container.get("env") or (), written.get("env") or (), strict=True):
-                _restore(variable, own_variable, ("value",))
+        for container, original_container in zip(restored.get(kind) or (), original.get(kind) or (), strict=True):
+            _restore(container, original_container, ("command", "args", "image"))
+            for variable, original_variable in zip(
+                container.get("env") or (), original_container.get("env") or (), strict=True
+            ):
+                _restore(variable, original_variable, ("value",))
 
 
-def _named(metadata: Json) -> Json:
+def _without_names(metadata: Json) -> Json:
     """Return the JobSet's metadata without its names. Raises ValueError if one is invalid."""
-    drawn, name = _labelled(metadata), metadata["name"]
+    drawn, name = _without_label_values(metadata), metadata["name"]
     length = min(-(-len(name) // _STEP) * _STEP, LABEL_LIMIT)
     if not is_dns1035_label(name) or len(name) > length:
         raise ValueError(name)
@@ -88,7 +92,7 @@ def _namespace(name: str) -> str:
     return _WORD
 
 
-def _labelled(metadata: Json) -> dict[str, Any]:
+def _without_label_values(metadata: Json) -> dict[str, Any]:
     """Return metadata without the values of its labels. Raises ValueError if one is invalid."""
     labels = metadata.get("labels")
     return {**metadata, "labels": {key: _label(value) for key, value in labels.items()}} if labels else {**metadata}
@@ -119,7 +123,7 @@ def _job(job: Json, counts: bool) -> Json:
 
 def _with_labels(template: Json) -> Json:
     metadata = template.get("metadata")
-    return {**template, "metadata": _labelled(metadata)} if metadata else template
+    return {**template, "metadata": _without_label_values(metadata)} if metadata else template
 
 
 def _is_small(count: object) -> bool:
@@ -129,14 +133,16 @@ def _is_small(count: object) -> bool:
 def _container(container: Mapping[str, Any]) -> Json:
     drawn = dict(container)
     for field in ("command", "args"):
-        if words := container.get(field):
-            if type(words) is not list or not all(type(word) is str for word in words):
-                raise TypeError(words)
+        if arguments := container.get(field):
+            if type(arguments) is not list or not all(type(word) is str for word in arguments):
+                raise TypeError(arguments)
             drawn[field] = [_WORD]
     if image := container.get("image"):
         drawn["image"] = _word(image)
     if env := container.get("env"):
-        drawn["env"] = [{**own, "value": _word(own["value"])} if own.get("value") else own for own in env]
+        drawn["env"] = [
+            {**variable, "value": _word(variable["value"])} if variable.get("value") else variable for variable in env
+        ]
     return drawn
 
 

@@ -64,16 +64,18 @@ def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
 
     Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go, constructJob.
     """
-    written = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
-    claims = {text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)} - written
-    named = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
-    if not claims and not (named and "subdomain" in job.pod_spec):
+    volume_names = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
+    claims = {
+        text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)
+    } - volume_names
+    has_hostnames = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
+    if not claims and not (has_hostnames and "subdomain" in job.pod_spec):
         return job.template
     pod_spec = dict(job.pod_spec)
     if claims:
         added = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in sorted(claims)]
         pod_spec["volumes"] = [*items(pod_spec.get("volumes")), *added]
-    if named:
+    if has_hostnames:
         pod_spec["subdomain"] = ""
     pod = {**mapping(job.job_spec.get("template")), "spec": pod_spec}
     return {**job.template, "spec": {**job.job_spec, "template": pod}}
@@ -90,12 +92,12 @@ _SUSPECT = frozenset(("overhead", "priority", "preemptionPolicy", "nodeName"))
 
 def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
     """Return the objects of a cluster among `documents` that decide whether it admits pods."""
-    read = list(documents)
-    if not read:  # As in most inputs.
+    manifests = list(documents)
+    if not manifests:  # As in most inputs.
         return {}
     from trainc.pods.admission_plugins import cluster_objects
 
-    return cluster_objects(read)
+    return cluster_objects(manifests)
 
 
 def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
@@ -103,19 +105,19 @@ def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: S
     for jobset in manifests:
         if jobset.get("kind") != "JobSet" or not (cluster or _is_suspect(jobset)):
             continue
-        from trainc.pods.admission_plugins import count_refusals, refusals_of_pods
+        from trainc.pods.admission_plugins import count_refusals, in_namespace, refusals_of_pods
 
         view, findings = read_jobset(jobset), list[Finding]()
         namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
         if "ResourceQuota" in cluster:
             created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": sum(job.replicas for job in view.jobs)}
-            quotas = [quota for (home, _), quota in sorted(cluster["ResourceQuota"].items()) if home == namespace]
+            quotas = in_namespace(cluster, "ResourceQuota", namespace)
             findings += count_refusals(created, ("spec", "replicatedJobs"), quotas)
         for job in view.jobs:
             findings += refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
         for finding in findings:
-            kept = finding.severity if severity == "error" else severity
-            yield replace(finding, about=label_of(jobset), severity=kept)
+            lowered = finding.severity if severity == "error" else severity
+            yield replace(finding, about=label_of(jobset), severity=lowered)
 
 
 def _is_suspect(jobset: Json) -> bool:

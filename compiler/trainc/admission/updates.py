@@ -12,14 +12,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.admission.admit import as_submitted, creation_refusals
+from trainc.admission.admit import creation_refusals, place_findings, require_jobset
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
-from trainc.findings import Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, sort_diagnostics
 from trainc.ir.release import release_facts
 from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at_index
 from trainc.kube.quantity import parse_quantity
+from trainc.kube.releases import NEWEST_RELEASE
+from trainc.options import Options
 from trainc.schema import check
 from trainc.startup.records import dataclass, field
 
@@ -63,11 +65,11 @@ class JobSetRules:
         return release_facts(self.release).jobset
 
     def created(self, jobset: Json) -> Submitted:
-        """The JobSet as stored on creation, with all defaults filled in."""
+        """Return the JobSet as stored on creation, with all defaults filled in."""
         return self.put(bake_defaults(jobset, self._jobset))[0]
 
     def creation_refusals(self, jobset: Json) -> Sequence[Finding]:
-        """Why creating the JobSet would be refused; empty if it would be accepted."""
+        """Return why creating the JobSet would be refused; empty if it would be accepted."""
         if id(jobset) not in self._refusals:
             baked = bake_defaults(jobset, self._jobset)
             _, findings = check(baked, "JobSet", self.release, prune=True)
@@ -75,16 +77,16 @@ class JobSetRules:
         return self._refusals[id(jobset)][1]
 
     def put(self, jobset: Json) -> tuple[Submitted, list[Finding]]:
-        """The JobSet as stored by an update, without the CREATE webhook's defaults, and why the schema refuses it."""
+        """Return the JobSet as stored by an update, without the CREATE webhook's defaults, and why the schema refuses it."""
         becomes, findings = as_submitted(jobset, self.release)
         return becomes, _errors(findings)
 
     def update_refusals(self, stored: Submitted, becomes: Submitted) -> Sequence[Finding]:
-        """Why `becomes` may not replace `stored`; empty if it may. The paths of the findings use list indexes."""
+        """Return why `becomes` may not replace `stored`; empty if it may. The findings' paths use list indexes."""
         return update_refusals(stored, becomes, self._jobset)
 
     def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update refused for these reasons is answered with 403 rather than 422.
+        """Return whether an update refused for these reasons is answered with 403 rather than 422.
 
         The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
         """
@@ -93,12 +95,56 @@ class JobSetRules:
         )
 
     def leaves_out_defaults(self, jobset: Json) -> bool:
-        """Whether the CREATE webhook would fill in any default."""
+        """Return whether the CREATE webhook would fill in any default."""
         return bake_defaults(jobset, self._jobset) != jobset
 
 
 def _errors(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.severity == "error"]
+
+
+def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
+    """Return the reasons why the API server would refuse to replace the stored JobSet `old` with `new`, if any.
+
+    `new` is the body of a PUT: the CRD's defaults are applied to it, but not those of JobSet's CREATE webhook.
+    Raises CompileError if one of them is not a JobSet.
+    """
+    release = options.release or NEWEST_RELEASE
+    require_jobset(old)
+    require_jobset(new)
+    before, _ = as_submitted(old, release)
+    after, findings = as_submitted(new, release)
+    errors = [*_errors(findings), *update_refusals(before, after, release_facts(release).jobset)]
+    return sort_diagnostics(place_findings(new, errors))
+
+
+def as_submitted(jobset: Json, release: str) -> tuple[Submitted, list[Finding]]:
+    """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
+    typed, findings = check(jobset, "JobSet", release, prune=True)
+    unknown = [f.path for f in findings if f.code == "UnknownField"]
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
+
+
+def _fill_defaults(document: Any, typed: Any) -> Any:
+    """Return `document` with the defaults of its typed form; zero values remain as written."""
+    if isinstance(document, dict) and isinstance(typed, dict):
+        nested = {k: _fill_defaults(v, typed.get(k)) for k, v in document.items() if isinstance(v, (dict, list))}
+        return {**typed, **document, **nested}
+    if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
+    return document
+
+
+def _without(value: Any, paths: Sequence[Path]) -> Any:
+    """Return `value` without the fields at `paths`. Unchanged parts are shared with the input."""
+    if not paths:
+        return value
+    inside: dict[str | int, list[Path]] = {}
+    for first, *inner in paths:
+        inside.setdefault(first, []).append(tuple(inner))
+    entries = enumerate(value) if isinstance(value, list) else value.items()
+    members = {k: _without(v, inside.get(k, [])) for k, v in entries if () not in inside.get(k, [])}
+    return list(members.values()) if isinstance(value, list) else members
 
 
 def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:
@@ -109,7 +155,7 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
     """
     facts = jobset_version(version)
     before, after, baked = map(_spec, (old.document, new.document, bake_defaults(new.document, version)))
-    findings = list(_renamed(old.document, new.document))
+    findings = list(_check_identity(old.document, new.document))
     for frozen in (f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS):
         was, becomes = before.get(frozen), after.get(frozen)
         if was is not None and becomes is not None and was != becomes:
@@ -124,7 +170,7 @@ def _spec(jobset: Mapping[str, Any]) -> Json:
     return mapping(jobset.get("spec"))
 
 
-def _renamed(old: Json, new: Json) -> Iterator[Finding]:
+def _check_identity(old: Json, new: Json) -> Iterator[Finding]:
     before, after = mapping(old.get("metadata")), mapping(new.get("metadata"))
     for key in ("name", "namespace"):
         if before.get(key) and after.get(key) and before[key] != after[key]:
@@ -165,8 +211,8 @@ def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: boo
 
 
 def _short(value: Any) -> str:
-    written = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return written if len(written) <= 60 else f"{written[:57]}..."
+    encoded = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return encoded if len(encoded) <= 60 else f"{encoded[:57]}..."
 
 
 # The differences between two objects under Go's `equality.Semantic`, with which JobSet's webhook compares them.

@@ -1,17 +1,7 @@
 """What is wrong and where: findings, diagnostics, and the words of both."""
 
-from trainc.findings import (
-    CompileError,
-    Diagnostic,
-    Finding,
-    Path,
-    Severity,
-    Source,
-    format_path,
-    has_errors,
-    sort_diagnostics,
-)
-from trainc.findings.codes import Stage
+from trainc.findings import Diagnostic, Finding, Path, Severity, Source, format_path, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rules, keep_severities, matches
 from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
@@ -24,7 +14,6 @@ __all__ = [
     "Rules",
     "Severity",
     "Source",
-    "Stage",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -19,7 +19,7 @@ from trainc.kube.documents import (
     value_at_index,
     with_value,
 )
-from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests
+from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests, whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.kube.selectors import MalformedSelector, matches_selector
 
@@ -50,5 +50,6 @@ __all__ = [
     "stable_path",
     "value_at",
     "value_at_index",
+    "whole_number",
     "with_value",
 ]

@@ -2,10 +2,12 @@
 
 from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
 from trainc.options import Limits, Options
-from trainc.project.configuration import FILE_NAME, Configuration, merge_diagnostics, read_configuration
+from trainc.project.configuration import Configuration, merge_diagnostics
+from trainc.project.settings_file import read_configuration
+from trainc.reading.opening import CONFIGURATION_FILE
 
 __all__ = [
-    "FILE_NAME",
+    "CONFIGURATION_FILE",
     "Configuration",
     "Limits",
     "Options",

@@ -8,14 +8,17 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
-from trainc.cli.reporting import Files, difference, is_failure, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
-from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.pipeline.failures import left_out
-from trainc.project.configuration import merge_diagnostics, settings_below
+from trainc.pipeline.failures import left_out_warning
+from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
+from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
@@ -31,10 +34,10 @@ _AT_A_TIME = 1_000_000
 
 def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
-    from trainc.emit.yaml_writer import joined
+    from trainc.emit.yaml_writer import join_stream
 
     with HeldOutput() as held:
-        for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
+        for piece in join_stream((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
         streams.progress.clear()
         if _is_refused(compilation, arguments):
@@ -104,7 +107,7 @@ def _leave_out(
             files.pop(path, None)
         source.spare(spared, failures.files)
         target.prunes = failures.prunes
-        target.compilation.diagnostics += left_out(failures)
+        target.compilation.diagnostics.append(left_out_warning(failures))
     return True
 
 
@@ -153,8 +156,8 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     yield from planned.refused
     if arguments.check:
         yield from planned.interrupted
-    if planned.kept and not planned.refused:
-        yield _kept_files_info(planned.kept, folder, arguments)
+    if planned.kept_files and not planned.refused:
+        yield _kept_files_info(planned.kept_files, folder, arguments)
 
 
 _REFRESH = "run `trainc build`, and commit what it writes"
@@ -167,7 +170,7 @@ def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]
     files = [
         (f"{t.folder}/{path}", verb)
         for t, planned in zip(targets, plans, strict=True)
-        for verb, path in planned.described()
+        for verb, path in planned.actions()
     ]
     words = {
         "created": "is missing",
@@ -198,7 +201,7 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
         shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
         streams.out.write(shown.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
-        _print_changes(list(planned.described()), target, arguments, streams)
+        _print_changes(list(planned.actions()), target, arguments, streams)
 
 
 def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
@@ -242,7 +245,11 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    kept = f"; {counted(len(keeping.kept), 'job')} kept as built" if keeping is not None and keeping.kept else ""
+    kept = (
+        f"; {counted(len(keeping.kept_files), 'job')} kept as built"
+        if keeping is not None and keeping.kept_files
+        else ""
+    )
     unwritten = " (not written: --check)" if arguments.check and changes else ""
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept}\n")
 

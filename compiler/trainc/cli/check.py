@@ -14,11 +14,13 @@ from trainc.cli.compiling import (
     report_unselected,
     start,
 )
-from trainc.cli.reporting import Files, is_failure, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
 from trainc.project.configuration import merge_diagnostics
@@ -136,7 +138,7 @@ def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     counts = list(count_ignored(diagnostics))
     if has_errors(diagnostics):
         return counts
-    read = [document.file for checking in runs for document in checking.inputs.read]
+    read = [document.file for checking in runs for document in checking.inputs.all_documents]
     read += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]

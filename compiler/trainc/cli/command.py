@@ -438,7 +438,7 @@ def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
         dest=setting.name,
         action="append" if setting.kind == "list" else "store",
         type=_setting_type(setting) if setting.check else None,
-        choices=setting.words or None,
+        choices=setting.choices or None,
         metavar=setting.metavar,
         help=f"{setting.about}{more}",
     )
@@ -447,7 +447,7 @@ def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
 def _setting_type(setting: Setting) -> Callable[[str], str]:
     def accepted(text: str) -> str:
         try:
-            return str(setting.checked(text))
+            return str(setting.normalize(text))
         except ValueError as error:
             is_pair = setting.name == "release" and ".." in text
             hint = "; `trainc diff --releases OLD..NEW` compares two" if is_pair else ""

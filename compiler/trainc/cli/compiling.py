@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.reporting import STDIN, Files
+from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
@@ -20,10 +20,10 @@ from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.configuration import FILE_NAME
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
-from trainc.reading.opening import read_bounded
+from trainc.reading.files import STDIN
+from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Run:
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
-        if self.keeping is None or not self.keeping.kept or self.keeping.problems:
+        if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
         from trainc.cli.kept import causes_of
 
@@ -175,7 +175,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    diagnostics = [document.place(finding) for document in left_out.values()]
+    diagnostics = [document.diagnose(finding) for document in left_out.values()]
     for run in runs:
         run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(diagnostics, False)
@@ -270,7 +270,7 @@ def skipped_documents(
             continue
         if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
-        if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
+        if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
             continue
         if inside := list(enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
@@ -296,10 +296,10 @@ def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnost
     if job.is_legacy:
         message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
         hint = f"`trainc migrate --report {document.file or '-'}` says what becomes of it"
-        return document.place(Finding("LegacyTrainingJob", severity, message, hint, job.path))
+        return document.diagnose(Finding("LegacyTrainingJob", severity, message, hint, job.path))
     message = f"the {job.kind} inside this {outer} is neither compiled nor checked"
     hint = "to check it, copy it to a file of its own and run `trainc check` on that"
-    return document.place(Finding("SkippedDocument", "info", message, hint, job.path))
+    return document.diagnose(Finding("SkippedDocument", "info", message, hint, job.path))
 
 
 def _is_expected_kind(document: Document) -> bool:

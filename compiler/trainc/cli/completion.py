@@ -13,8 +13,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, build_parser
-from trainc.findings import CompileError
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
+from trainc.findings.compile_error import CompileError
 
 # The completion scripts. They are the same for every version: each asks `trainc __complete` for the candidates.
 
@@ -193,7 +193,7 @@ def _names(kind: str) -> Iterable[str]:
     if kind == "revision":
         return _revisions()
     if kind == "environment":
-        from trainc.project.configuration import read_configuration
+        from trainc.project.settings_file import read_configuration
 
         try:
             return read_configuration([os.curdir], None).environments
@@ -211,17 +211,20 @@ def _revisions() -> Iterator[str]:
 
 def _fields(job: str) -> Iterator[str]:
     """Yield the fields of the JobSet that a TrainJob compiles to: by their last step, then in full."""
-    import json
+    from trainc.cli.one_job import compiled_job
+    from trainc.explain.replay import explanation
+    from trainc.kube.documents import format_field
 
-    from trainc.cli.main import main
-
-    out = BytesIO()
-    if main(["explain", job, "--format", "json"], Streams(BytesIO(), out, StringIO())) is Status.DONE:
-        objects = json.loads(out.getvalue())["objects"]
-        paths = [field["path"] for each in objects if each["kind"] == "JobSet" for field in each["fields"]]
-        yield from dict.fromkeys(
-            (*(path.rpartition(".")[2] for path in paths if "[" not in path.rpartition(".")[2]), *paths)
-        )
+    try:
+        result = compiled_job(arguments_of("explain", [job]), Streams(BytesIO(), BytesIO(), StringIO()))
+    except (UsageError, OSError):
+        return
+    if result is None or not result[0].compiles:
+        return
+    objects = explanation(result[0].recorder).objects
+    paths = [format_field(field.path) for item in objects if item.name.kind == "JobSet" for field in item.fields]
+    last_steps = (path.rpartition(".")[2] for path in paths)
+    yield from dict.fromkeys((*(step for step in last_steps if "[" not in step), *paths))
 
 
 def _jobs(path: str) -> Iterator[str]:

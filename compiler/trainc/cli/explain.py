@@ -59,21 +59,23 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _hint(nothing: NoMatch) -> str:
-    if nothing.made:
-        return f"FIELD is a field of the output; this input sets {first_of(nothing.made, _MOST_MADE)}"
+    if nothing.derived:
+        return f"FIELD is a field of the output; this input sets {first_of(nothing.derived, _MOST_MADE)}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
 def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: Mapping[str, Any], before: str) -> str:
     """The explanation; in JSON with `more` fields, as text with what comes `before` it."""
     if arguments.format == "json":
-        from trainc.explain.text import explanation_json
+        from trainc.explain.text import MOST_FIELDS, explanation_json
 
-        shown = {**explanation_json(chosen), **more}
-        return escape_report(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", json=True)
+        document = {**explanation_json(chosen), **more}
+        many = sum(len(explained.fields) for explained in chosen.objects) > MOST_FIELDS
+        text = json.dumps(document, indent=None if many else 2, ensure_ascii=False)
+        return escape_report(text + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return escape_report(before + explanation_text(chosen, look), coloured=paint.is_on)
+    return escape_report(before + explanation_text(chosen, look), colored=paint.is_on)

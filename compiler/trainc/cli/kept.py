@@ -12,21 +12,23 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.under_base import NO_BASE, no_base
 from trainc.emit.name_hash import ALPHABET, LENGTH
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import Diagnostic, Source, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.folder import bytes_at, foreign_files, text_at
-from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Read, Rendered, digest_of, prove
+from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, ReadText, Rendered, digest_of, prove
 from trainc.output.ownership import file_name
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.project.configuration import FILE_NAME, Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.git import commit_of, merge_base, submodules
-from trainc.reading.opening import is_below
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
 
@@ -123,7 +125,7 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for one in keeping.kept:
+    for one in keeping.kept_files:
         if one.compiled is not None:
             groups.setdefault(_difference(one, jobs[one.namespace, one.name]), []).append(one)
     lines: dict[str, dict[Source, None]] = {}
@@ -215,7 +217,9 @@ def prove_outputs(
     if arguments.base is None and not any(keeping for _, _, keeping in entries):
         return {}
     compared = [
-        Compared(folder, environment, keeping.kept if keeping else (), {**foreign_files(folder), **_submodules(folder)})
+        Compared(
+            folder, environment, keeping.kept_files if keeping else (), {**foreign_files(folder), **_submodules(folder)}
+        )
         for folder, environment, keeping in entries
     ]
     count = sum(each.count for each in compared)
@@ -243,7 +247,7 @@ def _submodules(folder: str) -> dict[str, bytes]:
     return {}
 
 
-def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> Read:
+def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Arguments) -> ReadText:
     """Return a function that reads the files which the last commit has in place of those in `folder`.
 
     That is the folder from which a changed `output` moves away.
@@ -257,7 +261,9 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
             texts = {}
             with suppress(CompileError):
                 ((_, base),) = _read_bases([compared], settings.configuration, arguments, whole=False)
-                texts = {path: data.decode(errors="replace") for path in paths if (data := base.read(path)) is not None}
+                texts = {
+                    path: data.decode(errors="replace") for path in paths if (data := base.read_bytes(path)) is not None
+                }
         return texts.get(path)
 
     return read
@@ -296,7 +302,7 @@ def _read_bases(
     places = {os.path.relpath(os.path.realpath(each.folder), top): each for each in compared}
     base_arguments = Arguments(**vars(arguments))
     base_arguments.config, base_arguments.paths, base_arguments.env = configuration.file, [], None
-    settings_file = os.path.join(home, os.path.basename(configuration.file or FILE_NAME))
+    settings_file = os.path.join(home, os.path.basename(configuration.file or CONFIGURATION_FILE))
     with copy_of_revision(commit, base_arguments, [os.path.relpath(settings_file, top)]) as copy:
         outputs = _outputs(copy)
         by_name = {each.environment: place for place, each in outputs.items()}

@@ -10,19 +10,21 @@ from typing import Any, NamedTuple
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
-from trainc.cli.reporting import Files, report
+from trainc.cli.diagnostics import Files
+from trainc.cli.reporting import report
 from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import Json, identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
-from trainc.project.configuration import Configuration, read_configuration
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES, STDIN
 from trainc.reading.opening import read_bounded

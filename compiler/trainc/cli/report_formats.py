@@ -13,13 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.reporting import Files, full_message, once, rule_page
+from trainc.cli.diagnostics import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
 from trainc.findings.text import escape_line, escape_report
-from trainc.project.configuration import FILE_NAME
 from trainc.reading.edits import Edit
-from trainc.reading.opening import repository_above
+from trainc.reading.opening import CONFIGURATION_FILE, repository_above
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -182,7 +181,7 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
     """
     entries: list[dict[str, Any]] = []
     seen: Counter[str] = Counter()
-    for d in _in_repository(replace(d, source=d.source or Source(FILE_NAME, 1, 1)) for d in diagnostics):
+    for d in _in_repository(replace(d, source=d.source or Source(CONFIGURATION_FILE, 1, 1)) for d in diagnostics):
         assert d.source is not None
         message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
         identity = f"{d.code}\0{d.source.file}\0{d.object}\0{d.path}\0{d.message}"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO
+from typing import BinaryIO, Literal, TextIO
 
 from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.diagnostics import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source, has_errors
-from trainc.findings.text import counted, escape_line, escape_report, underlined
-from trainc.startup.records import dataclass, field, replace
-
-if TYPE_CHECKING:
-    from trainc.reading.edits import Edit, EditedText
+from trainc.findings.text import counted, escape_line, escape_report, find_underline
+from trainc.startup.records import replace
 
 Part = Literal[
     "error", "warning", "info", "place", "code", "excerpt", "help", "added", "removed", "heading", "value", "faint",
@@ -70,58 +66,9 @@ def _obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
 
-STDIN = "-"
 _WIDEST = 160
 # Whitespace that YAML does not treat as spaces -> a visible character of the same width.
 _SEEN = {9: "\N{RIGHTWARDS ARROW}", **dict.fromkeys((0xA0, *range(0x2000, 0x200C), 0x202F, 0x3000), "\N{MIDDLE DOT}")}
-
-
-@dataclass(slots=True)
-class Files:
-    """The texts that a run has read. `stdin` is stored, because it cannot be read again."""
-
-    stdin: bytes = b""
-    _texts: dict[tuple[str, str], str] = field(default_factory=dict)
-    _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    _edited: dict[str, EditedText] = field(default_factory=dict)
-
-    def edits(self, diagnostic: Diagnostic) -> Sequence[Edit]:
-        """The edits of a file that fix a diagnostic, one of which is enough."""
-        from trainc.reading.edits import EditedText
-
-        source = diagnostic.source
-        if source is None or source.origin != "file" or not diagnostic.fixes:
-            return ()
-        if source.file not in self._edited:
-            self._edited[source.file] = EditedText(self.text(source.file))
-        return self._edited[source.file].edits(diagnostic)
-
-    def text(self, file: str, origin: str = "file") -> str:
-        """The text of a file, which is read once; empty if it can no longer be read."""
-        if (origin, file) not in self._texts:
-            self._texts[origin, file] = self._read(file, origin)
-        return self._texts[origin, file]
-
-    def line(self, source: Source) -> str | None:
-        """The line of a source without its line break; None if the file can no longer be read."""
-        place = source.origin, source.file
-        if place not in self._lines:
-            self._lines[place] = self.text(source.file, source.origin).split("\n")
-        lines = self._lines[place]
-        return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
-
-    def _read(self, file: str, origin: str) -> str:
-        from trainc.reading import catalog, ignores
-        from trainc.reading.yaml_reader import decode
-
-        try:
-            if origin == "catalog":
-                return catalog.text_of(file)
-            if origin == "git":
-                return ""  # The file is gone.
-            return decode(self.stdin) if file == STDIN else ignores.text_of(file)
-        except (OSError, ValueError):
-            return ""
 
 
 def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
@@ -129,7 +76,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
-    number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
+    number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
     if len(line) > _WIDEST or not line.strip() or not (seen := line.translate(_SEEN)).isprintable():
         return []
@@ -139,8 +86,6 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
 # Nobody reads more than this, and the report could grow to hundreds of megabytes.
 _MOST_SHOWN = 1_000
-# The first ones show what to fix, the rest are noise; --format json lists all.
-_SAID_ONCE = frozenset(("SecretNeeded",))
 _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 
@@ -154,7 +99,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
-    return escape_report(report, coloured=True)
+    return escape_report(report, colored=True)
 
 
 def report(
@@ -176,17 +121,6 @@ def report(
 def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
     """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
     return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
-
-
-def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
-    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
-    shown = []
-    for d in diagnostics:
-        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
-        if more >= 0:
-            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
-    return shown
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -221,23 +155,6 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
     if linked:
         yield paint("faint", f"  rule: {escape_line(rule_page(d.code) or f'trainc rule {d.code}')}")
-
-
-# `docsUrl` of the trainc.yaml that the running command has read.
-configured_docs_url: ContextVar[str] = ContextVar("configured_docs_url", default="")
-
-
-def rule_page(code: str, configured: str | None = None) -> str | None:
-    """Return the URL of the published page of a code, if trainc.yaml, TRAINC_DOCS_URL or this build names a site."""
-    from trainc.findings.codes import DOCS_URL, rule_url
-
-    configured = configured_docs_url.get() if configured is None else configured
-    return rule_url(code, configured or os.environ.get("TRAINC_DOCS_URL") or DOCS_URL)
-
-
-def full_message(d: Diagnostic) -> str:
-    """The message, with the environments it applies to unless it applies to all."""
-    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:

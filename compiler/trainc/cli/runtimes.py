@@ -8,13 +8,13 @@ from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_line, first_of
 from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.project.configuration import read_configuration
 from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
 from trainc.reading import catalog
 from trainc.reading.document import Document
 
@@ -58,7 +58,7 @@ def own_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None
     users: dict[tuple[str, str, str], dict[str, None]] = {}
     for each in environments_of(given):
         inputs = settings_of(each).read(stdin)
-        for document in inputs.read:
+        for document in inputs.all_documents:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
                 found.setdefault((str(data["kind"]), *_identity(document)), document)

@@ -10,10 +10,10 @@ from trainc.cli.arguments.schema import KINDS
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
 from trainc.features import features
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.project.configuration import read_configuration
 from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.settings_file import read_configuration
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.schema.editor_schema import DIALECT, json_schema
 from trainc.schema.shapes import ROOTS

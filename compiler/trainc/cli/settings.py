@@ -8,20 +8,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
-from trainc.cli.reporting import configured_docs_url
-from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.cli.diagnostics import configured_docs_url
+from trainc.findings import Diagnostic, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rule
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json
-from trainc.options import SETTINGS, Limits, Options, layered
-from trainc.project.configuration import (
-    FILE_NAME,
-    Configuration,
-    choose_environments,
-    read_configuration,
-    settings_below,
-)
-from trainc.reading.files import is_overlay_folder, named_in_settings
+from trainc.options import SETTINGS, Limits, Options, merge_layers
+from trainc.project.configuration import Configuration, choose_environments
+from trainc.project.settings_file import read_configuration, settings_below
+from trainc.reading.files import is_overlay_folder, missing_in_settings
+from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
@@ -116,7 +113,7 @@ class Settings:
 
 def _not_used(folders: Sequence[str]) -> Diagnostic:
     message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
-    hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], FILE_NAME)}"
+    hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], CONFIGURATION_FILE)}"
     return Diagnostic("SettingsNotUsed", "warning", message, hint)
 
 
@@ -127,7 +124,7 @@ def settings_of(arguments: Arguments) -> Settings:
     environments, name = configuration.environments, environment_name(arguments)
     configuration = replace(environments.get(name, configuration), missing=configuration.missing)
     configured_docs_url.set(configuration.docs_url)
-    named_in_settings.set(configuration.missing)
+    missing_in_settings.set(configuration.missing)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     input_paths = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]
@@ -162,7 +159,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
     values = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
     explicit = {name: value for name, value in values.items() if value is not None}
-    chosen = layered(configuration.options, *(overlay.settings for overlay in overlays), explicit)
+    chosen = merge_layers(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:

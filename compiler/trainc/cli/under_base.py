@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of
-from trainc.findings import CompileError, Diagnostic, Source
+from trainc.findings import Diagnostic, Source
+from trainc.findings.compile_error import CompileError
 from trainc.project.boundaries import loosened
-from trainc.project.configuration import FILE_NAME, Configuration, merge_diagnostics, read_configuration
+from trainc.project.configuration import Configuration, merge_diagnostics
+from trainc.project.settings_file import read_configuration
 from trainc.reading.git import SHALLOW_HINT, merge_base
+from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import replace
 
 NO_BASE = "none"
@@ -43,7 +46,7 @@ def _settings_at(arguments: Arguments) -> Configuration:
     folders = [repository.prefix]
     while folders[-1] not in ("", os.curdir):
         folders.append(os.path.dirname(folders[-1].rstrip(os.sep)))
-    files = [os.path.join(folder, FILE_NAME) for folder in folders]
+    files = [os.path.join(folder, CONFIGURATION_FILE) for folder in folders]
     if arguments.config:
         files = [os.path.relpath(os.path.realpath(arguments.config), os.path.realpath(repository.top))]
     with copy_of_revision(commit, arguments, files) as copy:
@@ -61,7 +64,7 @@ def _about(before: Configuration, after: Configuration, base: str) -> Iterator[D
     for sentence in loosened(before, after):
         about = hint if sentence.startswith("`rules`") else ""
         yield Diagnostic(
-            "SettingsLoosened", "info", f"since {base}: {sentence.rstrip('.')}", about, FILE_NAME, "", source
+            "SettingsLoosened", "info", f"since {base}: {sentence.rstrip('.')}", about, CONFIGURATION_FILE, "", source
         )
 
 

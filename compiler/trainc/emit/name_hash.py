@@ -27,8 +27,10 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
     The hash does not depend on fields that can be updated in place, on hooks, which run before the job starts, or on the
     order of objects and keys.
     """
-    content = hashed_content(manifests)
-    texts = sorted(json.dumps(each, sort_keys=True, separators=(",", ":"), ensure_ascii=True) for each in content)
+    content = content_to_hash(manifests)
+    texts = sorted(
+        json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True) for manifest in content
+    )
     number = int.from_bytes(hashlib.sha256("\n".join(texts).encode()).digest(), "big")
     digits = []
     for _ in range(LENGTH):
@@ -37,7 +39,7 @@ def name_hash(manifests: Iterable[Manifest]) -> str:
     return "-" + "".join(digits)
 
 
-def hashed_content(manifests: Iterable[Manifest]) -> list[Manifest]:
+def content_to_hash(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return what the hash is taken of."""
     content = []
     for manifest in manifests:

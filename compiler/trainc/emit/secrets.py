@@ -69,14 +69,14 @@ _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 def generate(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
     """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
-    generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.named(secret.name)}
+    generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.metadata_for(secret.name)}
     generator["spec"] = {"keyType": "ecdsa", "keySize": 521}
     private_key, public_key = secret.keys
     source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
     external: Manifest = {
         "apiVersion": "external-secrets.io/v1",
         "kind": "ExternalSecret",
-        "metadata": job.named(secret.name),
+        "metadata": job.metadata_for(secret.name),
         "spec": {
             # A generator creates new keys on each refresh, after which running pods could no longer connect.
             "refreshPolicy": "CreatedOnce",
@@ -164,7 +164,7 @@ def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
 
 def _hook(job: TrainJob, name: str, kind: str, api: str, done: str = "BeforeHookCreation") -> Manifest:
     annotations = {"argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": done}
-    return {"apiVersion": api, "kind": kind, "metadata": {**job.named(name), "annotations": annotations}}
+    return {"apiVersion": api, "kind": kind, "metadata": {**job.metadata_for(name), "annotations": annotations}}
 
 
 # Mode `sealed`: copies a SealedSecret that the user has created from the input to the output.
@@ -183,8 +183,8 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json]
     sealed_documents = (d for d in documents if (d.get("kind"), d.get("apiVersion")) == ("SealedSecret", _API))
     sealed = next((d for d in sealed_documents if identity_of(d) == (job.namespace, secret.name)), None)
     if sealed is None:
-        place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
-        message = f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}"
+        where = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
+        message = f"the input has no SealedSecret {secret.name!r}{where} with {secret.purpose}"
         hint = f"create it and add it to the input: {_seal(job, secret)}"
         return Provision(findings=(Finding("SealedSecretMissing", "error", message, hint),))
     if flaws := [*_flaws(sealed, secret)]:
@@ -192,10 +192,10 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json]
         message = f"the SealedSecret {secret.name!r} cannot be used: "
         return Provision(findings=tuple(Finding("SealedSecretUnusable", "error", message + why, hint) for why in flaws))
     template, findings = mapping(mapping(sealed["spec"]).get("template")), []
-    for place, metadata in (("", sealed["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
+    for where, metadata in (("", sealed["metadata"]), ("spec.template.", mapping(template.get("metadata")))):
         keys = [key for field in ("labels", "annotations") for key in mapping(metadata.get(field))]
         if lost := ", ".join(key for key in keys if key not in _SCOPES):
-            message = f"{lost} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output"
+            message = f"{lost} in {where}metadata of the SealedSecret {secret.name!r} is not copied to the output"
             hint = "no action needed: only fields that are certain to be ciphertext are copied"
             findings.append(Finding("SealedSecretTrimmed", "info", message, hint))
     return Provision((_clean_secret(sealed, job, secret),), tuple(findings))
@@ -249,13 +249,13 @@ def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Mani
     return {
         "apiVersion": _API,
         "kind": "SealedSecret",
-        "metadata": {**job.named(secret.name), **annotations},
+        "metadata": {**job.metadata_for(secret.name), **annotations},
         "spec": {
             "encryptedData": dict(document["spec"]["encryptedData"]),
             "template": {
                 "type": secret.type,
                 **({"immutable": True} if template.get("immutable") is True else {}),
-                "metadata": {**job.named(secret.name), **annotations},
+                "metadata": {**job.metadata_for(secret.name), **annotations},
             },
         },
     }

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Severity, remove
+from trainc.findings.text import first_of
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob, carried
+from trainc.ir.trainjob import TrainJob, jobset_metadata
 from trainc.kube import names
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Manifest, with_value
 from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
@@ -30,28 +31,27 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata only from the template and patches.
     """
     findings: list[Finding] = []
-    for field, own, of_spec, before in (
+    for field, metadata, spec_values, before in (
         ("labels", job.labels, job.spec_labels, info.labels),
         ("annotations", job.annotations, job.spec_annotations, info.annotations),
     ):
-        if not own:
+        if not metadata:
             continue
-        copied = carried(own)
-        kept = {*of_spec, *(key for patch in job.patches for key in getattr(patch, field))}
-        moved = {key: value for key, value in copied.items() if key not in kept}
+        copied = jobset_metadata(metadata)
+        patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, field))}
+        moved = {key: value for key, value in copied.items() if key not in patched}
         for key, value in moved.items():
             if before.get(key, value) != value:
                 message = f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template"
                 hint = "remove one of the two, unless the TrainJob should override the runtime"
                 findings.append(Finding("LabelOverridden", "info", message, hint, ("metadata", field, key)))
-        for key in sorted(kept & copied.keys()):
+        for key in sorted(patched & copied.keys()):
             if before.get(key, copied[key]) != copied[key]:
                 sets = f"{before[key]!r}, which the TrainJob's spec sets, instead of this {copied[key]!r}"
                 hint, path = "remove one of the two", ("metadata", field, key)
                 findings.append(Finding("LabelOverridden", "info", f"the JobSet gets {sets}", hint, path))
         if moved:
-            metadata = jobset["metadata"]
-            jobset = {**jobset, "metadata": {**metadata, field: {**metadata.get(field, {}), **moved}}}
+            jobset = with_value(jobset, ("metadata", field), {**jobset["metadata"].get(field, {}), **moved})
     return jobset, findings
 
 
@@ -59,7 +59,7 @@ def move_managed_by(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     """Move `managedBy` if it is MultiKueue's, which dispatches JobSets. Trainer's own controller is no value there."""
     if job.managed_by != names.MULTIKUEUE_MANAGED_BY:
         return jobset, []
-    return {**jobset, "spec": {**jobset["spec"], "managedBy": job.managed_by}}, []
+    return with_value(jobset, ("spec", "managedBy"), job.managed_by), []
 
 
 def move_deadline(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
@@ -77,23 +77,23 @@ def move_deadline(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
             "add the ancestor label to the job that trains, or set activeDeadlineSeconds in the runtime's Job template"
         )
         return jobset, [Finding("DeadlineDropped", "warning", message, hint, path)]
-    name, jobs = info.trainer.name, []
-    for each in jobset["spec"]["replicatedJobs"]:
-        template = each["template"]
-        limited = {**template, "spec": {**template["spec"], "activeDeadlineSeconds": seconds}}
-        jobs.append({**each, "template": limited} if each["name"] == name else each)
+    name = info.trainer.name
+    jobs = [
+        with_value(replicated_job, ("template", *path), seconds) if replicated_job["name"] == name else replicated_job
+        for replicated_job in jobset["spec"]["replicatedJobs"]
+    ]
     message = f"the deadline now applies to the Job {name!r}: initializers do not count, and a restart resets it"
     hint = "allow for the difference, or set activeDeadlineSeconds in the runtime's Job templates instead"
-    limited_jobset = {**jobset, "spec": {**jobset["spec"], "replicatedJobs": jobs}}
-    return limited_jobset, [Finding("DeadlineMoved", "info", message, hint, path)]
+    finding = Finding("DeadlineMoved", "info", message, hint, path)
+    return with_value(jobset, ("spec", "replicatedJobs"), jobs), [finding]
 
 
 def leave_suspend_to_kueue(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     """Remove `suspend` from a queued JobSet, which Kueue sets itself, and report it if the TrainJob sets the field."""
     if names.QUEUE_LABEL not in jobset["metadata"].get("labels", {}):
         return jobset, []
-    rest = {key: value for key, value in jobset["spec"].items() if key != "suspend"}
-    return {**jobset, "spec": rest}, [_FIGHTS_KUEUE] if job.suspend else []
+    spec = {key: value for key, value in jobset["spec"].items() if key != "suspend"}
+    return {**jobset, "spec": spec}, [_FIGHTS_KUEUE] if job.suspend else []
 
 
 _FIGHTS_KUEUE = Finding(
@@ -130,7 +130,8 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     chosen = [option for option in sync_options_of("flux") if option.name in options.sync_options]
     delivered = []
     for manifest in manifests:
-        added = {one.annotation: one.value for one in chosen if one.scope == "all" or manifest["kind"] == "JobSet"}
+        scopes = ("all", "jobset") if manifest["kind"] == "JobSet" else ("all",)
+        added = {option.annotation: option.value for option in chosen if option.scope in scopes}
         # One that contains `${VAR}` is exempted from substitution.
         added |= {SUBSTITUTE: "disabled"} if variables_of(manifest) else {}
         delivered.append(with_annotations(manifest, added))
@@ -147,7 +148,7 @@ def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
     """Return the object with annotations added. Existing ones are not changed."""
     if not added:
         return manifest
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {**added, **annotations_of(manifest)}}}
+    return with_value(manifest, ("metadata", "annotations"), {**added, **annotations_of(manifest)})
 
 
 # Argo CD: sync waves, so that the PodGroup and everything that pods mount exist first, and the chosen sync options.
@@ -193,12 +194,11 @@ def _in_waves(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> M
 
 def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
     """Return the object with an option added to the annotation that lists all options; the user's value is kept."""
-    written = [text.strip() for text in annotations_of(manifest).get(key, "").split(",") if text.strip()]
-    if value.partition("=")[0] in {text.partition("=")[0] for text in written}:
+    options = [text.strip() for text in annotations_of(manifest).get(key, "").split(",") if text.strip()]
+    if value.partition("=")[0] in {text.partition("=")[0] for text in options}:
         return manifest
-    metadata = manifest["metadata"]
-    joined = {**annotations_of(manifest), key: ",".join([*written, value])}
-    return {**manifest, "metadata": {**metadata, "annotations": joined}}
+    annotations = {**annotations_of(manifest), key: ",".join([*options, value])}
+    return with_value(manifest, ("metadata", "annotations"), annotations)
 
 
 # Flux CD: it has no waves, but jobs need protection from variable substitution and forced re-creation.
@@ -223,19 +223,17 @@ def variables_of(manifest: Manifest) -> list[str]:
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
     """Yield findings about the variables in each object: that it is exempted, or that the user's annotation is not."""
-    from trainc.findings.text import first_of
-
     for manifest in manifests:
         if not (names := variables_of(manifest)):
             continue
-        shown = first_of([f"${{{name}}}" for name in names], 3)
+        variables = first_of([f"${{{name}}}" for name in names], 3)
         setting = annotations_of(manifest).get(SUBSTITUTE)
         severity: Severity = "info" if setting == "disabled" else "warning"
         if setting == "disabled":
-            message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
+            message = f"Flux would replace {variables}, so the object is marked to be exempt from substitution"
             hint = "no action needed; if you want substitution, render the value with an overlay"
         else:
-            message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
+            message = f"Flux replaces {variables} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
             hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
         path = ("metadata", "annotations", SUBSTITUTE)
         yield Finding("FluxSubstitution", severity, message, hint, path, label_of(manifest))

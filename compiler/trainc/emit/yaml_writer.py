@@ -73,8 +73,8 @@ def _is_quantity(text: str) -> bool:
     number = text.rstrip("mkKMGTPEi")
     if text[len(number) :] not in _SUFFIXES:
         return False
-    whole, point, fraction = number.partition(".")
-    return number.isascii() and whole.isdecimal() and (fraction.isdecimal() or not point)
+    integer, point, fraction = number.partition(".")
+    return number.isascii() and integer.isdecimal() and (fraction.isdecimal() or not point)
 
 
 def literal(text: str, indent: str) -> str | None:
@@ -124,7 +124,7 @@ def _escape(match: re.Match[str]) -> str:
 
 # YAML readers look 1,024 characters ahead for the colon after a key; a longer key is preceded by `?`.
 _LONGEST_KEY = 1000
-_LONGEST_KNOWN = 200
+_LONGEST_CACHED = 200
 _LISTS = (list, tuple)
 
 
@@ -150,7 +150,7 @@ def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: st
         name = f"? {text}\n{indent}" if is_long else text
         kind = value.__class__
         if kind is str:
-            one_line = _known(value) if len(value) < _LONGEST_KNOWN else None
+            one_line = _one_line(value) if len(value) < _LONGEST_CACHED else None
             lines.append(f"{lead}{name}: {one_line or _text(value, indent)}")
         elif kind is int:
             lines.append(f"{lead}{name}: {value}")
@@ -171,7 +171,7 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
         if isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
         elif item.__class__ is str:
-            one_line = _known(item) if len(item) < _LONGEST_KNOWN else None
+            one_line = _one_line(item) if len(item) < _LONGEST_CACHED else None
             lines.append(f"{lead}- {one_line or _text(item, indent)}")
         elif isinstance(item, _LISTS) and item:
             _sequence(lines, item, lead + "- ", deeper)
@@ -188,7 +188,7 @@ def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, 
 
 
 @lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
-def _known(text: str) -> str | None:
+def _one_line(text: str) -> str | None:
     """Return a string on one line, or None if a block may be better, which depends on the indent."""
     return None if "\n" in text else inline(text)
 
@@ -232,11 +232,11 @@ def in_order(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
     return (*(key for key in first if key in keys), *sorted(key for key in keys if key not in first))
 
 
-def ordered(value: Any, first: tuple[str, ...] = ELSEWHERE) -> Any:
+def with_ordered_keys(value: Any, first: tuple[str, ...] = ELSEWHERE) -> Any:
     """Return a copy of `value` with the keys of all mappings in order. Raises ValueError like `in_order`."""
     if isinstance(value, dict):
-        return {key: ordered(value[key], leading(key)) for key in in_order(tuple(value), first)}
-    return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: with_ordered_keys(value[key], leading(key)) for key in in_order(tuple(value), first)}
+    return [with_ordered_keys(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 # All jobs' manifests as one stream, written job by job, so that only one job is in memory at a time.
@@ -254,11 +254,11 @@ def text_of(manifests: Sequence[Mapping[str, Any]], form: Form) -> bytes:
     import json  # For those who ask for it.
 
     options: dict[str, Any] = {"indent": 2, "ensure_ascii": False, "allow_nan": False, "default": atom}
-    texts = (json.dumps(ordered(manifest, TOP), **options) for manifest in manifests)
+    texts = (json.dumps(with_ordered_keys(manifest, TOP), **options) for manifest in manifests)
     return ",\n".join("    " + text.replace("\n", "\n    ") for text in texts).encode()
 
 
-def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
+def join_stream(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
     """Yield the pieces of the stream: YAML documents with `---` between them, or one v1 List in JSON."""
     contents = (text for text in texts if text)
     if form == "yaml":

@@ -20,7 +20,7 @@ from trainc.kube.documents import (
     with_item_names,
 )
 from trainc.plugins.plugin import Plugin
-from trainc.plugins.registry import loaded
+from trainc.plugins.registry import load_attribute
 from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Situation, TemplateField, TrainJobField
 from trainc.startup.records import dataclass, replace
 
@@ -59,11 +59,11 @@ class History:
         """
         before = self.leaves
         changed = [p for p, leaf in after.items() if p not in before or before[p].value != leaf.value]
-        written = dict.fromkeys((*changed, *(path for path in overwritten if path in after)))
+        paths = dict.fromkeys((*changed, *(path for path in overwritten if path in after)))
         if whole_items:
-            touched = (*written, *(path for path in before if path not in after))
-            written |= dict.fromkeys(key for path in touched for key in _item_keys(path) if key in after)
-        attributed = [(path, attribute(after[path])) for path in written]
+            touched = (*paths, *(path for path in before if path not in after))
+            paths |= dict.fromkeys(key for path in touched for key in _item_keys(path) if key in after)
+        attributed = [(path, attribute(after[path])) for path in paths]
         for path, origin in attributed:
             self._origins.setdefault(path, []).append(origin)
         self.leaves = after
@@ -80,7 +80,7 @@ def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
             yield (*path[: i + 1], ITEM_KEYS[str(path[i - 1])])
 
 
-def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+def with_keys(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
     """Each object with the key under which its history is stored."""
     seen: dict[tuple[str, str], int] = {}
     for manifest in manifests:
@@ -102,15 +102,15 @@ class Sources:
         """The references as inputs, without duplicates."""
         inputs: dict[tuple[str, Path, str], Input] = {}
         for ref in refs:
-            for origin_input in self._resolved(ref):
+            for origin_input in self._resolve(ref):
                 inputs.setdefault((origin_input.object, origin_input.index, origin_input.rule), origin_input)
         return tuple(inputs.values())
 
     def is_set(self, path: FieldPath) -> bool:
-        """Whether the JobSet has a field at this point."""
+        """Return whether the JobSet has a field at this point."""
         return self.origin_of(path) is not None
 
-    def _resolved(self, ref: Ref) -> tuple[Input, ...]:
+    def _resolve(self, ref: Ref) -> tuple[Input, ...]:
         if isinstance(ref, FixedRule):
             return (Input("", (), (), None, rule=ref.rule),)
         if isinstance(ref, JobSetField | TemplateField):
@@ -124,10 +124,12 @@ class Sources:
 
 def input_of(document: InputDocument, index: Path) -> Input:
     """A field of a document as an input; the rule of its default if the document as read lacks the field."""
-    written = document.written(index)
-    value = value_at_index(document.raw, written)
-    if value is not None or path_exists(document.raw, written):
-        return Input(document.label, with_item_names(document.raw, written), written, value, document.locate(written))
+    raw_index = document.raw_path(index)
+    value = value_at_index(document.raw, raw_index)
+    if value is not None or path_exists(document.raw, raw_index):
+        return Input(
+            document.label, with_item_names(document.raw, raw_index), raw_index, value, document.locate(raw_index)
+        )
     rule = f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
     if index == ("metadata", "namespace"):
         rule = "--namespace, for a TrainJob that sets none"
@@ -173,9 +175,9 @@ def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin 
     return Origin("runtime", document.label, earlier.value, inputs=(was,))
 
 
-def by_patch(trainjob: InputDocument, patch: Patch, written: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:
+def by_patch(trainjob: InputDocument, patch: Patch, trainjob_paths: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:
     """The origin of a leaf set by a patch. A leaf that is only a side effect points to the patch as a whole."""
-    origin_input = input_of(trainjob, written.get(leaf.path, patch.path))
+    origin_input = input_of(trainjob, trainjob_paths.get(leaf.path, patch.path))
     name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
     return Origin("patch", name, leaf.value, inputs=(origin_input,))
 
@@ -193,20 +195,20 @@ def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources
     if row is None:
         return origin
     inputs, deviation = sources.inputs(row.refs(s)), row.deviation(s)
-    written = tuple(i for i in inputs if not i.rule)
+    fields = tuple(i for i in inputs if not i.rule)
     # A rule of another JobSet field is used only if there is nothing more specific.
-    rule = "; ".join(dict.fromkeys(i.rule for i in inputs if i.rule and not (i.object and written)))
-    if row.verbatim and not written and rule.startswith("default of"):
+    rule = "; ".join(dict.fromkeys(i.rule for i in inputs if i.rule and not (i.object and fields)))
+    if row.verbatim and not fields and rule.startswith("default of"):
         return Origin("default", sources.trainjob.label, origin.value, rule=rule)
-    if row.verbatim and len(written) == 1:
-        kind: Kind = "trainjob" if written[0].object == sources.trainjob.label else "runtime"
-        return Origin(kind, written[0].object, origin.value, "", rule, deviation, written)
-    return replace(origin, rule=rule, deviation=deviation, inputs=written)
+    if row.verbatim and len(fields) == 1:
+        kind: Kind = "trainjob" if fields[0].object == sources.trainjob.label else "runtime"
+        return Origin(kind, fields[0].object, origin.value, "", rule, deviation, fields)
+    return replace(origin, rule=rule, deviation=deviation, inputs=fields)
 
 
 def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
     """The rows in which a plugin describes the fields it sets at an extension point."""
-    rows: tuple[Row, ...] = loaded(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
+    rows: tuple[Row, ...] = load_attribute(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
     return rows
 
 

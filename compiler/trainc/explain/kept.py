@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.explain.history import keyed
+from trainc.explain.history import with_keys
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, ObjectName, Origin
-from trainc.explain.text import format_value, place
+from trainc.explain.text import format_position, format_value, source_json
 from trainc.findings import Source
 from trainc.findings.text import escape_line
 from trainc.kube.documents import FieldPath, Manifest, format_field, leaves
@@ -24,42 +24,42 @@ class Change:
 
     kind: str
     path: FieldPath
-    kept: Any
+    in_file: Any
     rebuilt: Any
     sources: tuple[Source, ...]
 
 
-def changes(rebuilt: Explanation, kept: Sequence[Manifest]) -> Iterator[Change]:
+def changes(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Iterator[Change]:
     """Yield the fields in which a rebuild differs from the objects of a kept file, apart from hashes in names."""
-    names = _names(rebuilt, kept)
-    was = dict(keyed(kept))
+    names = _names(rebuilt, manifests)
+    was = dict(with_keys(manifests))
     for key, described in _keyed_objects(rebuilt):
         before = leaves(was.pop(key)) if key in was else {}
         now = {field.path: field for field in described.fields}
         for path, field in now.items():
-            value = _renamed(before[path].value, names) if path in before else None
+            value = _with_new_names(before[path].value, names) if path in before else None
             if path not in before or value != field.value:
                 yield Change(described.name.kind, path, value, field.value, _sources(rebuilt, field))
         for path, leaf in before.items():
             if path not in now:
                 near = _nearest(described, path)
                 sources = () if near is None else _sources(rebuilt, near)
-                yield Change(described.name.kind, path, _renamed(leaf.value, names), None, sources)
+                yield Change(described.name.kind, path, _with_new_names(leaf.value, names), None, sources)
     for manifest in was.values():
         yield Change(manifest["kind"], (), manifest["metadata"]["name"], None, ())
 
 
-def as_in_file(rebuilt: Explanation, kept: Sequence[Manifest]) -> Explanation:
+def as_in_file(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Explanation:
     """Return the explanation of the objects of a kept file. A field that a rebuild changes comes from an earlier build."""
-    names = _names(rebuilt, kept)
+    names = _names(rebuilt, manifests)
     described = dict(_keyed_objects(rebuilt))
     objects = []
-    for key, manifest in keyed(kept):
+    for key, manifest in with_keys(manifests):
         now = {field.path: field for field in described[key].fields} if key in described else {}
         fields: list[ExplainedField] = []
         for path, leaf in leaves(manifest).items():
             field = now.get(path)
-            if field is not None and field.value == _renamed(leaf.value, names):
+            if field is not None and field.value == _with_new_names(leaf.value, names):
                 fields.append(replace(field, index=leaf.index, value=leaf.value))
             else:
                 rule = f"a rebuild gives {format_value(field.value)}" if field is not None else "a rebuild removes it"
@@ -70,18 +70,19 @@ def as_in_file(rebuilt: Explanation, kept: Sequence[Manifest]) -> Explanation:
 
 
 def _keyed_objects(explanation: Explanation) -> Iterator[tuple[tuple[str, str, int], ExplainedObject]]:
-    identities = [{"apiVersion": one.name.api_version, "kind": one.name.kind} for one in explanation.objects]
-    return ((key, one) for (key, _), one in zip(keyed(identities), explanation.objects, strict=True))
+    names = (described.name for described in explanation.objects)
+    keys = (key for key, _ in with_keys([{"apiVersion": name.api_version, "kind": name.kind} for name in names]))
+    return zip(keys, explanation.objects, strict=True)
 
 
-def _names(rebuilt: Explanation, kept: Sequence[Manifest]) -> dict[str, str]:
+def _names(rebuilt: Explanation, manifests: Sequence[Manifest]) -> dict[str, str]:
     """Map the JobSet's name in the file to the one after a rebuild, if a content hash tells them apart."""
-    before = [manifest["metadata"]["name"] for manifest in kept if manifest["kind"] == "JobSet"]
-    after = [one.name.name for one in rebuilt.objects if one.name.kind == "JobSet"]
+    before = [manifest["metadata"]["name"] for manifest in manifests if manifest["kind"] == "JobSet"]
+    after = [described.name.name for described in rebuilt.objects if described.name.kind == "JobSet"]
     return {old: new for old, new in zip(before, after, strict=False) if old != new}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _with_new_names(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         for old, new in names.items():
             value = value.replace(old, new)
@@ -89,7 +90,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _sources(explanation: Explanation, field: ExplainedField) -> tuple[Source, ...]:
-    sources = (one.source for one in field.origin.inputs if one.object != explanation.job)
+    sources = (origin_input.source for origin_input in field.origin.inputs if origin_input.object != explanation.job)
     return tuple(dict.fromkeys(source for source in sources if source is not None))
 
 
@@ -115,9 +116,9 @@ def changes_text(file: str, differences: Sequence[Change]) -> str:
     count = "1 field" if len(differences) == 1 else f"{len(differences)} fields"
     lines = [f"{escape_line(file)} is kept as built. Below is what a rebuild gives, which changes {count}:"]
     for change in differences[:_SHOWN]:
-        before, after = ("none" if value is None else format_value(value) for value in (change.kept, change.rebuilt))
-        places = ", ".join(filter(None, map(place, change.sources)))
-        lines.append(f"  {_path_text(change)}: {before} -> {after}" + (f"  ({places})" if places else ""))
+        before, after = ("none" if value is None else format_value(value) for value in (change.in_file, change.rebuilt))
+        positions = ", ".join(filter(None, map(format_position, change.sources)))
+        lines.append(f"  {_path_text(change)}: {before} -> {after}" + (f"  ({positions})" if positions else ""))
     lines += [f"  and {len(differences) - _SHOWN} more"] if len(differences) > _SHOWN else []
     return "\n".join(lines) + "\n\n"
 
@@ -132,9 +133,9 @@ def changes_json(file: str, differences: Sequence[Change]) -> dict[str, Any]:
     described = [
         {
             "path": _path_text(change),
-            "kept": change.kept,
+            "kept": change.in_file,
             "rebuilt": change.rebuilt,
-            "sources": [{"file": one.file, "line": one.line, "column": one.column} for one in change.sources],
+            "sources": [*map(source_json, change.sources)],
         }
         for change in differences
     ]

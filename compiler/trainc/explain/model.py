@@ -22,7 +22,7 @@ Kind: TypeAlias = Literal[
 class InputDocument:
     """An input document: `raw` as read, `data` after conversion and schema defaulting.
 
-    `written` maps a path in `data` to the path in `raw`, which `locate` resolves to a position in a file. `before` is
+    `raw_path` maps a path in `data` to the path in `raw`, which `locate` resolves to a position in a file. `before` is
     the document before overlays were applied, if any were.
     """
 
@@ -30,7 +30,7 @@ class InputDocument:
     file: str
     raw: Mapping[str, Any]
     data: Mapping[str, Any]
-    written: Callable[[Path], Path] = field(compare=False)
+    raw_path: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
     before: InputDocument | None = None
 
@@ -149,14 +149,14 @@ def parse(text: str) -> tuple[str, ...]:
     return tuple(steps)
 
 
-def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
-    """Whether `pattern` matches `path` or, unless `whole`, a parent of it. `index` is the path with indexes."""
+def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, exact: bool = False) -> bool:
+    """Return whether `pattern` matches `path` or, unless `exact`, a parent of it. `index` is the path with indexes."""
     names = tuple(map(str, path))
     numbers = names if index is None else tuple(map(str, index))
     # Most patterns name a step that a path does not have.
     if not _fixed_steps(tuple(pattern)).issubset(names if index is None else {*names, *numbers}):
         return False
-    return _matches(tuple(pattern), tuple(zip(names, numbers, strict=True)), whole)
+    return _matches(tuple(pattern), tuple(zip(names, numbers, strict=True)), exact)
 
 
 @cache
@@ -164,18 +164,18 @@ def _fixed_steps(pattern: tuple[str, ...]) -> frozenset[str]:
     return frozenset(step for step in pattern if step != ANY_STEPS and "*" not in step and "?" not in step)
 
 
-def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole: bool) -> bool:
+def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], exact: bool) -> bool:
     if not pattern:
-        return not (whole and steps)
+        return not (exact and steps)
     if pattern[0] == ANY_STEPS:
-        return any(_matches(pattern[1:], steps[skip:], whole) for skip in range(len(steps) + 1))
+        return any(_matches(pattern[1:], steps[skip:], exact) for skip in range(len(steps) + 1))
     if not steps or not any(_glob(pattern[0], name) for name in steps[0]):
         return False
-    return _matches(pattern[1:], steps[1:], whole)
+    return _matches(pattern[1:], steps[1:], exact)
 
 
 def _glob(pattern: str, text: str) -> bool:
-    """Whether `text` matches, where `*` is any text and `?` any character. Only the last `*` is backtracked to."""
+    """Return whether `text` matches, where `*` is any text and `?` any character. Only the last `*` is backtracked to."""
     at = here = 0
     star, after_star = -1, 0
     while here < len(text):
@@ -226,12 +226,12 @@ _JOBSET = "JobSet"
 class NoMatch:
     """No field matches the expression.
 
-    `near` lists similar expressions that match; `made` lists expressions for output fields derived from a matching
+    `near` lists similar expressions that match; `derived` lists expressions for output fields derived from a matching
     input field.
     """
 
     near: tuple[str, ...]
-    made: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
 
 
 def choose(explanation: Explanation, expression: str | None) -> Explanation | NoMatch:
@@ -241,9 +241,9 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
     """
     if not expression:
         return explanation
-    read = _EXPRESSION.fullmatch(expression)
-    assert read is not None
-    kind, name, text = read["kind"], read["name"], read["field"]
+    parts = _EXPRESSION.fullmatch(expression)
+    assert parts is not None
+    kind, name, text = parts["kind"], parts["name"], parts["field"]
     of_kind = [o for o in explanation.objects if o.name.kind.lower() == (kind or _JOBSET).lower()]
     requested = [o for o in of_kind if name in (None, o.name.name)]
     other_objects = [] if kind else [o for o in explanation.objects if o not in requested]
@@ -254,13 +254,13 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
             if objects:
                 return replace(explanation, objects=objects)
     candidates = [*requested, *other_objects]
-    made = dict.fromkeys(
-        prefix(explanation, candidate) + path_ending(made_field.path)
+    derived = dict.fromkeys(
+        prefix(explanation, candidate) + path_ending(field.path)
         for candidate in candidates
-        for made_field in candidate.fields
-        if any(matches((ANY_STEPS, *pattern), origin_input.path) for origin_input in made_field.origin.inputs)
+        for field in candidate.fields
+        if any(matches((ANY_STEPS, *pattern), origin_input.path) for origin_input in field.origin.inputs)
     )
-    return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
+    return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(derived))
 
 
 def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
@@ -278,7 +278,7 @@ def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> Explained
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
     """Fields of the input in other letters, the same field in objects of other kinds, then similarly spelled fields."""
-    for explained in (each for candidate in candidates for each in candidate.fields):
+    for explained in (explained for candidate in candidates for explained in candidate.fields):
         names = (str(origin_input.path[-1]) for origin_input in explained.origin.inputs if origin_input.path)
         yield from (name for name in names if name.lower() == text.lower())
     for other in explanation.objects:

@@ -11,7 +11,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
-from trainc.pipeline.session import place_at_home
+from trainc.pipeline.session import at_source_document
 from trainc.startup.records import replace
 
 # Origins that copy values from a document unchanged; a plugin only derives values from them.
@@ -23,13 +23,13 @@ def place_built(result: Result) -> list[Diagnostic]:
 
     An info stays there, since there is nothing to fix.
     """
-    placed, findings = place_at_home(result), result.report.about_objects()
+    placed, findings = at_source_document(result), result.report.about_objects()
     in_files = any(d is not None and d.document.file for d in (result.job, result.runtime))
     if not in_files or all(finding.severity == "info" for finding in findings):
         return placed
     assert result.lowered is not None
     recorder = Recorder()
-    recorder.lowered(result)
+    recorder.on_lowered(result)
     assemble(result.lowered, Report(), recorder)
     objects = {str(explained.name): explained for explained in explanation(recorder).objects}
     for i, finding in enumerate(findings):

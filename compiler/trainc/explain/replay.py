@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.emit.yaml_writer import TOP, ordered
+from trainc.emit.yaml_writer import TOP, with_ordered_keys
 from trainc.explain.history import (
     Attribute,
     History,
@@ -21,15 +21,15 @@ from trainc.explain.history import (
     by_patch,
     by_plugin,
     input_of,
-    keyed,
     row_for,
     rows_of,
     schema_path,
+    with_keys,
 )
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, ObjectName, Origin
 from trainc.findings import Path
 from trainc.ir.info import Container, Info, PodSet
-from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, jobset_metadata
 from trainc.kube import names
 from trainc.kube.documents import (
     POD_SPEC,
@@ -55,7 +55,7 @@ from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, enabled, plugins_for
 from trainc.plugins.rows import Situation
-from trainc.reading.document import label_of
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import replace
 
 # The fields that JobSet's webhook fills in; all other defaults are in the CRD.
@@ -86,12 +86,12 @@ _Move: TypeAlias = tuple[Path, str]
 def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
     """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
     moves: dict[FieldPath, _Move] = {}
-    for kind, own, spec_own in (
+    for kind, values, spec_values in (
         ("labels", job.labels, job.spec_labels),
         ("annotations", job.annotations, job.spec_annotations),
     ):
-        patched = {*spec_own, *(key for patch in job.patches for key in getattr(patch, kind))}
-        for key in carried(own):
+        patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, kind))}
+        for key in jobset_metadata(values):
             if key not in patched:
                 path = ("metadata", kind, key)
                 moves[path] = path, "metadata-moves-to-jobset"
@@ -99,8 +99,8 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
         moves["spec", "managedBy"] = ("spec", "managedBy"), "managed-by-moves-to-jobset"
     if job.active_deadline_seconds and info.trainer is not None:
         deadline = ("spec", "activeDeadlineSeconds")
-        place = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
-        moves[place] = deadline, "deadline-moves-to-trainer"
+        deadline_in_job = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
+        moves[deadline_in_job] = deadline, "deadline-moves-to-trainer"
     return moves
 
 
@@ -158,7 +158,7 @@ def find_overwritten(
     step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
     """
     for path, leaf in after.items():
-        if path not in before or before[path].value != leaf.value or not _reachable(path):
+        if path not in before or before[path].value != leaf.value or not _can_be_written(path):
             continue
         value = different_value(leaf)
         is_visible = value is not None and value_at_index(untouched(leaf, value), leaf.index) == value
@@ -166,8 +166,8 @@ def find_overwritten(
             yield path
 
 
-def _reachable(path: FieldPath) -> bool:
-    """Whether lowering, passes and building can write a leaf."""
+def _can_be_written(path: FieldPath) -> bool:
+    """Return whether lowering, passes and building can write a leaf."""
     if path[:2] != ("spec", "replicatedJobs") or len(path) < 4:
         return False
     inside = path[3:]
@@ -191,10 +191,10 @@ def replace_value(tree: Any, index: Path, value: Any) -> Any:
 
 def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
     """An Info whose JobSet has `value` at a leaf, in whichever part of the Info holds that leaf."""
-    _, _, position, *rest = leaf.index
+    _, _, position, *path_in_job = leaf.index
     if path_exists(info.template, leaf.index[1:]):
         info = replace(info, template=replace_value(info.template, leaf.index[1:], value))
-    pod_sets = [_pod_set(p, tuple(rest), value) if i == position else p for i, p in enumerate(info.pod_sets)]
+    pod_sets = [_pod_set(p, tuple(path_in_job), value) if i == position else p for i, p in enumerate(info.pod_sets)]
     return replace(info, pod_sets=tuple(pod_sets))
 
 
@@ -245,20 +245,20 @@ class Replay:
         spec = template.get("spec") or {}
         self._template(leaves(_mirror(spec, labels, annotations)))
         labels, annotations = {**labels, **self._job.spec_labels}, {**annotations, **self._job.spec_annotations}
-        written = [("metadata", "labels", key) for key in self._job.spec_labels]
-        written += [("metadata", "annotations", key) for key in self._job.spec_annotations]
+        spec_paths = [("metadata", "labels", key) for key in self._job.spec_labels]
+        spec_paths += [("metadata", "annotations", key) for key in self._job.spec_annotations]
         self._jobset.step(
             leaves(_mirror(spec, labels, annotations)),
             lambda leaf: by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob"),
-            written,
+            spec_paths,
         )
         for count, patch in enumerate(self._job.patches, start=1):
             patched = apply_patches(spec, self._job.patches[:count], self._info.release)
             labels, annotations = {**labels, **patch.labels}, {**annotations, **patch.annotations}
             after, paths = leaves(_mirror(patched, labels, annotations)), patch_leaves(patch)
             # The name of an existing item only addresses that item; it sets nothing.
-            kept = [path for path in paths if path in after and not is_item_name(path)]
-            self._jobset.step(after, partial(by_patch, self._trainjob, patch, paths), kept)
+            patched_paths = [path for path in paths if path in after and not is_item_name(path)]
+            self._jobset.step(after, partial(by_patch, self._trainjob, patch, paths), patched_paths)
         self._jobset.step(leaves(_mirror(self._info.template, labels, annotations)), by_label)
         self._lowered()
 
@@ -275,7 +275,7 @@ class Replay:
             template_leaves, lambda leaf: by_document(self._runtime, leaf, (*_TEMPLATE, *leaf.index)), earlier
         )
 
-    def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def on_pass(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
         run = getattr(applied.passes, point)
         jobset = leaves(self._project(after))
@@ -303,14 +303,17 @@ class Replay:
         if info.gitops:
             self._moves = moved_fields(self._job, info)
             # Fields of the TrainJob whose value is already in the place they move to.
-            data, own = self._trainjob.data, self._jobset.leaves
-            moves = self._moves.items()
-            unmoved = [p for p, (old, _) in moves if p in own and own[p].value == value_at_index(data, old)]
-            self._jobset.step(own, self._by_stage("shaping", self._moves), unmoved)
+            data, jobset_leaves = self._trainjob.data, self._jobset.leaves
+            unmoved = [
+                path
+                for path, (original, _) in self._moves.items()
+                if path in jobset_leaves and jobset_leaves[path].value == value_at_index(data, original)
+            ]
+            self._jobset.step(jobset_leaves, self._by_stage("shaping", self._moves), unmoved)
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Record what a stage after building added or changed."""
-        for key, manifest in keyed(manifests):
+        for key, manifest in with_keys(manifests):
             history = self._histories.setdefault(key, History())
             moves = self._moves if history is self._jobset else {}
             secrets = stage == "secrets"
@@ -319,8 +322,8 @@ class Replay:
 
     def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
         """Each object of the output with its explained fields."""
-        for key, manifest in keyed(manifests):
-            order = leaves(ordered(manifest, TOP))
+        for key, manifest in with_keys(manifests):
+            order = leaves(with_ordered_keys(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
 
@@ -348,8 +351,8 @@ class Replay:
         situation = Situation(self._job, self._info, sources.is_set)
         rows = [row for plugin in enabled(self._options.plugins) for row in rows_of(plugin, "secrets")]
         # The document from which a SealedSecret was copied.
-        own = [d for d in self._others if d.raw.get("kind") == "SealedSecret" == manifest["kind"]]
-        sealed = next((d for d in own if identity_of(d.raw) == identity_of(manifest)), None)
+        sealed_documents = [d for d in self._others if d.raw.get("kind") == "SealedSecret" == manifest["kind"]]
+        sealed = next((d for d in sealed_documents if identity_of(d.raw) == identity_of(manifest)), None)
 
         def attribute(leaf: Leaf) -> Origin:
             if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
@@ -409,20 +412,20 @@ class Recorder(Trace):
         self.passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = []
         self.stages: list[tuple[str, Sequence[Manifest]]] = []
 
-    def lowered(self, result: Result) -> None:
+    def on_lowered(self, result: Result) -> None:
         """Keep the documents and the lowered job."""
         assert result.lowered is not None
         self.result, self.job = result, result.lowered.job
 
-    def renamed(self, job: TrainJob) -> None:
+    def on_renamed(self, job: TrainJob) -> None:
         """Keep the job with its new name."""
         self.job = job
 
-    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def on_pass(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Keep the pass."""
         self.passes.append((plugin, point, before, after))
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Keep the objects."""
         self.stages.append((stage, manifests))
 
@@ -435,28 +438,28 @@ def explanation(recorder: Recorder) -> Explanation:
     assert result.lowered is not None
     assert result.runtime is not None
     job, runtime, info, session = result.job, result.runtime, result.lowered.info, result.lowered.session
-    others = ((document, document.data) for document in session.index.others)
-    documents = [
-        *(_document(job), _document(runtime)),
-        *(InputDocument(label_of(data), d.file, data, data, lambda path: path, d.locate) for d, data in others),
-    ]
+    others = (_as_read(label_of(document.data), document) for document in session.index.other_documents)
+    documents = [_input_document(job), _input_document(runtime), *others]
     replay = Replay(trainjob, info, documents, session.options)
     replay.frontend()
     for step in recorder.passes:
-        replay.passed(*step)
+        replay.on_pass(*step)
     replay.built(recorder.passes[-1][3] if recorder.passes else info)
     for stage, manifests in recorder.stages[1:]:
-        replay.shaped(stage, manifests)
+        replay.on_shaped(stage, manifests)
     explained = replay.explained(recorder.stages[-1][1])
     objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
     source = job.document.locate(())
     return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
 
 
-def _document(checked: ValidDocument) -> InputDocument:
-    document, before = checked.document, None
-    if (read := document.before) is not None:
-        before = InputDocument(checked.label, read.file, read.data, read.data, lambda path: path, read.locate)
+def _input_document(checked: ValidDocument) -> InputDocument:
+    label, document = checked.label, checked.document
+    before = None if document.before is None else _as_read(label, document.before)
     return InputDocument(
-        checked.label, document.file, document.data, checked.data, checked.original_path, document.locate, before
+        label, document.file, document.data, checked.data, checked.original_path, document.locate, before
     )
+
+
+def _as_read(label: str, document: Document) -> InputDocument:
+    return InputDocument(label, document.file, document.data, document.data, lambda path: path, document.locate)

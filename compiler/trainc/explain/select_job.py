@@ -10,7 +10,8 @@ from trainc.explain import place
 from trainc.explain.kept import as_in_file
 from trainc.explain.model import Explanation
 from trainc.explain.replay import Recorder, explanation
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json
@@ -19,7 +20,7 @@ from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.keeping import Keeping
-from trainc.pipeline.failures import failures_of, left_out
+from trainc.pipeline.failures import failures_of, left_out_warning
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -92,10 +93,10 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
     not exist.
     """
     session = _session(inputs, options, rules, keeping)
-    read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
-    job = _chosen(session.jobs, requested, read)
-    if twice := [each for each in read if each.code == "DuplicateTrainJob" and each.object == job.label]:
-        raise CompileError(twice)
+    input_diagnostics = rules([*inputs.diagnostics, *session.index.diagnostics], True)
+    job = _choose_job(session.jobs, requested, input_diagnostics)
+    if duplicates := [d for d in input_diagnostics if (d.code, d.object) == ("DuplicateTrainJob", job.label)]:
+        raise CompileError(duplicates)
     if edit is not None:
         job = replace(job, data=edit(job.data))
     recorder = Recorder()
@@ -104,7 +105,7 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
         raise CompileError(keeping.problems)
     if compiled is None:
         # The runtime may be missing only because its own document was refused.
-        raise CompileError([*read, *diagnostics])
+        raise CompileError([*input_diagnostics, *diagnostics])
     if not compiled.manifests:
         raise NoSuchJobError(f"{job.label} has no objects: {'; '.join(d.message for d in diagnostics)}")
     return OneJob(compiled, recorder, sort_diagnostics(diagnostics), job.label)
@@ -119,10 +120,9 @@ def compile_every(
     diagnostics. Raises CompileError with all problems if none is left, or if the errors are not about jobs alone.
     """
     session = _session(inputs, options, rules, keeping)
-    kept, reported = session.kept_of_refused(rules([*inputs.diagnostics, *session.index.diagnostics], True))
-    all_diagnostics = list(reported)
-    whole = list(reported)
-    compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept]
+    kept_jobs, reported = session.kept_refused_jobs(rules([*inputs.diagnostics, *session.index.diagnostics], True))
+    input_diagnostics, all_diagnostics = list(reported), list(reported)
+    compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept_jobs]
     for number, job in enumerate(session.jobs, start=1):
         recorder = Recorder()
         outcome, diagnostics = session.compile(job, recorder)
@@ -134,12 +134,12 @@ def compile_every(
             reported += diagnostics
     problems = () if keeping is None else keeping.problems
     if has_errors([*all_diagnostics, *problems]):
-        right = {(one.compiled.namespace, one.compiled.name) for one in compiled}
-        failures = failures_of(session, inputs, whole, right, problems)
-        compiled = [one for one in compiled if not failures.concerns(one.compiled)]
+        right = {(compiled_job.compiled.namespace, compiled_job.compiled.name) for compiled_job in compiled}
+        failures = failures_of(session, inputs, input_diagnostics, right, problems)
+        compiled = [compiled_job for compiled_job in compiled if not failures.concerns(compiled_job.compiled)]
         if failures.fatal or not compiled:
             raise CompileError([*all_diagnostics, *problems])
-        reported += left_out(failures)
+        reported.append(left_out_warning(failures))
     return compiled, sort_diagnostics(reported)
 
 
@@ -149,12 +149,14 @@ def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | 
     return session.with_input(inputs.documents, inputs.runtime_sources)
 
 
-def _chosen(jobs: Sequence[ValidDocument], requested: str | None, read: Sequence[Diagnostic]) -> ValidDocument:
+def _choose_job(
+    jobs: Sequence[ValidDocument], requested: str | None, input_diagnostics: Sequence[Diagnostic]
+) -> ValidDocument:
     matches = [job for job in jobs if requested is None or requested in _names(job)]
     if len(matches) == 1:
         return matches[0]
-    if not matches and has_errors(read):
-        raise CompileError(read)
+    if not matches and has_errors(input_diagnostics):
+        raise CompileError(input_diagnostics)
     names = [_names(job)[0] for job in jobs]
     if not jobs:
         raise NoSuchJobError("there is no TrainJob in the input")

@@ -52,7 +52,7 @@ def origin_name(origin: Origin) -> str:
             return origin.by
 
 
-def place(source: Source | None) -> str:
+def format_position(source: Source | None) -> str:
     """`file:line`, or an empty string."""
     return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
@@ -65,12 +65,12 @@ def _details(origin: Origin) -> str:
             origin_input = origin.inputs[0]
             moved = origin.kind == "runtime" and origin_input.path[:2] != ("spec", "template")
             path = format_field(origin_input.path) if moved else ""
-            return ", ".join(filter(None, (path, place(origin_input.source), origin.rule)))
+            return ", ".join(filter(None, (path, format_position(origin_input.source), origin.rule)))
         case _:
-            inputs = [", ".join(filter(None, (format_field(i.path), place(i.source)))) for i in origin.inputs]
-            rest = len(inputs) - _SHOWN_INPUTS
-            named = [*inputs[:_SHOWN_INPUTS], *([f"and {rest} more"] if rest > 0 else ())]
-            return "; ".join(filter(None, ("from " + "; ".join(named) if inputs else "", origin.rule)))
+            inputs = [", ".join(filter(None, (format_field(i.path), format_position(i.source)))) for i in origin.inputs]
+            more = len(inputs) - _SHOWN_INPUTS
+            shown_inputs = [*inputs[:_SHOWN_INPUTS], *([f"and {more} more"] if more > 0 else ())]
+            return "; ".join(filter(None, ("from " + "; ".join(shown_inputs) if inputs else "", origin.rule)))
 
 
 _WIDTH = 44
@@ -110,7 +110,8 @@ Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainj
 # Applies the style of a role to text; plain output leaves it unchanged.
 Paint: TypeAlias = Callable[[str, Role], str]
 
-_MOST_FIELDS = 10_000
+# Of text; JSON with more is written without line breaks, several times as fast.
+MOST_FIELDS = 10_000
 _PATH_WIDTH = 46
 _VALUE_WIDTH = 32
 
@@ -131,15 +132,15 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     about = f"{explanation.runtime}, Trainer {explanation.release}, semantics {explanation.semantics}"
     lines = [f"{paint(explanation.job, 'heading')}  {paint(about, 'faint')}"]
     fields = [field for explained in explanation.objects for field in explained.fields]
-    room = _MOST_FIELDS
+    room = MOST_FIELDS
     for explained in explanation.objects:
         if len(fields) == 1:
             lines += ["", *_format_field(prefix(explanation, explained), fields[0], paint)]
         elif room > 0:
             lines += _object(explanation, replace(explained, fields=explained.fields[:room]), paint)
             room -= len(explained.fields)
-    if len(fields) > _MOST_FIELDS:
-        lines += ["", f"... and {len(fields) - _MOST_FIELDS:,} more fields; name one to see it, or see --format json"]
+    if len(fields) > MOST_FIELDS:
+        lines += ["", f"... and {len(fields) - MOST_FIELDS:,} more fields; name one to see it, or see --format json"]
     return "\n".join(lines) + "\n"
 
 
@@ -151,9 +152,9 @@ def _object(explanation: Explanation, explained: ExplainedObject, paint: Paint) 
             # A path that `trainc explain` accepts, without the steps that all jobs share.
             path, title = section.path, section.title
             short = format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
-            named = f"{paint(title, 'heading')}  " if not short.endswith(title) else ""
+            heading = f"{paint(title, 'heading')}  " if not short.endswith(title) else ""
             yield ""
-            yield named + paint(prefix(explanation, explained) + short, "faint" if named else "heading")
+            yield heading + paint(prefix(explanation, explained) + short, "faint" if heading else "heading")
         yield from _table(section.rows, paint)
 
 
@@ -161,17 +162,17 @@ def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
     paths = [escape_line(format_field(row.path)) for row in rows]
     columns = [[row.value, *(origin.value for origin in row.origins[1:])] for row in rows]
     values = [[shorten_value(value, _VALUE_WIDTH) for value in column] for column in columns]
-    left = min(max(map(len, paths)), _PATH_WIDTH)
-    right = min(max(len(value) for column in values for value in column), _VALUE_WIDTH)
+    path_width = min(max(map(len, paths)), _PATH_WIDTH)
+    value_width = min(max(len(value) for column in values for value in column), _VALUE_WIDTH)
     for path, column, row in zip(paths, values, rows, strict=True):
         for i, (value, origin) in enumerate(zip(column, row.origins, strict=True)):
-            label = paint(f"{path:<{left}}", "path") if i == 0 else " " * left
+            label = paint(f"{path:<{path_width}}", "path") if i == 0 else " " * path_width
             # An overlong path shifts only its own line.
-            room = max(0, right - max(0, len(path) - left)) if i == 0 else right
-            written = paint(f"{value:<{room}}", "value" if i == 0 else "faint")
+            room = max(0, value_width - max(0, len(path) - path_width)) if i == 0 else value_width
+            cell = paint(f"{value:<{room}}", "value" if i == 0 else "faint")
             arrow = "<-" if i == 0 else "   before:"
             role: Role = _ROLES[origin.kind] if i == 0 else "faint"
-            yield f"  {label}  {written}  {paint(arrow, 'faint')} {paint(describe_origin(origin), role)}"
+            yield f"  {label}  {cell}  {paint(arrow, 'faint')} {paint(describe_origin(origin), role)}"
 
 
 def _format_field(before: str, field: ExplainedField, paint: Paint) -> Iterator[str]:
@@ -190,7 +191,8 @@ def _format_field(before: str, field: ExplainedField, paint: Paint) -> Iterator[
 def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
     for origin_input in origin.inputs:
         name = paint(origin_input.object, "faint")
-        where = paint(f"  {place(origin_input.source)}", "faint") if place(origin_input.source) else ""
+        position = format_position(origin_input.source)
+        where = paint(f"  {position}", "faint") if position else ""
         value = "" if isinstance(origin_input.value, dict | list) else f" = {shorten_value(origin_input.value)}"
         yield f"from {name} {format_field(origin_input.path)}{paint(value, 'value')}{where}"
     if origin.rule:
@@ -228,7 +230,7 @@ def sections(fields: Sequence[ExplainedField]) -> list[Section]:
     grouped: dict[tuple[FieldPath, str], list[ExplainedField]] = {}
     for field in fields:
         grouped.setdefault(_section_of(field.path), []).append(field)
-    return [Section(title, path, tuple(_rows(own, len(path)))) for (path, title), own in grouped.items()]
+    return [Section(title, path, tuple(_group_rows(members, len(path)))) for (path, title), members in grouped.items()]
 
 
 def _section_of(path: FieldPath) -> tuple[FieldPath, str]:
@@ -244,27 +246,27 @@ def _section_of(path: FieldPath) -> tuple[FieldPath, str]:
     return path[:6], f"{job}, its pods"
 
 
-def _rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]:
-    """Items of one list with the same origins in one row: their values as a list, and the first's without an index."""
+def _group_rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]:
+    """Yield a row for each field, and one for items of a list with the same origins: their values, without an index."""
     # All paths below which there is something else than the name of an item.
-    named = {f.path[:end] for f in fields if not is_item_name(f.path) for end in range(len(f.path))}
-    shown = [f for f in fields if not (is_item_name(f.path) and f.path[:-1] in named)]
-    for _, group in groupby(shown, _alike):
-        first, *others = words = list(group)
-        if not others:
+    holders = {f.path[:end] for f in fields if not is_item_name(f.path) for end in range(len(f.path))}
+    visible = [f for f in fields if not (is_item_name(f.path) and f.path[:-1] in holders)]
+    for _, group in groupby(visible, _row_key):
+        first, *more = items = list(group)
+        if not more:
             yield Row(first.path[skipped:], first.value, first.origins)
             continue
         origins = []
         for depth, origin in enumerate(first.origins):
-            values = [word.origins[depth].value for word in words if depth < len(word.origins)]
+            values = [item.origins[depth].value for item in items if depth < len(item.origins)]
             inputs = (
                 replace(i, path=i.path[:-1]) if i.path and isinstance(i.path[-1], int) else i for i in origin.inputs
             )
             origins.append(replace(origin, value=values, inputs=tuple(inputs)))
-        yield Row(first.path[skipped:-1], [word.value for word in words], tuple(origins))
+        yield Row(first.path[skipped:-1], [item.value for item in items], tuple(origins))
 
 
-def _alike(field: ExplainedField) -> tuple[object, ...]:
+def _row_key(field: ExplainedField) -> tuple[object, ...]:
     """What adjacent items of a list have in common if they share a row; any other field is alone."""
     if not isinstance(field.path[-1], int):
         return field.path
@@ -311,13 +313,17 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
     }
 
 
+def source_json(source: Source) -> dict[str, Any]:
+    """Return a position as JSON-serializable data."""
+    return {"file": source.file, "line": source.line, "column": source.column}
+
+
 def _origin(origin: Origin) -> dict[str, Any]:
     details = {"at": origin.at, "rule": origin.rule, "deviation": origin.deviation}
     inputs = []
-    for one in origin.inputs:
-        source = one.source
-        place = {"file": source.file, "line": source.line, "column": source.column} if source is not None else None
-        document = {"object": one.object, "path": format_field(one.path), "value": one.value}
-        inputs.append({**document, "source": place} if place is not None else document)
+    for origin_input in origin.inputs:
+        document = {"object": origin_input.object, "path": format_field(origin_input.path), "value": origin_input.value}
+        source = origin_input.source
+        inputs.append(document if source is None else {**document, "source": source_json(source)})
     described = {"kind": origin.kind, "by": origin.by, "value": origin.value}
     return described | {key: value for key, value in {**details, "inputs": inputs}.items() if value}

@@ -140,9 +140,9 @@ class Diagnostic:
         return self.hint.fixes if isinstance(self.hint, Hint) else ()
 
     def __str__(self) -> str:
-        place = str(self.source) if self.source else self.object
-        where = f"{self.path}: " if self.path else ""
-        return f"{place}: {self.severity}[{self.code}] {where}{self.message}".removeprefix(": ")
+        position = str(self.source) if self.source else self.object
+        field = f"{self.path}: " if self.path else ""
+        return f"{position}: {self.severity}[{self.code}] {field}{self.message}".removeprefix(": ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,40 +198,13 @@ class Report:
 
     def about_documents(self) -> Iterator[tuple[list[Finding], bool]]:
         """Yield (findings, whether they block compilation): those about the TrainJob and its runtime, in two parts."""
-        found = [finding for finding in self.findings if finding.about in _DOCUMENTS]
+        findings = [finding for finding in self.findings if finding.about in _DOCUMENTS]
         for blocking in (True, False):
-            yield [finding for finding in found if (finding.stage in _BLOCKING) is blocking], blocking
+            yield [finding for finding in findings if (finding.stage in _BLOCKING) is blocking], blocking
 
     def about_objects(self) -> Sequence[Finding]:
         """Return the findings about objects."""
         return [finding for finding in self.findings if finding.about not in _DOCUMENTS]
-
-
-class CompileError(Exception):
-    """The input was rejected.
-
-    `diagnostics` holds every problem found, sorted; at least one of them is an error. `str()` lists all of them with
-    their hints, and a notebook renders them as a list.
-    """
-
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics: list[Diagnostic] = sort_diagnostics(diagnostics)
-        super().__init__("\n".join(f"{d}\n  help: {d.hint}" if d.hint else str(d) for d in self.diagnostics))
-
-    def _repr_html_(self) -> str:
-        from trainc.findings.as_html import count_severities, diagnostics_html
-
-        return f"<div><b>refused: {count_severities(self.diagnostics)}</b>{diagnostics_html(self.diagnostics)}</div>"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
-
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows of an error that nobody caught: the findings, and nothing of trainc's own code."""
-        return str(self).splitlines()
-
-    def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
-        return type(self), (self.diagnostics,)
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -252,4 +225,4 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
     """Return whether any of `findings` is an error."""
-    return bool(findings) and any(f.severity == "error" for f in findings)
+    return any(finding.severity == "error" for finding in findings)

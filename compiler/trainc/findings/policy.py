@@ -124,15 +124,15 @@ class Policy:
     def _rule(self, diagnostic: Diagnostic) -> Rule | None:
         code = diagnostic.code
         if self.rules and not self._by_code:
-            for each in reversed(self.rules):
-                self._by_code.setdefault(each.code, []).append(each)
-        rule = next((rule for rule in self._by_code.get(code, ()) if rule.concerns(diagnostic)), None)
+            for configured in reversed(self.rules):
+                self._by_code.setdefault(configured.code, []).append(configured)
+        now = next((rule for rule in self._by_code.get(code, ()) if rule.concerns(diagnostic)), None)
         if code not in GUARDED or self.at_base is None:
-            return rule
-        at_base = (one for one in reversed(self.at_base) if one.code == code and one.concerns(diagnostic))
-        before = next(at_base, None)
-        was, now = (_STRICTEST.index(diagnostic.severity if one is None else one.level) for one in (before, rule))
-        return before if was < now else rule
+            return now
+        at_base = (rule for rule in reversed(self.at_base) if rule.code == code)
+        before = next((rule for rule in at_base if rule.concerns(diagnostic)), None)
+        # The stricter one; without a rule, the diagnostic keeps its severity.
+        return min(now, before, key=lambda rule: _STRICTEST.index(rule.level if rule else diagnostic.severity))
 
 
 def _hides_missing_output(code: str) -> bool:
@@ -189,9 +189,9 @@ def read_rules(
     by_path = {key: entries for key, entries in value.items() if not {*"/*."}.isdisjoint(key)}
     everywhere = {key: entry for key, entry in value.items() if key not in by_path}
     for glob, entries in (("", everywhere), *by_path.items()):
-        for written, entry in entries.items():
-            path: Path = ("rules", glob, written) if glob else ("rules", written)
-            name = current_code(written)
+        for key, entry in entries.items():
+            path: Path = ("rules", glob, key) if glob else ("rules", key)
+            name = current_code(key)
             if hint := unknown_code(name):
                 problems.append(Finding(code, "error", f"there is no diagnostic {name}", hint, path))
                 continue
@@ -258,6 +258,6 @@ def _name(part: str) -> str:
     """Translate one path segment to a regular expression."""
     from re import escape, split
 
-    first, *rest = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
-    inner, last = rest[:-1], rest[-1:]
+    first, *pieces = (escape(piece).replace(r"\?", "[^/]") for piece in split(r"\*+", part))
+    inner, last = pieces[:-1], pieces[-1:]
     return first + "".join(f"(?>[^/]*?{piece})" for piece in inner) + "".join(f"[^/]*{piece}" for piece in last)

@@ -26,8 +26,8 @@ def escape_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> str:
-    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`; `json` is escaped as JSON."""
+def escape_report(text: str, *, colored: bool = False, json: bool = False) -> str:
+    """Escape a report of several lines. Keeps line breaks, and color sequences if `colored`; `json` is escaped as JSON."""
     if json:
         from json import dumps
 
@@ -35,7 +35,7 @@ def escape_report(text: str, *, coloured: bool = False, json: bool = False) -> s
         return _INVISIBLE.sub(lambda c: c[0] if c[0].isprintable() else dumps(c[0])[1:-1], text)
 
     def escaped(match: re.Match[str]) -> str:
-        if match["end"] or (coloured and match["look"]):
+        if match["end"] or (colored and match["look"]):
             return match[0]
         return match[0].replace("\x1b", r"\x1b") if match[0].startswith("\x1b") else escape_line(match[0])
 
@@ -61,16 +61,16 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(words: Iterable[str], conjunction: Literal["and", "or"]) -> str:
+def join_words(items: Iterable[str], conjunction: Literal["and", "or"]) -> str:
     """Return `a`, `a and b` or `a, b and c`."""
-    *first, last = words
+    *first, last = items
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def first_of(words: Sequence[str], most: int = 5) -> str:
+def first_of(items: Sequence[str], most: int = 5) -> str:
     """Return the words, up to `most` of them: `a, b, c and 4 more`."""
-    more = f" and {len(words) - most:,} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
+    more = f" and {len(items) - most:,} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
 
 
 # Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor.
@@ -93,7 +93,7 @@ _LONGEST_BLOCK = 400
 _LONGEST_LINE = 2_000
 
 
-def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
+def find_underline(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
     """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
 
     This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
@@ -109,15 +109,15 @@ def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, in
     # A long line is not searched to its end for each of the many messages that it may have.
     if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
-    named = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
+    mentions = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
     indent = len(header) - len(header.lstrip())
     for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
         line = line_of(number)
         if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
             break
-        for words in named:
-            if (at := line.find(words)) >= 0:
-                return number, at, at + len(words)
+        for mention in mentions:
+            if (at := line.find(mention)) >= 0:
+                return number, at, at + len(mention)
     return None
 
 
@@ -137,10 +137,14 @@ def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
 def _names(message: str, value: str) -> bool:
     """Return whether a message mentions a value as a whole word: "3" is not mentioned by "Trainer 2.3"."""
     before, separator, after = message.partition(value) if value else ("", "", "")
-    return bool(separator) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
+    return (
+        bool(separator)
+        and not _is_part_of_word(before[-1:])
+        and (not _is_part_of_word(after[:1]) or after[:2].strip() == ".")
+    )
 
 
-def _joined(letter: str) -> bool:
+def _is_part_of_word(letter: str) -> bool:
     return letter.isalnum() or (letter != "" and letter in "_.-")
 
 
@@ -169,7 +173,7 @@ def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> s
     return suggest(word, near) if near else ""
 
 
-def edits(left: str, right: str, most: int) -> int:
+def edit_distance(left: str, right: str, most: int) -> int:
     """Return the edit distance (with swaps) between `left` and `right`, or `most` + 1 if it is larger than `most`."""
     if abs(len(left) - len(right)) > most:
         return most + 1
@@ -187,13 +191,13 @@ def edits(left: str, right: str, most: int) -> int:
     return row[-1]
 
 
-def misspelt(word: str, candidates: Iterable[str], most: int = 2) -> str:
+def correct_spelling(word: str, candidates: Iterable[str], most: int = 2) -> str:
     """Return the known name that `word` misspells, or "".
 
     Ignores case, `_` and `-`, and allows up to `most` edits.
     """
-    plain = _letters(word)
-    ranked = sorted((edits(plain, _letters(name), most), name) for name in candidates if name != word)
+    letters = _letters(word)
+    ranked = sorted((edit_distance(letters, _letters(name), most), name) for name in candidates if name != word)
     return ranked[0][1] if ranked and ranked[0][0] <= most else ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path, suggest
-from trainc.findings.text import misspelt
+from trainc.findings.text import correct_spelling
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -26,12 +26,8 @@ def resources_per_node(job: TrainJob, info: Info) -> Resources:
     """
     if not info.gitops and job.trainer.resources_per_node is not None:
         return job.trainer.resources_per_node
-    for pod_set in info.pod_sets:
-        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
-            for container in pod_set.containers:
-                if container.name == pod_set.main:
-                    return container.resources
-    return {}
+    nodes = (p.main_container for p in info.pod_sets if p.role == names.NODE or p.ancestor == names.TRAINER)
+    return next((container.resources for container in nodes if container is not None), {})
 
 
 def gpus(resources: Resources) -> int:
@@ -58,11 +54,9 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
             path: Path = ("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef")
             hint = "keep one kind of GPU, or set spec.trainer.numProcPerNode"
             for name, amount in ((requested or {}).get(kind) or {}).items():
-                if is_gpu(name) and (meant := misspelt(name, gpu_resources)):
-                    path, hint = (
-                        (*path, name),
-                        suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}"),
-                    )
+                if is_gpu(name) and (meant := correct_spelling(name, gpu_resources)):
+                    path = (*path, name)
+                    hint = suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}")
             message = f"{kind} list {' and '.join(gpu_resources)}; it is ambiguous which of them counts the processes per node"
             yield Finding("AmbiguousGPU", "error", message, hint, path)
             return

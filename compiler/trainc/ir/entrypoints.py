@@ -22,7 +22,7 @@ class Entrypoint:
     """A container of a job.
 
     `path` is its path in the runtime. `trains` means that the TrainJob's `spec.trainer` configures it, and `trainer` is
-    that configuration, which is empty for all other containers. `words` are the command line without the image's
+    that configuration, which is empty for all other containers. `argv` are the command line without the image's
     entrypoint, which runs if there is no command; `text` is all of it, to see whether something occurs in it.
     """
 
@@ -33,7 +33,7 @@ class Entrypoint:
     path: Path
     trains: bool
     trainer: Trainer
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     text: str
 
     @classmethod
@@ -42,11 +42,11 @@ class Entrypoint:
         trains = path[-2] == "containers" and pod_set.ancestor == names.TRAINER and container.name == pod_set.main
         settings = job.trainer if trains else NO_TRAINER
         command, args = settings.command, settings.args
-        words = (
+        argv = (
             *map(str, container.command if command is None else command),
             *map(str, container.fields.get("args", ()) if args is None else args),
         )
-        return cls(job, info, pod_set, container, path, trains, settings, words, " ".join(words))
+        return cls(job, info, pod_set, container, path, trains, settings, argv, " ".join(argv))
 
     @property
     def image(self) -> str:
@@ -65,8 +65,8 @@ class Entrypoint:
         requested = self.trainer.args
         return self.container.fields.get("args", ()) if requested is None else requested
 
-    def place(self, index: int) -> tuple[Path, About]:
-        """Return the path of `words[index]`, and which object it is in."""
+    def word_path(self, index: int) -> tuple[Path, About]:
+        """Return the path of `argv[index]`, and which object it is in."""
         field, before = ("command", 0) if index < len(self.command) else ("args", len(self.command))
         if getattr(self.trainer, field) is not None:
             return (*_TRAINER, field, index - before), "trainjob"
@@ -76,36 +76,36 @@ class Entrypoint:
         """Return the path of a field of the container, and which object it is in."""
         return container_path(self.job, self.info, self.pod_set.name, self.container.name, *steps)
 
-    def image_place(self) -> tuple[Path, About]:
+    def image_path(self) -> tuple[Path, About]:
         """Return the path of the image, and which object it is in."""
         return ((*_TRAINER, "image"), "trainjob") if self.trainer.image else self.at("image")
 
-    def variable_place(self, name: str) -> tuple[Path, About]:
+    def variable_path(self, name: str) -> tuple[Path, About]:
         """Return the path of a variable of the container, and which object it is in."""
         return variable_path(self.job, self.info, self.pod_set, self.container.name, name)
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
-        """Return a finding about `words[index]`."""
-        return Finding(code, severity, message, hint, *self.place(index))
+        """Return a finding about `argv[index]`."""
+        return Finding(code, severity, message, hint, *self.word_path(index))
 
     @property
     def shell(self) -> bool:
-        """Whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
-        return shell_script(self.words) is not None
+        """Return whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
+        return shell_script(self.argv) is not None
 
 
-def shell_script(words: Sequence[str]) -> str | None:
+def shell_script(argv: Sequence[str]) -> str | None:
     """Return the script in a command line like `bash -c SCRIPT`; None if there is no shell, or it runs a file."""
-    for i, word in enumerate(words):
+    for i, word in enumerate(argv):
         if word.rpartition("/")[2] in SHELLS:
-            return _script(words[i + 1 :])
+            return _script(argv[i + 1 :])
     return None
 
 
-def _script(words: Sequence[str]) -> str | None:
+def _script(arguments: Sequence[str]) -> str | None:
     """Return the argument of `-c`: the first word that is neither a flag of the shell nor the value of one."""
     has_command = False
-    flags = iter(words)
+    flags = iter(arguments)
     for flag in flags:
         if not flag.startswith(("-", "+")):
             return flag if has_command else None
@@ -136,9 +136,9 @@ def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Pat
     This is where the field was written: in the TrainJob's last patch that sets it, or in the runtime.
     """
     for patch in reversed(job.patches):
-        for patched in patch.jobs:
-            if patched.name == pod_set and (inner := _follow(patched.pod_spec, steps)) is not None:
-                return (*patched.pod_path, *inner), "trainjob"
+        for patched_job in patch.jobs:
+            if patched_job.name == pod_set and (inner := _follow(patched_job.pod_spec, steps)) is not None:
+                return (*patched_job.pod_path, *inner), "trainjob"
     index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
     path: Path = (*JOBS, index, *POD_SPEC)
     return (*path, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
@@ -168,19 +168,15 @@ def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, na
 
 def _follow(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
     path: list[str | int] = []
+    key: str | int | None
     for step in steps:
         if isinstance(step, tuple):
-            items = value if isinstance(value, (list, tuple)) else ()
-            at = next(
-                (i for i, item in enumerate(items) if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None
-            )
-            if at is None:
-                return tuple(path) if partly else None
-            path.append(at)
-            value = items[at]
-        elif isinstance(value, Mapping) and step in value:
-            path.append(step)
-            value = value[step]
+            items = enumerate(value if isinstance(value, (list, tuple)) else ())
+            key = next((i for i, item in items if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None)
         else:
+            key = step if isinstance(value, Mapping) and step in value else None
+        if key is None:
             return tuple(path) if partly else None
+        path.append(key)
+        value = value[key]
     return tuple(path)

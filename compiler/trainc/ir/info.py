@@ -109,6 +109,11 @@ class PodSet:
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod_fields: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def main_container(self) -> Container | None:
+        """The container `main`, if the pods have it."""
+        return next((c for c in self.containers if c.name == self.main), None)
+
     def container(self, name: str) -> Container | None:
         """Return the container `name`; regular containers take precedence over init containers."""
         return next((c for c in (*self.containers, *self.init_containers) if c.name == name), None)
@@ -187,12 +192,12 @@ def upsert_where(items: Sequence[Item], updates: Iterable[Item], same: Same) -> 
 
 
 def controller_port_match(left: Item, right: Item) -> bool:
-    """Whether the controller considers two ports the same: equal number or name; unnamed ports have equal names."""
+    """Return whether the controller considers two ports the same: equal number or name; unnamed ports have equal names."""
     return left.get("containerPort") == right.get("containerPort") or left.get("name") == right.get("name")
 
 
 def port_match(left: Item, right: Item) -> bool:
-    """Whether two ports are the same by the API's list keys: number and protocol."""
+    """Return whether two ports are the same by the API's list keys: number and protocol."""
     return (left.get("containerPort"), left.get("protocol", "TCP")) == (
         right.get("containerPort"),
         right.get("protocol", "TCP"),
@@ -246,25 +251,19 @@ class Info:
 
     @property
     def gitops(self) -> bool:
-        """Whether `gitops` deviations apply."""
+        """Return whether `gitops` deviations apply."""
         return self.semantics == "gitops"
 
     @property
     def trainer(self) -> PodSet | None:
         """The first pod set labeled as the trainer step."""
-        for pod_set in self.pod_sets:
-            if pod_set.ancestor == names.TRAINER:
-                return pod_set
-        return None
+        return next((p for p in self.pod_sets if p.ancestor == names.TRAINER), None)
 
     @property
     def trainer_container(self) -> Container | None:
         """The main container of the trainer's pod set, which the settings of `spec.trainer` apply to."""
-        if trainer := self.trainer:
-            for container in trainer.containers:
-                if container.name == trainer.main:
-                    return container
-        return None
+        trainer = self.trainer
+        return None if trainer is None else trainer.main_container
 
     def policy(self, name: str) -> Json | None:
         """Return `mlPolicy.<name>`, the policy of an ML plugin, or None if the runtime does not select it."""
@@ -301,9 +300,7 @@ class Info:
     def with_trainer_container(self, edit: Callable[[Container], Container]) -> Info:
         """Return a copy with the trainer container edited; unchanged if there is none."""
         trainer = self.trainer
-        if trainer is None or self.trainer_container is None:
-            return self
-        return self.with_pod_set(trainer.with_main(edit))
+        return self if trainer is None or trainer.main_container is None else self.with_pod_set(trainer.with_main(edit))
 
 
 # The gang: the pods that must be scheduled together, and their total requests.
@@ -319,8 +316,8 @@ def members(info: Info) -> tuple[PodSet, ...]:
     """
     if not info.gitops:
         return info.pod_sets
-    gone = awaited_pod_sets(info)
-    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in gone)
+    awaited = awaited_pod_sets(info)
+    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in awaited)
 
 
 def awaited_pod_sets(info: Info) -> frozenset[str]:
@@ -333,7 +330,7 @@ def awaited_pod_sets(info: Info) -> frozenset[str]:
     )
 
 
-def held_back(info: Info) -> frozenset[str]:
+def delayed_members(info: Info) -> frozenset[str]:
     """Return the names of members that are only created once other members run."""
     names = [pod_set.name for pod_set in members(info)]
     if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
@@ -363,11 +360,11 @@ def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
     total: ResourceList = {}
     left = at_most
     for pod_set in members(info):
-        counted = pods(pod_set, info)
+        count = pods(pod_set, info)
         if left is not None:
-            counted = min(counted, left)
-            left -= counted
-        total = add_resources(total, {name: amount * counted for name, amount in pod_set.requests.items()})
+            count = min(count, left)
+            left -= count
+        total = add_resources(total, {name: amount * count for name, amount in pod_set.requests.items()})
     return total
 
 
@@ -402,6 +399,6 @@ class ProvidedSecret:
 
     def create(self, namespace: str) -> str:
         """Return the kubectl command that creates the Secret from the files, in `namespace` unless that is empty."""
-        place = f" --namespace {namespace}" if namespace else ""
+        flag = f" --namespace {namespace}" if namespace else ""
         sources = "".join(f" --from-file {key}={file}" for key, file in self.files)
-        return f"kubectl create secret generic {self.name}{place} --type {self.type}{sources}"
+        return f"kubectl create secret generic {self.name}{flag} --type {self.type}{sources}"

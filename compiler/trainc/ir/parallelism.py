@@ -45,7 +45,7 @@ class Framework:
     - `keys`: the axis of each option or setting, without leading dashes and with `_` for `-`. Besides the axes there are
       "global_batch" and "micro_batch".
     - `anchors`: the keys that only this program has. `programs`: the names of its scripts, whose other keys count too.
-    - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it; `rest` is
+    - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it; `inferred` is
       the one of them that is worked out from the others if it is not set.
     - `needs`: an option without which the others have no effect.
     - `order`: the axes by rank, those of neighbors first. `config`: options that name a file with more settings.
@@ -60,7 +60,7 @@ class Framework:
     programs: frozenset[str] = frozenset()
     divides: tuple[tuple[str, ...], ...] = ()
     fills: tuple[str, ...] = ()
-    rest: str = ""
+    inferred: str = ""
     needs: str = ""
     order: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ TORCHTITAN = Framework(
     anchors=frozenset(_TITAN_KEYS),
     divides=(("tp", "pp", "cp", "dp_replicate"), ("ep", "pp", "dp_replicate")),
     fills=("tp", "pp", "cp", "dp_replicate", "dp_shard"),
-    rest="dp_shard",
+    inferred="dp_shard",
     order=("tp", "cp", "dp_shard", "dp_replicate", "pp"),
     config=("job.config_file", "config", "module"),
 )
@@ -146,7 +146,7 @@ TORCHTUNE = Framework(
     anchors=frozenset(_TUNE_KEYS),
     divides=(("tp", "cp", "dp_replicate"),),
     fills=("tp", "cp", "dp_replicate", "dp_shard"),
-    rest="dp_shard",
+    inferred="dp_shard",
     order=("tp", "cp", "dp_shard", "dp_replicate"),
     config=("config",),
 )
@@ -191,12 +191,12 @@ _KEYS = frozenset(key for framework in FRAMEWORKS for key in framework.keys)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of a program as `written` ("--tensor-model-parallel-size 8"), its value, and the index of its word.
+    """A setting of a program as `text` ("--tensor-model-parallel-size 8"), its value, and the index of its word.
 
     Settings of a file have the index of the word that names the file. The value is None if it is unknown.
     """
 
-    written: str
+    text: str
     value: str | None
     index: int
 
@@ -220,31 +220,31 @@ class Arguments:
 
     @property
     def divides(self) -> bool:
-        """Whether a framework knows any of the settings."""
+        """Return whether a framework knows any of the settings."""
         return not _KEYS.isdisjoint(self.settings)
 
 
 @lru_cache(maxsize=512)
-def read_arguments(words: tuple[str, ...]) -> Arguments:
+def read_arguments(argv: tuple[str, ...]) -> Arguments:
     """Return the options (`--key value`, `--key=value`) and overrides (`key=value`) of a program; the last one counts."""
     settings: dict[str, Setting] = {}
     hidden = 0
     skipped = -1
-    for index, word in enumerate(words):
+    for index, word in enumerate(argv):
         if index == skipped:
             continue
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            following = words[index + 1] if index + 1 < len(words) else ""
+            following = argv[index + 1] if index + 1 < len(argv) else ""
             if not equals and following and not following.startswith("--") and not _has_arguments(following):
                 value, skipped = following, index + 1
-            shown = f"{name}={value}" if equals or not value else f"{name} {value}"
-            settings[name[2:].replace("-", "_")] = Setting(shown, _known(value), index)
+            text = f"{name}={value}" if equals or not value else f"{name} {value}"
+            settings[name[2:].replace("-", "_")] = Setting(text, _literal_value(value), index)
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
-            settings[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _known(override[2]), index)
+            settings[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _literal_value(override[2]), index)
         elif "$" in word or "`" in word:
             hidden = index + 1
-    return Arguments(settings, hidden, words[0].rpartition("/")[2] if words else "")
+    return Arguments(settings, hidden, argv[0].rpartition("/")[2] if argv else "")
 
 
 def _has_arguments(word: str) -> bool:
@@ -252,7 +252,7 @@ def _has_arguments(word: str) -> bool:
     return word.startswith("$") and any(part in word.upper() for part in _FURTHER)
 
 
-def _known(value: str) -> str | None:
+def _literal_value(value: str) -> str | None:
     return None if "$" in value or "`" in value else value
 
 
@@ -278,7 +278,7 @@ class Division:
         """Return the product of the known degrees; others only make it larger."""
         return prod(self.degree(axis) or 1 for axis in axes)
 
-    def shown(self, axes: Sequence[str]) -> str:
+    def format(self, axes: Sequence[str]) -> str:
         """Return the known degrees, as in `tensor 8 x pipeline 4`."""
         return " x ".join(f"{AXES[axis]} {self.degree(axis)}" for axis in AXES if axis in axes and self.degree(axis))
 
@@ -295,8 +295,8 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
         if framework.launched != launcher:
             continue
         settings, complete = _merged(framework, arguments, files)
-        its_own = arguments.program in framework.programs or not framework.anchors.isdisjoint(settings)
-        if not its_own or not framework.hides.isdisjoint(arguments.settings):
+        is_used = arguments.program in framework.programs or not framework.anchors.isdisjoint(settings)
+        if not is_used or not framework.hides.isdisjoint(arguments.settings):
             continue
         if framework.needs and framework.needs not in arguments.settings and complete:
             continue
@@ -312,21 +312,21 @@ def _merged(
     settings: dict[str, Setting] = {}
     complete = arguments.hidden == 0 and not framework.open
     for option in framework.config:
-        named = arguments.settings.get(option)
-        if named is None:
+        file_setting = arguments.settings.get(option)
+        if file_setting is None:
             continue
         if option not in files:
             complete = False
         for key, value in files.get(option, {}).items():
-            settings[key] = Setting(f"{key}: {value} in {named.value}", value, named.index)
+            settings[key] = Setting(f"{key}: {value} in {file_setting.value}", value, file_setting.index)
     # What may be hidden behind an option can override it.
-    settings |= {key: each for key, each in arguments.settings.items() if each.index >= arguments.hidden}
+    settings |= {key: setting for key, setting in arguments.settings.items() if setting.index >= arguments.hidden}
     return settings, complete
 
 
 def groups(sizes: Mapping[str, int], order: Sequence[str], axis: str) -> list[list[int]]:
     """Return the groups of ranks along an axis, if the ranks are numbered by `order`, the axis of neighbors first."""
-    stride = prod(sizes.get(before, 1) for before in order[: list(order).index(axis)])
-    size, ranks = sizes.get(axis, 1), prod(sizes.get(each, 1) for each in order)
+    stride = prod(sizes.get(inner, 1) for inner in order[: list(order).index(axis)])
+    size, ranks = sizes.get(axis, 1), prod(sizes.get(other, 1) for other in order)
     starts = (base + offset for base in range(0, ranks, stride * size) for offset in range(stride))
     return [[start + stride * step for step in range(size)] for start in starts]

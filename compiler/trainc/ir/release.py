@@ -63,7 +63,7 @@ class Release:
 
     # Entry points.
     warns_deprecated_runtime: bool
-    managed_by_honoured: bool
+    managed_by_honored: bool
     runtime_snapshot: bool
 
 
@@ -117,7 +117,7 @@ _FACTS = Columns(RELEASES, {
     "init_container_ports_rebuilt": (False,                  False,                  False,              True),
     "all_trainers_take_first_count": (True,                  False,                  False,              False),
     "warns_deprecated_runtime":     (False,                  True,                   True,               True),
-    "managed_by_honoured":          (False,                  False,                  False,              True),
+    "managed_by_honored":           (False,                  False,                  False,              True),
     "runtime_snapshot":             (False,                  False,                  False,              True),
 })
 # fmt: on

@@ -44,7 +44,7 @@ class Patch:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-EnvVar = Mapping[str, Any]
+EnvVariable = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Trainer:
     image: str | None = None
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
-    env: tuple[EnvVar, ...] = ()
+    env: tuple[EnvVariable, ...] = ()
     num_nodes: int | None = None
     num_proc_per_node: int | str | None = None
     resources_per_node: Mapping[str, Any] | None = None
@@ -68,7 +68,7 @@ class InitializerStep:
     """`spec.initializer.dataset` or `.model`."""
 
     storage_uri: str | None = None
-    env: tuple[EnvVar, ...] = ()
+    env: tuple[EnvVariable, ...] = ()
     secret: str | None = None
 
 
@@ -100,7 +100,7 @@ class TrainJob:
 
     @property
     def has_trainer(self) -> bool:
-        """Whether the document has a trainer, which may be empty; some releases tell the two apart."""
+        """Return whether the document has a trainer, which may be empty; some releases tell the two apart."""
         return self.trainer is not NO_TRAINER
 
     @property
@@ -111,9 +111,9 @@ class TrainJob:
     @property
     def metadata(self) -> dict[str, str]:
         """The metadata that every generated object starts with: name and, if set, namespace."""
-        return self.named(self.name)
+        return self.metadata_for(self.name)
 
-    def named(self, name: str) -> dict[str, str]:
+    def metadata_for(self, name: str) -> dict[str, str]:
         """Return metadata for an object of this job with another name."""
         return {"name": name, "namespace": self.namespace} if self.namespace else {"name": name}
 
@@ -130,15 +130,12 @@ _TOOL_PREFIXES = tuple(
 _TOOL_KEYS = frozenset({"argocd.argoproj.io/tracking-id"})
 
 
-def carried(metadata: Mapping[str, str]) -> dict[str, str]:
+def jobset_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return the labels or annotations of a TrainJob that are copied to its JobSet."""
     return {k: v for k, v in metadata.items() if k not in _TOOL_KEYS and not k.startswith(_TOOL_PREFIXES)}
 
 
 # Environment variables that plugins inject, variables of TrainJobs as the controller copies them, and rendezvous.
-
-
-EnvVariable = Mapping[str, Any]
 
 
 def literal(name: str, value: str | int) -> EnvVariable:
@@ -162,24 +159,24 @@ def carry_over(variables: Iterable[EnvVariable], semantics: Semantics) -> tuple[
     The controller copies only the sources that it knows, so `fieldRef.apiVersion` and `fileKeyRef` are lost and
     resource divisors become explicit (kubeflow/trainer pkg/apply/apply.go EnvVar, all releases). `gitops` keeps them.
     """
-    return tuple(_carried(v, semantics == "gitops") for v in variables)
+    return tuple(_copy_variable(v, semantics == "gitops") for v in variables)
 
 
 _KNOWN_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef")
 _ALL_SOURCES = (*_KNOWN_SOURCES, "fileKeyRef")
 
 
-def _carried(variable: EnvVariable, whole: bool) -> EnvVariable:
+def _copy_variable(variable: EnvVariable, complete: bool) -> EnvVariable:
     source = variable.get("valueFrom")
     if source is None:
         return {"name": variable["name"], "value": variable.get("value", "")}
-    sources = _ALL_SOURCES if whole else _KNOWN_SOURCES
-    kept = {kind: _reference(kind, source[kind], whole) for kind in sources if kind in source}
-    return {"name": variable["name"], "valueFrom": kept}
+    sources = _ALL_SOURCES if complete else _KNOWN_SOURCES
+    copies = {kind: _copy_reference(kind, source[kind], complete) for kind in sources if kind in source}
+    return {"name": variable["name"], "valueFrom": copies}
 
 
-def _reference(kind: str, reference: EnvVariable, whole: bool) -> EnvVariable:
-    if kind == "fieldRef" and not whole:
+def _copy_reference(kind: str, reference: EnvVariable, complete: bool) -> EnvVariable:
+    if kind == "fieldRef" and not complete:
         return {"fieldPath": reference["fieldPath"]}
     if kind == "resourceFieldRef":
         return {"containerName": "", "divisor": "0", **reference}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.kube.documents import mapping, objects
-from trainc.kube.quantity import parse_quantity
+from trainc.kube.quantity import read_quantity
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -64,11 +64,10 @@ VISIBLE = {
 
 def accelerator_of(resource: str) -> Accelerator | None:
     """Return what is known about a resource that computes; None for all others."""
-    device = ACCELERATORS.get(resource)
-    if device is not None:
-        return device
+    if resource in ACCELERATORS:
+        return ACCELERATORS[resource]
     return next(
-        (each for name, start, each in _SLICES if resource.startswith(start) and name.fullmatch(resource)), None
+        (device for form, start, device in _SLICES if resource.startswith(start) and form.fullmatch(resource)), None
     )
 
 
@@ -79,9 +78,10 @@ def is_slice(resource: str) -> bool:
 
 def accelerator(resource: str) -> str:
     """Return what to call one device ("GPU", "TPU"); empty for resources that do not compute (RDMA, CPU)."""
-    device = accelerator_of(resource)
-    if device is not None or resource.lower() in _SHARES:
-        return device.noun if device is not None else ""
+    if (device := accelerator_of(resource)) is not None:
+        return device.noun
+    if resource.lower() in _SHARES:
+        return ""
     return next((noun for part, noun in _NOUNS.items() if part in resource.lower()), "")
 
 
@@ -100,7 +100,7 @@ def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def claimed(template: Mapping[str, Any]) -> dict[str, int]:
+def claimed_devices(template: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of accelerators that a ResourceClaim or ResourceClaimTemplate requests, by device class.
 
     Empty if it is not a fixed number.
@@ -120,7 +120,5 @@ def claimed(template: Mapping[str, Any]) -> dict[str, int]:
 
 def whole_units(amount: Any) -> int:
     """Return a quantity in whole units, rounded up, or 0 if it is not a quantity."""
-    try:
-        return parse_quantity(str(amount)).units
-    except ValueError:
-        return 0
+    quantity = read_quantity(amount)
+    return quantity.units if quantity is not None else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 from trainc.findings import Path, format_key
@@ -38,8 +38,8 @@ def pod_spec_of(replicated_job: Json) -> Json:
 def without_path(document: Json, path: Path) -> dict[str, Any]:
     """Return a copy of `document` without `path`, which must exist."""
     key = str(path[0])
-    rest = {name: value for name, value in document.items() if name != key}
-    return rest if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
+    others = {name: value for name, value in document.items() if name != key}
+    return others if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
 
 
 def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
@@ -223,23 +223,23 @@ Leaves: TypeAlias = dict[FieldPath, Leaf]
 
 def leaves(tree: Any) -> Leaves:
     """Return every leaf of a document by its path, in document order."""
-    found: Leaves = {}
-    _gather(tree, (), (), found)
-    return found
+    gathered: Leaves = {}
+    _gather(tree, (), (), gathered)
+    return gathered
 
 
-def _gather(value: Any, path: FieldPath, index: Path, found: Leaves) -> None:
+def _gather(value: Any, path: FieldPath, index: Path, gathered: Leaves) -> None:
     if isinstance(value, str):
-        found[path] = Leaf(path, index, value)
+        gathered[path] = Leaf(path, index, value)
     elif isinstance(value, Mapping) and value:
         for key, inner in value.items():
             below = (*path, key)
-            _gather(inner, below, below if path is index else (*index, key), found)
+            _gather(inner, below, below if path is index else (*index, key), gathered)
     elif isinstance(value, list | tuple) and value:
         for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
-            _gather(inner, (*path, step), (*index, i), found)
+            _gather(inner, (*path, step), (*index, i), gathered)
     else:
-        found[path] = Leaf(path, index, value)
+        gathered[path] = Leaf(path, index, value)
 
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:
@@ -265,6 +265,18 @@ def value_at_index(tree: Any, index: Path) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return tree
+
+
+def walk(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield a value and everything in it, each with its path, in order. However deeply it nests, nothing recurses."""
+    waiting: list[tuple[Path, Any]] = [((), tree)]
+    while waiting:
+        path, value = waiting.pop()
+        yield path, value
+        if isinstance(value, Mapping):
+            waiting += reversed([((*path, key), inner) for key, inner in value.items()])
+        elif isinstance(value, list):
+            waiting += reversed([((*path, index), inner) for index, inner in enumerate(value)])
 
 
 def path_exists(tree: Any, index: Path) -> bool:

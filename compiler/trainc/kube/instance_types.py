@@ -53,20 +53,20 @@ _NUMBERED = pattern(r"a\dx?-[a-z]+gpu-(\d{1,2})g")
 
 
 @cache
-def _known() -> Mapping[str, int]:
-    amazon = (
-        (f"{family}.{size}", count)
-        for family, sizes in _AMAZON.items()
-        for count, listed in sizes.items()
-        for size in listed.split()
-    )
-    return {**dict(amazon), **{name: count for count, listed in _OTHERS.items() for name in listed.split()}}
+def _gpus_by_type() -> Mapping[str, int]:
+    others = {name: count for count, names in _OTHERS.items() for name in names.split()}
+    return others | {
+        f"{family}.{size}": count
+        for family, counts in _AMAZON.items()
+        for count, sizes in counts.items()
+        for size in sizes.split()
+    }
 
 
 def gpus_of_type(name: str) -> int | None:
     """Return the number of GPUs of an instance type; None if it is not known."""
     numbered = _NUMBERED.fullmatch(name)
-    return int(numbered[1]) if numbered else _known().get(name)
+    return int(numbered[1]) if numbered else _gpus_by_type().get(name)
 
 
 def most_gpus(label: str, values: Sequence[str]) -> int | None:

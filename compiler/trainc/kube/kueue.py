@@ -44,7 +44,7 @@ NEW_ANNOTATIONS = _span("0.20.0")
 V1BETA1 = _span("0.19.2", "0.19.6")
 
 
-def checked_kueue(text: str) -> str:
+def normalize_kueue(text: str) -> str:
     """Return a version without its "v": "0.19", "0.20.1". Raises ValueError if its minor is not supported."""
     match = _SPELLING.fullmatch(text)
     if match is None or f"{match[1]}.{match[2]}" not in MINORS:

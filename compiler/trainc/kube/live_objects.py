@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json
+from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json, value_at_index
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
@@ -26,40 +26,40 @@ _DECIDING: Mapping[str, State] = {
 FINISHED: tuple[State, ...] = ("succeeded", "failed")
 
 
-def state_of(each: Json) -> tuple[State, Json | None]:
-    """The state of a JobSet or TrainJob and the condition that says so; `none` for objects of other kinds."""
-    if each.get("kind") not in KINDS_WITH_STATE:
+def state_of(document: Json) -> tuple[State, Json | None]:
+    """Return the state of a JobSet or TrainJob and the condition that says so; `none` for objects of other kinds."""
+    if document.get("kind") not in KINDS_WITH_STATE:
         return "none", None
-    conditions = {str(one.get("type")): one for one in true_conditions(each)}
+    conditions = {str(condition.get("type")): condition for condition in true_conditions(document)}
     for kind, state in _DECIDING.items():
         if kind in conditions:
             return state, conditions[kind]
-    if mapping(each.get("spec")).get("suspend") is True:
+    if mapping(document.get("spec")).get("suspend") is True:
         return "suspended", None
-    return ("running" if isinstance(each.get("status"), dict) else "unknown"), None
+    return ("running" if isinstance(document.get("status"), dict) else "unknown"), None
 
 
-def true_conditions(each: Json) -> Iterator[Json]:
-    """The conditions in the status of an object that hold."""
-    for one in objects(mapping(each.get("status")).get("conditions")):
-        if one.get("status") == "True":
-            yield one
+def true_conditions(document: Json) -> Iterator[Json]:
+    """Yield the conditions in the status of an object that hold."""
+    for condition in objects(mapping(document.get("status")).get("conditions")):
+        if condition.get("status") == "True":
+            yield condition
 
 
-def controller_of(each: Json) -> Json | None:
-    """The owner reference to the controller that made an object."""
-    owners = objects(mapping(each.get("metadata")).get("ownerReferences"))
+def controller_of(document: Json) -> Json | None:
+    """Return the owner reference to the controller that made an object."""
+    owners = objects(mapping(document.get("metadata")).get("ownerReferences"))
     return next((owner for owner in owners if owner.get("controller") is True), None)
 
 
-def labels_of(each: Json) -> Json:
-    """The labels of an object."""
-    return mapping(mapping(each.get("metadata")).get("labels"))
+def labels_of(document: Json) -> Json:
+    """Return the labels of an object, in which anything may be wrong."""
+    return mapping(mapping(document.get("metadata")).get("labels"))
 
 
-def annotations_of(each: Json) -> Json:
-    """The annotations of an object."""
-    return mapping(mapping(each.get("metadata")).get("annotations"))
+def annotations_of(document: Json) -> Json:
+    """Return the annotations of an object, in which anything may be wrong."""
+    return mapping(mapping(document.get("metadata")).get("annotations"))
 
 
 # Who set a field, by `metadata.managedFields`.
@@ -73,53 +73,47 @@ _MOST_MANAGERS = 50
 class Owners:
     """Who set the fields of an object. Without managedFields nobody is known."""
 
-    def __init__(self, each: Json) -> None:
-        """Index the managedFields of `each`; those of the status do not count."""
-        self._object = each
-        entries = objects(mapping(each.get("metadata")).get("managedFields"))
-        own = sorted((one for one in entries if not one.get("subresource")), key=lambda one: str(one.get("time", "")))
-        newest = [
-            (str(one.get("manager", "")), mapping(one.get("fieldsV1"))) for one in own[: -_MOST_MANAGERS - 1 : -1]
-        ]
-        self._known: dict[Path, list[tuple[str, Json]]] = {(): newest}
+    def __init__(self, document: Json) -> None:
+        """Index the managedFields of an object; those of the status do not count."""
+        self._object = document
+        entries = objects(mapping(document.get("metadata")).get("managedFields"))
+        oldest_first = sorted(
+            (entry for entry in entries if not entry.get("subresource")), key=lambda entry: str(entry.get("time", ""))
+        )
+        newest = oldest_first[: -_MOST_MANAGERS - 1 : -1]
+        # The owners of each path, looked up once.
+        self._owners: dict[Path, list[tuple[str, Json]]] = {
+            (): [(str(entry.get("manager", "")), mapping(entry.get("fieldsV1"))) for entry in newest]
+        }
         self._items: dict[int, Mapping[frozenset[tuple[str, str]], Any]] = {}
         self._keys: dict[int, tuple[str, ...]] = {}
 
     @property
     def are_known(self) -> bool:
         """Whether the dump has managedFields."""
-        return bool(self._known[()])
+        return bool(self._owners[()])
 
     def of(self, path: Path) -> str | None:
         """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
-        return next((manager for manager, _ in self._owning(path)), None)
+        return next((manager for manager, _ in self._owners_of(path)), None)
 
-    def _owning(self, path: Path) -> Iterator[tuple[str, Json]]:
+    def _owners_of(self, path: Path) -> Iterator[tuple[str, Json]]:
         """The managers that own the field, the newest first, each with its entry for the field."""
         if not path:
-            yield from self._known[()]
+            yield from self._owners[()]
             return
-        *above, step = path
-        for manager, node in self._above(tuple(above)):
-            inner = node.get(f"f:{step}") if isinstance(step, str) else self._item(node, self._value(path), step)
+        parent, step = path[:-1], path[-1]
+        if parent not in self._owners:
+            self._owners[parent] = list(self._owners_of(parent))
+        for manager, node in self._owners[parent]:
+            if isinstance(step, str):
+                inner = node.get(f"f:{step}")
+            else:
+                inner = self._item(node, value_at_index(self._object, path), step)
             if isinstance(inner, Mapping):
                 yield manager, inner
-            elif inner is None and not node and above:
+            elif inner is None and not node and parent:
                 yield manager, node  # An atomic map or list is owned as a whole, and its entry is empty.
-
-    def _above(self, path: Path) -> list[tuple[str, Json]]:
-        if path not in self._known:
-            self._known[path] = list(self._owning(path))
-        return self._known[path]
-
-    def _value(self, path: Path) -> Any:
-        value: Any = self._object
-        for step in path:
-            if isinstance(step, int):
-                value = value[step] if isinstance(value, list) and step < len(value) else None
-            else:
-                value = value.get(step) if isinstance(value, Mapping) else None
-        return value
 
     def _item(self, node: Json, value: Any, index: int) -> Any:
         """The entry of a list item, which goes by its keys, by its value if that is a scalar, or by its index."""
@@ -128,8 +122,8 @@ class Owners:
         keys = self._keys[id(node)]
         if keys and isinstance(value, Mapping):
             return self._items[id(node)].get(_identity({key: value.get(key) for key in keys}))
-        named = None if isinstance(value, Mapping | list) else node.get(f"v:{json.dumps(value)}")
-        return node.get(f"i:{index}") if named is None else named
+        entry = None if isinstance(value, Mapping | list) else node.get(f"v:{json.dumps(value)}")
+        return node.get(f"i:{index}") if entry is None else entry
 
     def _index_items(self, node: Json) -> None:
         by_identity: dict[frozenset[tuple[str, str]], Any] = {}
@@ -172,25 +166,23 @@ _INSTANCE = "app.kubernetes.io/instance"
 
 
 def is_mark(path: Path, manager: str | None) -> bool:
-    """Whether the field is a label or annotation with which a tool marks the objects that it applies."""
+    """Return whether the field is a label or annotation with which a tool marks the objects that it applies."""
     if path[:1] != ("metadata",) or path[1:2] not in (("labels",), ("annotations",)) or len(path) != 3:
         return False
     return path[2] in _MARKS or (path[2] == _INSTANCE and (manager is None or manager.startswith("argocd")))
 
 
-def is_applied_by_tool(each: Json) -> str:
-    """Which GitOps tool applied an object, by its marks: `Argo CD`, `Flux CD`, or empty."""
-    if "argocd.argoproj.io/tracking-id" in annotations_of(each):
+def gitops_tool_of(document: Json) -> str:
+    """Return the GitOps tool that applied an object, by its marks: `Argo CD`, `Flux CD`, or empty."""
+    if "argocd.argoproj.io/tracking-id" in annotations_of(document):
         return "Argo CD"
-    return "Flux CD" if any(f"{tool}.toolkit.fluxcd.io/name" in labels_of(each) for tool in _FLUX_TOOLS) else ""
+    by_flux = any(f"{tool}.toolkit.fluxcd.io/name" in labels_of(document) for tool in ("kustomize", "helm"))
+    return "Flux CD" if by_flux else ""
 
 
-_FLUX_TOOLS = ("kustomize", "helm")
-
-
-def is_kueues(each: Json, path: Path) -> bool:
-    """Whether Kueue is known to set the field of a JobSet that is in a queue."""
-    if each.get("kind") != "JobSet" or QUEUE_LABEL not in labels_of(each):
+def is_set_by_kueue(document: Json, path: Path) -> bool:
+    """Return whether Kueue is known to set the field of a JobSet that is in a queue."""
+    if document.get("kind") != "JobSet" or QUEUE_LABEL not in labels_of(document):
         return False
     if path == ("spec", "suspend"):
         return True

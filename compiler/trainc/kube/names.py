@@ -60,9 +60,19 @@ def full_name(image: str) -> str:
 
 def split_image(image: str) -> tuple[str, str, str]:
     """Split an image into (name, tag, digest); the colon before a registry's port does not start a tag."""
-    rest, _, digest = image.partition("@")
-    name, colon, tag = rest.rpartition(":")
-    return (name, tag, digest) if colon and "/" not in tag else (rest, "", digest)
+    reference, _, digest = image.partition("@")
+    name, colon, tag = reference.rpartition(":")
+    return (name, tag, digest) if colon and "/" not in tag else (reference, "", digest)
+
+
+def join_image(name: str, tag: str | None, digest: str | None) -> str:
+    """Return the image with a name, tag and digest, of which the last two may be missing."""
+    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+
+
+def is_in_registry(name: str, registry: str) -> bool:
+    """Return whether the full name of an image is in a registry, or a part of one such as ghcr.io/my-org."""
+    return name == registry or name.startswith(f"{registry}/")
 
 
 def trial_name(sweep: str, index: int) -> str:
@@ -74,7 +84,7 @@ def is_of_trainjob(jobset: Mapping[str, Any]) -> bool:
     """Return whether a rendered JobSet was made of a TrainJob: Trainer's label marks its steps."""
     jobs = (jobset.get("spec") or {}).get("replicatedJobs") or ()
     labels = ((job.get("template", {}).get("metadata") or {}).get("labels") or {} for job in jobs)
-    return any(ANCESTOR_LABEL in each for each in labels)
+    return any(ANCESTOR_LABEL in job_labels for job_labels in labels)
 
 
 # Syntax of names, label keys and label values in Kubernetes.
@@ -223,7 +233,7 @@ def _name_problem(name: str, image: str) -> tuple[str, str] | None:
 
 
 def _split_domain(name: str) -> tuple[str | None, str]:
-    first, slash, rest = name.partition("/")
+    first, slash, path = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost" or first.lower() != first):
-        return first, rest
+        return first, path
     return None, name

@@ -29,9 +29,9 @@ _LARGEST_EXPONENT = 40
 _MOST_DIGITS = 18
 
 
-def whole_number(text: str | None) -> int | None:
+def whole_number(text: str | None, most_digits: int = _MOST_DIGITS) -> int | None:
     """Return what decimal digits without a sign say, or None. With more digits it is no number of anything."""
-    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    return int(text) if text is not None and text.isdecimal() and len(text) <= most_digits else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class Quantity:
     @property
     def units(self) -> int:
         """The amount in whole units, rounded away from zero like Go's `Value()`: 2500m is 3."""
-        whole = -(-abs(self.nanos) // NANOS_PER_UNIT)
-        return whole if self.nanos >= 0 else -whole
+        units = -(-abs(self.nanos) // NANOS_PER_UNIT)
+        return units if self.nanos >= 0 else -units
 
     def __str__(self) -> str:
-        whole, rest = divmod(self.nanos, NANOS_PER_UNIT)
-        if self.family == "binary" and not rest and abs(whole) >= 1024:
+        units, fraction = divmod(self.nanos, NANOS_PER_UNIT)
+        if self.family == "binary" and not fraction and abs(units) >= 1024:
             power = 0
-            while whole % 1024 == 0 and power < len(_BINARY_SUFFIX) - 1:
-                whole, power = whole // 1024, power + 1
-            return f"{whole}{_BINARY_SUFFIX[power]}"
+            while units % 1024 == 0 and power < len(_BINARY_SUFFIX) - 1:
+                units, power = units // 1024, power + 1
+            return f"{units}{_BINARY_SUFFIX[power]}"
         return _decimal_text(self.nanos, self.family)
 
 
@@ -80,14 +80,22 @@ def parse_quantity(text: str) -> Quantity:
         return simple
     if len(text) > _LONGEST_TEXT or _GRAMMAR.fullmatch(text) is None:
         raise ValueError(f"{text[:_LONGEST_TEXT]!r} is not a quantity")
-    whole, fraction, suffix = _parts(text)
+    integer, fraction, suffix = _parts(text)
     power, factor, family = _scale(suffix)
-    mantissa = int((whole + fraction) or "0") * factor
+    mantissa = int((integer + fraction) or "0") * factor
     power += 9 - len(fraction)
     nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
     if nanos > LARGEST:
         raise ValueError(f"{text!r} is above 2^63-1, which no node has")
     return Quantity(-nanos if text[0] == "-" else nanos, family)
+
+
+def read_quantity(value: object) -> Quantity | None:
+    """Return the quantity that a document has somewhere, or None if the value is not one."""
+    try:
+        return parse_quantity(str(value))
+    except ValueError:
+        return None
 
 
 def _simple(text: str) -> Quantity | None:
@@ -110,8 +118,8 @@ def _parts(text: str) -> tuple[str, str, str]:
     """Split a valid quantity into integer digits, fraction digits, and suffix or exponent."""
     number = text.lstrip("+-")
     suffix = number.lstrip(".0123456789")
-    whole, _, fraction = number.removesuffix(suffix).partition(".")
-    return whole, fraction, suffix
+    integer, _, fraction = number.removesuffix(suffix).partition(".")
+    return integer, fraction, suffix
 
 
 def _scale(suffix: str) -> tuple[int, int, Family]:
@@ -156,14 +164,14 @@ def _is_canonical_for_go(text: str) -> bool:
     ParseQuantity caches the text based on the digits alone, so signs, leading zeros and fractions of thousandths
     survive.
     """
-    whole, fraction, suffix = _parts(text)
-    whole = whole.lstrip("0") or "0"
+    integer, fraction, suffix = _parts(text)
+    integer = integer.lstrip("0") or "0"
     if suffix in _BINARY_POWER:
-        places = 14 - len(whole) - 3 * _BINARY_POWER[suffix]
-        return not fraction and places >= 0 and int(whole) % 8 != 0
+        decimals = 14 - len(integer) - 3 * _BINARY_POWER[suffix]
+        return not fraction and decimals >= 0 and int(integer) % 8 != 0
     power, _, _ = _scale(suffix)
     power -= len(fraction)
-    digits = whole + fraction
+    digits = integer + fraction
     return len(digits) <= 18 and power >= -9 and power % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
 
 

@@ -127,7 +127,7 @@ class _Reader:
             raise NotRE2Error(f"{repeat[0]!r} repeats a repetition")
         if not parts:
             raise NotRE2Error(f"{repeat[0]!r} has nothing to repeat")
-        parts.append(_repeated(parts.pop(), repeat))
+        parts.append(_make_repeat(parts.pop(), repeat))
         self.after_repeat = True
         self.at = repeat.end()
 
@@ -169,8 +169,8 @@ class _Reader:
         elif assertion := _ASSERTION.match(self.pattern, self.at):
             self._add(Assertion(assertion[0]))
             self.at = assertion.end()
-        elif (named := self._named_class()) is not None:
-            self._add(Character(named or None))
+        elif (class_text := self._named_class()) is not None:
+            self._add(Character(class_text or None))
         else:
             self._add(Character(re.escape(chr(self._character()))))
 
@@ -196,8 +196,8 @@ class _Reader:
                 self.at = posix
                 members.append("")
             else:
-                named = self._named_class()
-                members.append(self._range() if named is None else named)
+                class_text = self._named_class()
+                members.append(self._range() if class_text is None else class_text)
         self.at += 1
         self._add(Character(f"{opening}{''.join(members)}]" if all(members) else None))
 
@@ -240,7 +240,7 @@ class _Reader:
         return ord(escaped)
 
 
-def _repeated(part: Part, repeat: re.Match[str]) -> Repeat:
+def _make_repeat(part: Part, repeat: re.Match[str]) -> Repeat:
     if not repeat["least"]:
         least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[repeat[0][0]]
         return Repeat(part, least, most, part.weight)

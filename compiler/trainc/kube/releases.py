@@ -72,21 +72,21 @@ class Span:
         return self._last or self._axis[-1]
 
     def __contains__(self, release: str) -> bool:
-        place = self._axis.index
-        return place(self.first) <= place(release) <= place(self.last)
+        index = self._axis.index
+        return index(self.first) <= index(release) <= index(self.last)
 
 
 def normalize_release(text: str) -> str:
     """Return the Trainer minor ("2.3") for "2.3", "v2.3" or "2.3.1". Raises ValueError if it is not supported."""
-    return _normalized(text, RELEASES, "Trainer release")
+    return _normalize(text, RELEASES, "Trainer release")
 
 
 def normalize_kubernetes(text: str) -> str:
     """Return the Kubernetes minor ("1.37") for "1.37" or "v1.37.1". Raises ValueError if it is not supported."""
-    return _normalized(text, KUBERNETES, "Kubernetes minor")
+    return _normalize(text, KUBERNETES, "Kubernetes minor")
 
 
-def _normalized(text: str, choices: Sequence[str], noun: str) -> str:
+def _normalize(text: str, choices: Sequence[str], noun: str) -> str:
     spelled = _SPELLING.fullmatch(text)
     if spelled is None or spelled[1] not in choices:
         raise ValueError(f"unknown {noun} {text!r}; choose one of {', '.join(choices)}")

@@ -63,7 +63,7 @@ def matches_selector(selector: Json | None, labels: Mapping[str, str]) -> bool:
     expected = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in expected.items()):
         return False
-    return all(read_requirement(each).holds(labels) for each in selector.get("matchExpressions") or ())
+    return all(read_requirement(expression).holds(labels) for expression in selector.get("matchExpressions") or ())
 
 
 def read_requirement(expression: Json) -> Requirement:
@@ -84,10 +84,10 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
 
     Raises ValueError for anything else.
     """
-    return tuple(_parsed(part.strip()) for part in _PARTS.findall(text) if part.strip())
+    return tuple(_parse_requirement(part.strip()) for part in _PARTS.findall(text) if part.strip())
 
 
-def _parsed(text: str) -> Requirement:
+def _parse_requirement(text: str) -> Requirement:
     parsed = next((match for form in _TEXT_FORMS if (match := form.fullmatch(text))), None)
     if parsed is None:
         raise ValueError(f"{text!r} is not a valid selector requirement")
@@ -105,14 +105,10 @@ def int64(text: object) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _compares(*, greater: bool) -> _Test:
-    def test(value: Any, values: Sequence[str]) -> bool:
-        left, right = int64(value), int64(values[0])
-        if left is None or right is None:
-            return False
-        return left > right if greater else left < right
-
-    return test
+def _is_less(left: object, right: object) -> bool:
+    """Return whether both are integers, and the first one is less."""
+    lesser, greater = int64(left), int64(right)
+    return lesser is not None and greater is not None and lesser < greater
 
 
 _TESTS: Mapping[str, _Test] = {
@@ -120,6 +116,6 @@ _TESTS: Mapping[str, _Test] = {
     "NotIn": lambda value, values: value not in values,
     "Exists": lambda value, _: value is not None,
     "DoesNotExist": lambda value, _: value is None,
-    "Gt": _compares(greater=True),
-    "Lt": _compares(greater=False),
+    "Gt": lambda value, values: _is_less(values[0], value),
+    "Lt": lambda value, values: _is_less(value, values[0]),
 }

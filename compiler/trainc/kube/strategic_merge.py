@@ -63,7 +63,7 @@ def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[s
 
     Neither may contain nulls or directives. Raises PatchFailedError if an item of a keyed list lacks its key.
     """
-    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), all_named=True).mapping(base, patch, (), ())
+    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), keyed_base=True).mapping(base, patch, (), ())
     return merged
 
 
@@ -77,89 +77,89 @@ def merge_overlay(
     """
     if patch.get(_DIRECTIVE) == "delete":
         return None, []
-    merge = _Merge(OVERLAY_KEYS, copies or Copies(), names_items=True)
+    merge = _Merge(OVERLAY_KEYS, copies or Copies())
     return merge.mapping(base, patch, (), ()), merge.written
 
 
 class _Merge:
-    """One merge. `at` is the path of a field in the result, `place` its path in the patch.
+    """One merge. `path` is the path of a field in the result, `patch_path` its path in the patch.
 
-    `written` collects (at, place) of the fields that were set. With `names_items`, items of keyed lists in the patch
-    must have their key; with `all_named`, items in the base must have it too.
+    `written` collects (path, patch_path) of the fields that were set. Items of keyed lists in the patch must have their
+    key; with `keyed_base`, those in the base must have it too.
     """
 
-    def __init__(
-        self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False, all_named: bool = False
-    ) -> None:
+    def __init__(self, keys: Mapping[str, str], copies: Copies, *, keyed_base: bool = False) -> None:
         self.keys = keys
         self.copies = copies
-        self.names_items = names_items or all_named
-        self.all_named = all_named
+        self.keyed_base = keyed_base
         self.written: list[tuple[FieldPath, Path]] = []
 
-    def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], at: FieldPath, place: Path) -> Any:
-        if _directive(change, place) == "replace":
-            return self._set(before, change, at, place)
+    def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], path: FieldPath, patch_path: Path) -> Any:
+        if _directive(change, patch_path) == "replace":
+            return self._overwrite(before, change, path, patch_path)
         merged = self.copies.of(before)
         for name, value in change.items():
-            inner, inner_place = (*at, name), (*place, name)
+            inner, inner_patch_path = (*path, name), (*patch_path, name)
             if name == _DIRECTIVE:
                 continue
-            if value is None or _directive(value, inner_place) == "delete":
+            if value is None or _directive(value, inner_patch_path) == "delete":
                 merged.pop(name, None)
             elif name in merged:
-                merged[name] = self._value(merged[name], value, inner, inner_place)
+                merged[name] = self._value(merged[name], value, inner, inner_patch_path)
             else:
-                merged[name] = self._set(None, value, inner, inner_place)
+                merged[name] = self._overwrite(None, value, inner, inner_patch_path)
         return merged
 
-    def _value(self, before: Any, change: Any, at: FieldPath, place: Path) -> Any:
+    def _value(self, before: Any, change: Any, path: FieldPath, patch_path: Path) -> Any:
         if isinstance(before, Mapping) and isinstance(change, Mapping):
-            return self.mapping(before, change, at, place)
+            return self.mapping(before, change, path, patch_path)
         if isinstance(before, list) and isinstance(change, list):
-            return self._list(before, change, at, place)
-        return self._set(before, change, at, place)
+            return self._list(before, change, path, patch_path)
+        return self._overwrite(before, change, path, patch_path)
 
-    def _set(self, before: Any, value: Any, at: FieldPath, place: Path) -> Any:
+    def _overwrite(self, before: Any, value: Any, path: FieldPath, patch_path: Path) -> Any:
         if before != value or type(before) is not type(value):
-            self.written.append((at, place))
-        return _clean(value, place)
+            self.written.append((path, patch_path))
+        return _clean(value, patch_path)
 
-    def _list(self, before: list[Any], change: list[Any], at: FieldPath, place: Path) -> Any:
-        field = str(place[-1])
+    def _list(self, before: list[Any], change: list[Any], path: FieldPath, patch_path: Path) -> Any:
+        field = str(patch_path[-1])
         if field in MERGED_SETS and all(isinstance(item, str) for item in (*before, *change)):
             union = in_merge_order(change, [item for item in before if item not in change], before)
-            return self._set(before, union, at, place)
+            return self._overwrite(before, union, path, patch_path)
         key = self.keys.get(field)
         if key is None or any(isinstance(item, Mapping) and item.get(_DIRECTIVE) == "replace" for item in change):
-            kept = [item for item in change if not (isinstance(item, Mapping) and _DIRECTIVE in item)]
-            return self._set(before, kept, at, place)
+            items = [item for item in change if not (isinstance(item, Mapping) and _DIRECTIVE in item)]
+            return self._overwrite(before, items, path, patch_path)
         if not self.copies.may_merge(before):
-            raise PatchFailedError("too many patches merge into this list; write its items into one", place)
-        return self._keyed_list(before, change, key, at, place)
+            raise PatchFailedError("too many patches merge into this list; write its items into one", patch_path)
+        return self._keyed_list(before, change, key, path, patch_path)
 
-    def _keyed_list(self, before: list[Any], change: list[Any], key: str, at: FieldPath, place: Path) -> list[Any]:
+    def _keyed_list(
+        self, before: list[Any], change: list[Any], key: str, path: FieldPath, patch_path: Path
+    ) -> list[Any]:
         by_name: dict[Any, Any] = {name: item for item in before if (name := _name(item, key)) is not None}
         merged: dict[Any, Any] = {}
         deleted: set[Any] = set()
         for index, item in enumerate(change):
-            name, inner = _name(item, key), (*place, index)
-            if name is None and self.names_items:
+            name, inner = _name(item, key), (*patch_path, index)
+            if name is None:
                 raise PatchFailedError(f"an item of this list has no {key!r}, which identifies it", inner)
-            item_at = (*at, Item(name, key))
+            item_path = (*path, Item(name, key))
             if _directive(item, inner) == "delete":
                 deleted.add(name)
             elif name in by_name or name in merged:
-                merged[name] = self._value(merged.get(name, by_name.get(name)), item, item_at, inner)
+                merged[name] = self._value(merged.get(name, by_name.get(name)), item, item_path, inner)
             else:
-                merged[name] = self._set(None, item, item_at, inner)
-        if self.all_named and any(_name(item, key) is None for item in before):
-            raise PatchFailedError(f"an item of the runtime's {place[-1]} has no {key!r}", place)
-        untouched = [item for item in before if _name(item, key) not in {None, *merged, *deleted}]
-        nameless = [item for item in before if _name(item, key) is None and None not in merged]
+                merged[name] = self._overwrite(None, item, item_path, inner)
+        nameless = [item for item in before if _name(item, key) is None]
+        if self.keyed_base and nameless:
+            raise PatchFailedError(f"an item of the runtime's {patch_path[-1]} has no {key!r}", patch_path)
+        changed = {None, *merged, *deleted}
+        untouched = [item for item in before if _name(item, key) not in changed]
         order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(by_name))
-        rest = iter(untouched)
-        return [merged[name] if name in merged else next(rest) for name in order] + nameless
+        remaining = iter(untouched)
+        return [merged[name] if name in merged else next(remaining) for name in order] + nameless
 
 
 def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) -> list[Any]:
@@ -187,29 +187,29 @@ def _name(item: Any, key: str) -> str | int | None:
     return name if isinstance(name, str | int) else None
 
 
-def _directive(value: Any, place: Path) -> str | None:
+def _directive(value: Any, patch_path: Path) -> str | None:
     """Return the `$patch` directive of a mapping, or None. Raises PatchFailedError for unknown directives."""
     if not isinstance(value, Mapping):
         return None
     for name in value:
         if isinstance(name, str) and name.startswith("$") and name != _DIRECTIVE:
-            raise PatchFailedError(f"the directive {name!r} is not supported", (*place, name))
+            raise PatchFailedError(f"the directive {name!r} is not supported", (*patch_path, name))
     directive = value.get(_DIRECTIVE)
     if directive not in (None, "merge", "replace", "delete"):
-        raise PatchFailedError(f"$patch is {directive!r}; it is merge, replace or delete", (*place, _DIRECTIVE))
+        raise PatchFailedError(f"$patch is {directive!r}; it is merge, replace or delete", (*patch_path, _DIRECTIVE))
     return None if directive is None else str(directive)
 
 
-def _clean(value: Any, place: Path) -> Any:
+def _clean(value: Any, patch_path: Path) -> Any:
     """Return a value that is new in the document, without nulls in its mappings and without directives."""
     if isinstance(value, list):
-        items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
+        items = [_clean(item, (*patch_path, i)) for i, item in enumerate(value)]
         return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
     if not isinstance(value, Mapping):
         return value
-    _directive(value, place)
-    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}
-    return {name: _clean(item, (*place, name)) for name, item in kept.items()}
+    _directive(value, patch_path)
+    fields = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}
+    return {name: _clean(item, (*patch_path, name)) for name, item in fields.items()}
 
 
 def _is_deleted(value: Any) -> bool:

@@ -100,7 +100,7 @@ def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
         if name not in options:
             choices = f"choose one of {', '.join(options)}" if options else "it has none"
             raise ValueError(f"unknown sync option {name!r} for {tool}; {choices}")
-    for one, other, reason in _CONFLICTS:
-        if one in chosen and other in chosen:
-            raise ValueError(f"sync options {one} and {other} cannot be used together: {reason}")
+    for option, conflicting, reason in _CONFLICTS:
+        if option in chosen and conflicting in chosen:
+            raise ValueError(f"sync options {option} and {conflicting} cannot be used together: {reason}")
     return tuple(name for name in options if name in chosen)

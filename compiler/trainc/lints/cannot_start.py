@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from trainc.findings import Finding, Severity, suggest, write
-from trainc.ir.commands.programs import BUILTINS, SHELLS, base
+from trainc.ir.commands.programs import BUILTINS, SHELLS, program_name
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.kube.names import reference_problem
@@ -32,11 +32,11 @@ _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
 def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
-    if entry.words and not _starts(entry.words, bool(entry.command)):
+    if entry.argv and not _starts(entry.argv, bool(entry.command)):
         start = _program if entry.command else _arguments_alone
         yield from (
             list(start(entry))
-            or list(_shell(entry))
+            or list(_check_shell(entry))
             or list(_submission(entry))
             or list(_unsplit(entry))
             or _letters(entry)
@@ -44,11 +44,11 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=1024)
-def _starts(words: tuple[str, ...], is_command: bool) -> bool:
+def _starts(command: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    excluded = words[0] in BUILTINS or base(words[0]) in _SUBMITTING
-    plain = is_command and words[0] != "" and not excluded and "=" not in words[0]
-    return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
+    excluded = command[0] in BUILTINS or program_name(command[0]) in _SUBMITTING
+    plain = is_command and command[0] != "" and not excluded and "=" not in command[0]
+    return plain and all(map(_is_plain, command)) and not any(program_name(word) in SHELLS for word in command)
 
 
 def _is_plain(word: str) -> bool:
@@ -58,12 +58,12 @@ def _is_plain(word: str) -> bool:
 
 
 def _program(entry: Entrypoint) -> Iterator[Finding]:
-    words, first = entry.words, entry.words[0]
+    words, first = entry.argv, entry.argv[0]
     if not first.strip():
         yield _finding(entry, 0, "the command is empty", "put the program first, as in [torchrun, train.py]")
     elif any(c.isspace() for c in first):
-        shown = first if len(first) < 60 else first[:57] + "..."
-        message = f"{shown!r} is run as one program name, spaces included, and no image has such a file"
+        program = first if len(first) < 60 else first[:57] + "..."
+        message = f"{program!r} is run as one program name, spaces included, and no image has such a file"
         yield _finding(entry, 0, message, _as_list(first))
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
@@ -75,7 +75,7 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
     elif findings := list(_at_home(entry)):
         yield from findings
     elif shell_script(words) is None and (index := next((i for i, w in enumerate(words) if i and w in _OPERATORS), 0)):
-        message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
+        message = f"no shell runs this command, so {words[index]!r} is passed to {program_name(first)} as an argument"
         # After an option, it may be the option's value.
         severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
@@ -83,9 +83,9 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
 
 def _submission(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for a command that hands the training to another scheduler instead of running it."""
-    line = read_command(entry.words, programs(""))
+    line = read_command(entry.argv, programs(""))
     for start in line.starts:
-        name = base(start.words[0])
+        name = program_name(start.argv[0])
         if name in _SUBMITTING:
             message = f"{name} hands a script to {_SUBMITTING[name]}, which no pod belongs to: nothing trains here"
             hint = "write the commands of that script instead, as in command: [torchrun, train.py]"
@@ -95,13 +95,13 @@ def _submission(entry: Entrypoint) -> Iterator[Finding]:
 
 def _at_home(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error for a program or script below `~`, which only a shell replaces."""
-    line = read_command(entry.words, programs(""))
+    line = read_command(entry.argv, programs(""))
     if line.script is not None:
         return
     program = line.starts[0].program
     for index in {0, program.start} if program.kind in ("python", "shell") else {0}:
-        if index < len(entry.words) and entry.words[index].startswith("~/"):
-            message = f"no shell runs this command, so {entry.words[index]!r} is not in the home folder, and there is no folder called ~"
+        if index < len(entry.argv) and entry.argv[index].startswith("~/"):
+            message = f"no shell runs this command, so {entry.argv[index]!r} is not in the home folder, and there is no folder called ~"
             yield _finding(entry, index, message, "write the whole path")
 
 
@@ -110,52 +110,59 @@ def _arguments_alone(entry: Entrypoint) -> Iterator[Finding]:
     image = entry.image.partition("@")[0].rpartition(":")[0] or entry.image
     if image not in _BARE_IMAGES:
         return
-    first = entry.words[0]
+    first = entry.argv[0]
     if (
         first.startswith("-")
-        or (base(first).endswith((".py", ".sh")) and "/" not in first)
+        or (program_name(first).endswith((".py", ".sh")) and "/" not in first)
         or any(map(str.isspace, first))
     ):
         message = f"image {image} has no entrypoint of its own, so {first!r} is run as the program"
         yield _finding(entry, 0, message, "set the program as the command, as in command: [torchrun, train.py]")
 
 
-def _shell(entry: Entrypoint) -> Iterator[Finding]:
-    words = entry.words
-    at = next((i for i, word in enumerate(words) if base(word) in SHELLS), None)
-    if at is None:
+def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
+    words = entry.argv
+    shell_index = next((i for i, word in enumerate(words) if program_name(word) in SHELLS), None)
+    if shell_index is None:
         return
     script = shell_script(words)
     if script is None:
-        yield from _script_file(entry, at)
+        yield from _script_file(entry, shell_index)
         return
     index = words.index(script)
-    rest = words[index + 1 :]
+    parameters = words[index + 1 :]
     if not script.strip():
-        yield _finding(entry, index, f"the script after {base(words[at])} -c is empty", "write the command after -c")
+        yield _finding(
+            entry,
+            index,
+            f"the script after {program_name(words[shell_index])} -c is empty",
+            "write the command after -c",
+        )
     elif (
-        rest and not any(c.isspace() or c in "$@;&|" for c in script) and base(rest[0]) not in (*SHELLS, "--", "_", "-")
+        parameters
+        and not any(c.isspace() or c in "$@;&|" for c in script)
+        and program_name(parameters[0]) not in (*SHELLS, "--", "_", "-")
     ):
-        whole = " ".join((script, *rest))
-        message = f"{base(words[at])} -c takes one argument: {rest[0]!r} is not passed to {script}"
-        yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
+        joined = " ".join((script, *parameters))
+        message = (
+            f"{program_name(words[shell_index])} -c takes one argument: {parameters[0]!r} is not passed to {script}"
+        )
+        yield _finding(entry, index, message, f'write [{words[shell_index]}, -c, "{joined}"]')
     else:
-        line = read_command(entry.words, programs(""))
+        line = read_command(entry.argv, programs(""))
         if line.unclosed:
-            message = (
-                f"a {line.unclosed} in this script is never closed, so {base(words[at])} fails with a syntax error"
-            )
+            message = f"a {line.unclosed} in this script is never closed, so {program_name(words[shell_index])} fails with a syntax error"
             yield _finding(entry, index, message, "close it, or escape it with a backslash")
 
 
-def _script_file(entry: Entrypoint, at: int) -> Iterator[Finding]:
+def _script_file(entry: Entrypoint, shell_index: int) -> Iterator[Finding]:
     """Yield a finding if the file that a shell is to run has a whole command line as its name."""
-    words, shell = entry.words, base(entry.words[at])
-    following = [i for i in range(at + 1, len(words)) if not words[i].startswith(("-", "+"))]
-    flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
+    words, shell = entry.argv, program_name(entry.argv[shell_index])
+    following = [i for i in range(shell_index + 1, len(words)) if not words[i].startswith(("-", "+"))]
+    flags = "".join(word for word in words[shell_index + 1 :] if word.startswith("-") and not word.startswith("--"))
     if not following:
-        if "c" in flags and at + 1 < len(words):
-            yield _finding(entry, at, f"{shell} -c has no script", f'write [{shell}, -c, "torchrun train.py"]')
+        if "c" in flags and shell_index + 1 < len(words):
+            yield _finding(entry, shell_index, f"{shell} -c has no script", f'write [{shell}, -c, "torchrun train.py"]')
         return
     name = words[following[0]]
     if any(c.isspace() for c in name.strip()) or "\n" in name:
@@ -168,8 +175,8 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
 
     A script of the shell may split its arguments again.
     """
-    words = entry.words
-    if not entry.command or any(base(word) in SHELLS or word.endswith(".sh") for word in words):
+    words = entry.argv
+    if not entry.command or any(program_name(word) in SHELLS or word.endswith(".sh") for word in words):
         return
     line = read_command(words, programs(""))
     if not line.launches and line.starts[0].program.kind != "python":
@@ -181,18 +188,18 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
             and _OPTION_AND_VALUE.match(word)
             and not (words[index - 1].startswith("-") and "=" not in words[index - 1])
         ):
-            shown, hint = word, "write the option and its value as two items"
+            option, hint = word, "write the option and its value as two items"
             if len(word) > _LONGEST_SHOWN:
-                shown = f"{word[:_LONGEST_SHOWN]}..."
+                option = f"{word[:_LONGEST_SHOWN]}..."
             else:
                 hint = f"write {', '.join(map(_quoted, _split(word)))}"
-            message = f"no shell splits this at its spaces: {base(words[0])} gets {shown!r} as one argument"
+            message = f"no shell splits this at its spaces: {program_name(words[0])} gets {option!r} as one argument"
             yield entry.finding("ArgumentNotSplit", "warning", message, hint, index)
 
 
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
-    for index, word in enumerate(entry.words):
+    for index, word in enumerate(entry.argv):
         if not word.isascii() and (match := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
             if not _means_punctuation(word, match.group()):
                 continue
@@ -203,8 +210,8 @@ def _letters(entry: Entrypoint) -> Iterator[Finding]:
 
 def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
     """Return who reads a character as what, and how bad that is. A launcher runs the first word that is not an option."""
-    line = read_command(entry.words, programs(""))
-    launch = next((each for each in line.launches if each.program[:1] and each.program[0].startswith(letter)), None)
+    line = read_command(entry.argv, programs(""))
+    launch = next((start for start in line.launches if start.program[:1] and start.program[0].startswith(letter)), None)
     if launch is not None and not letter.isspace():
         return f"{launch.launcher.name} takes for the beginning of its script's name", "error"
     return f"{'the shell' if entry.shell else 'the program'} treats as a letter", "warning"
@@ -227,8 +234,8 @@ def _outside_comments(word: str) -> str:
 
 def _means_punctuation(word: str, letter: str) -> bool:
     """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
-    at = word.index(letter)
-    before, after = word[at - 1 : at], word[at + 1 : at + 2]
+    position = word.index(letter)
+    before, after = word[position - 1 : position], word[position + 1 : position + 2]
     if letter in "\u00a0\u200b":
         return True
     return (
@@ -269,8 +276,8 @@ def _quoted(word: str) -> str:
     )
 
 
-def _in_shell(words: tuple[str, ...]) -> str:
-    return f'[bash, -c, "{" ".join(words)}"]'
+def _in_shell(command: tuple[str, ...]) -> str:
+    return f'[bash, -c, "{" ".join(command)}"]'
 
 
 def invalid_image(entry: Entrypoint) -> Iterator[Finding]:
@@ -280,4 +287,4 @@ def invalid_image(entry: Entrypoint) -> Iterator[Finding]:
         why, instead = problem
         message = f"{entry.image!r} is not a valid image reference: {why}"
         hint = write(instead) if instead else "write it like registry.example.com/team/train:1.0"
-        yield Finding("InvalidImage", "error", message, hint, *entry.image_place())
+        yield Finding("InvalidImage", "error", message, hint, *entry.image_path())

@@ -9,15 +9,18 @@ from trainc.ir import info as gang
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
-from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, carried, subdomain
+from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:
-    for field, own, built in (("labels", job.labels, info.labels), ("annotations", job.annotations, info.annotations)):
-        if any(built.get(key) != value for key, value in carried(own).items()):
+    for field, requested, built in (
+        ("labels", job.labels, info.labels),
+        ("annotations", job.annotations, info.annotations),
+    ):
+        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
             return ("metadata", field)
     return None
 
@@ -36,7 +39,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     detectors: dict[str, Detect] = dict(_DETECTORS)
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
-            detectors |= loaded(plugin.detectors, "DETECTORS")
+            detectors |= load_attribute(plugin.detectors, "DETECTORS")
     for deviation in DEVIATIONS:
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None
@@ -79,8 +82,8 @@ def _unnamed_ports(job: TrainJob, info: Info) -> Path | None:
 def _loses_ports(container: Container, gains_port: bool) -> bool:
     ports = list(container.ports)
     gained = upsert_where(ports, (PORT,), controller_port_match) if gains_port else ports
-    kept = upsert_where(gained, gained, controller_port_match)
-    numbers = {port["containerPort"] for port in kept}
+    merged = upsert_where(gained, gained, controller_port_match)
+    numbers = {port["containerPort"] for port in merged}
     return any(port["containerPort"] not in numbers for port in ports)
 
 

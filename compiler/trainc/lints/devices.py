@@ -21,7 +21,7 @@ from trainc.startup.records import replace
 # Words for "as many processes as devices", which launchers resolve on the node.
 _AS_DEVICES = (*AS_DEVICES, "")
 # A code, a message and a hint.
-Words: TypeAlias = tuple[str, str, str]
+Problem: TypeAlias = tuple[str, str, str]
 
 _MEBIBYTE = 1 << 20
 _MOST_CORES = 1024
@@ -31,37 +31,37 @@ _MOST_DEVICES = 128
 def processes(training: Training) -> Iterator[Finding]:
     """Yield findings about the number of processes, from options, numProcPerNode and variables."""
     if training.devices:
-        yield from _hidden(training)
+        yield from _hidden_devices(training)
     counted = False
     for _, launch in training.launches:
         if not (training.native(launch.launcher) or training.nodes == 1):
             continue
-        per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
+        per_node, total = launch.find_option(launch.launcher.per_node), launch.find_option(launch.launcher.total)
         counted = counted or per_node is not None or total is not None
         if per_node is not None:
-            yield from _per_node(training, launch, per_node)
+            yield from _check_per_node(training, launch, per_node)
         elif total is not None:
             count = whole_number(training.value(total.value or "", launch))
-            elsewhere = launch.given(launch.launcher.hosts | launch.launcher.own_way)
+            elsewhere = launch.find_option(launch.launcher.hosts | launch.launcher.own_way)
             if training.devices and count is not None and not elsewhere:
                 # accelerate takes one machine for all if it is not given their number.
-                whole = not launch.launcher.nodes or launch.given(launch.launcher.nodes) is not None
-                yield from _compared(training, total, count, whole=whole)
-        elif launch.launcher.total and (machines := launch.given(launch.launcher.nodes)) is not None:
-            yield from _divided(training, launch, machines)
+                whole_job = not launch.launcher.nodes or launch.find_option(launch.launcher.nodes) is not None
+                yield from _compare_processes(training, total, count, whole_job=whole_job)
+        elif launch.launcher.total and (machines := launch.find_option(launch.launcher.nodes)) is not None:
+            yield from _check_machines(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
-        yield from _requested(training)
+        yield from _check_requested(training)
 
 
-def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
+def _check_per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
     requested, count = _processes(training), whole_number(value)
     if count is not None and training.devices:
-        yield from _compared(training, option, count)
+        yield from _compare_processes(training, option, count)
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
-        message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
+        message = f"{option.spelling} {value} overrides numProcPerNode, which is {requested}"
         hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
@@ -72,10 +72,10 @@ def _processes(training: Training) -> str | None:
     return None if value is None else str(value)
 
 
-def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
+def _check_machines(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
     """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
     count = training.processes(launch)
-    if not count or count >= training.devices or launch.given(launch.launcher.own_way) is not None:
+    if not count or count >= training.devices or launch.find_option(launch.launcher.own_way) is not None:
         return
     total = training.devices * training.nodes
     message = (
@@ -85,14 +85,16 @@ def _divided(training: Training, launch: Launch, machines: Option) -> Iterator[F
     yield training.finding("IdleDevices", "warning", message, f"add --num_processes={total}", machines.index)
 
 
-def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
-    """Yield a finding if the processes do not match the devices of a pod or, with `whole`, of the job."""
-    devices = training.devices * (training.nodes if whole else 1)
-    where = f"on {training.nodes} nodes" if whole else "per pod"
+def _compare_processes(training: Training, option: Option, count: int, whole_job: bool = False) -> Iterator[Finding]:
+    """Yield a finding if the processes do not match the devices of a pod or, with `whole_job`, of the job."""
+    devices = training.devices * (training.nodes if whole_job else 1)
+    where = f"on {training.nodes} nodes" if whole_job else "per pod"
     if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
         return
-    code, rest = _difference(count, devices)
-    message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
+    code, consequence = _difference(count, devices)
+    message = (
+        f"{option.spelling} {count}: {count} processes for {devices} of {training.device} {where}, so {consequence}"
+    )
     hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
     yield training.finding(code, "warning", message, hint, option.index)
 
@@ -112,16 +114,16 @@ def _difference(count: int, devices: int) -> tuple[str, str]:
 
 def _side_by_side(training: Training) -> bool:
     """Return whether a script runs several programs at the same time, each with some of the devices."""
-    return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
+    return training.line.background and len(training.line.starts_of("launcher", "python", "code")) > 1
 
 
-def _requested(training: Training) -> Iterator[Finding]:
+def _check_requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
     requested, size = _processes(training), training.info.processes
     if training.policy not in ("torch", "mpi"):
         return
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
-        yield from _uncounted(training)
+        yield from _uncounted_devices(training)
         return
     count, devices = whole_number(requested), training.devices
     if count is None or (training.policy == "mpi" and size.about == "runtime"):
@@ -129,12 +131,12 @@ def _requested(training: Training) -> Iterator[Finding]:
     if _fit(training, count, devices):
         return
     hint = write(devices, ", or remove numProcPerNode to use one process per device")
-    code, rest = _difference(count, devices)
-    message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
+    code, consequence = _difference(count, devices)
+    message = f"{count} processes for {devices} of {training.device} per pod, so {consequence}"
     yield Finding(code, "warning", message, hint, size.path, size.about)
 
 
-def _uncounted(training: Training) -> Iterator[Finding]:
+def _uncounted_devices(training: Training) -> Iterator[Finding]:
     """Yield a finding for devices that Trainer does not count: those without `gpu` in their name.
 
     Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
@@ -143,45 +145,45 @@ def _uncounted(training: Training) -> Iterator[Finding]:
     reads = any(launch.launcher.reads for launch in training.line.launches)
     if not reads or count is None or _fit(training, count, devices):
         return
-    code, rest = _difference(count, devices)
+    code, consequence = _difference(count, devices)
     message = (
         f"Trainer does not count {training.device}, whose name has no gpu in it, and starts {count} "
-        f"process{'es' if count != 1 else ''} for {devices} per pod, so {rest}"
+        f"process{'es' if count != 1 else ''} for {devices} per pod, so {consequence}"
     )
     hint = f"set numProcPerNode: {devices} in spec.trainer"
     requested = training.job.trainer.resources_per_node or {}
     kind = next((kind for kind in ("limits", "requests") if training.device in (requested.get(kind) or {})), "")
-    own: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
-    yield Finding(code, "warning", message, hint, *((own, "trainjob") if kind else training.entry.at("resources")))
+    path: Path = ("spec", "trainer", "resourcesPerNode", kind, training.device)
+    yield Finding(code, "warning", message, hint, *((path, "trainjob") if kind else training.entry.at("resources")))
 
 
-def _hidden(training: Training) -> Iterator[Finding]:
+def _hidden_devices(training: Training) -> Iterator[Finding]:
     """Yield a finding for a variable that hides some of the devices from the processes."""
-    own = training.variables
-    if VISIBLE.keys().isdisjoint(own) and not any(start.variables for start in training.line.starts):
+    env = training.variables
+    if VISIBLE.keys().isdisjoint(env) and not any(start.variables for start in training.line.starts):
         return
     for name, devices in VISIBLE.items():
         if training.device not in devices:
             continue
-        shown = own.get(name)
-        if shown is not None and _fewer(shown, training.devices):
-            words = _hidden_words(training, name, shown)
-            yield Finding("IdleDevices", "warning", *words, *training.entry.variable_place(name))
-        for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
+        visible = env.get(name)
+        if visible is not None and _fewer(visible, training.devices):
+            message_and_hint = _hidden_message(training, name, visible)
+            yield Finding("IdleDevices", "warning", *message_and_hint, *training.entry.variable_path(name))
+        for start in () if _side_by_side(training) else training.line.starts_of("launcher", "python"):
             inline = start.variables.get(name)
-            if inline is not None and inline != shown and _fewer(inline, training.devices):
-                words = _hidden_words(training, name, inline)
-                yield training.finding("IdleDevices", "warning", *words, start.program.index)
+            if inline is not None and inline != visible and _fewer(inline, training.devices):
+                message_and_hint = _hidden_message(training, name, inline)
+                yield training.finding("IdleDevices", "warning", *message_and_hint, start.program.index)
 
 
-def _fewer(shown: str, devices: int) -> bool:
-    listed = [part for part in shown.replace(" ", "").split(",") if part]
+def _fewer(visible: str, devices: int) -> bool:
+    listed = [part for part in visible.replace(" ", "").split(",") if part]
     fewer = not listed or listed[0] in ("-1", "none", "void") or len(listed) < devices
-    return fewer and "$" not in shown and shown != "all"
+    return fewer and "$" not in visible and visible != "all"
 
 
-def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
-    message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
+def _hidden_message(training: Training, name: str, visible: str) -> tuple[str, str]:
+    message = f"{name} is {visible!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
     return message, remove(f"remove {name}: a pod only sees the devices that it requests")
 
 
@@ -228,9 +230,9 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
         name, count = requested[0]
         if has is None or count <= has:
             continue
-        shown = " or ".join(values)
+        selected = " or ".join(values)
         capacity = (
-            f"a node of type {shown} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
+            f"a node of type {selected} has {has}" if "instance-type" in label else f"{label} selects nodes with {has}"
         )
         message = f"the pod needs {count} of {name}, but {capacity}: no node ever has room for it"
         hint = f"select nodes with {count} or more"
@@ -251,7 +253,9 @@ def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
             yield label, [str(value)]
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
-    expressions = [each for term in terms for each in term.get("matchExpressions") or ()] if len(terms) == 1 else []
+    expressions = (
+        [expression for term in terms for expression in term.get("matchExpressions") or ()] if len(terms) == 1 else []
+    )
     for expression in expressions:
         if expression.get("key") in labels and expression.get("operator") == "In":
             yield expression["key"], [*map(str, expression.get("values") or ())]
@@ -270,7 +274,7 @@ def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str],
 
 
 @lru_cache(maxsize=1024)
-def _unlikely(name: str, amount: str) -> Words | None:
+def _unlikely(name: str, amount: str) -> Problem | None:
     try:
         quantity = parse_quantity(amount)
     except ValueError:
@@ -285,19 +289,19 @@ def _unlikely(name: str, amount: str) -> Words | None:
     return None
 
 
-def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
+def _bytes(name: str, amount: str, quantity: Quantity) -> Problem | None:
     if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
         return None
-    digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    if written.endswith("m"):
-        message = f"{name}: {written} means thousandths of a byte"
+    digits = amount.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if amount.endswith("m"):
+        message = f"{name}: {amount} means thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
-    message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
+    message = f"{name}: {amount} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
     hint = write(f"{digits}Gi") if quantity.nanos and digits else "write an amount such as 16Gi"
     return "UnlikelyAmount", message, hint
 
 
-def _device(name: str, quantity: Quantity) -> Words | None:
+def _device(name: str, quantity: Quantity) -> Problem | None:
     if quantity.units > _MOST_DEVICES and name in KNOWN:
         return "UnlikelyAmount", f"{name}: {quantity.units} is more than any node has", "write the number per pod"
     meant = misspelt_device(name)
@@ -314,22 +318,22 @@ def misspelt_device(name: str) -> str:
     domain, _, device = name.partition("/")
     for candidate in sorted(KNOWN):
         known_domain, _, known_device = candidate.partition("/")
-        if _nearly(domain, known_domain, whole=True) and _nearly(device, known_device):
+        if _nearly(domain, known_domain, is_domain=True) and _nearly(device, known_device):
             return candidate
     return ""
 
 
-def _nearly(word: str, target: str, *, whole: bool = False) -> bool:
+def _nearly(word: str, target: str, *, is_domain: bool = False) -> bool:
     """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
-    from trainc.findings.text import edits
+    from trainc.findings.text import edit_distance
 
     word, target = word.lower(), target.lower()
     # One edit turns a short word into another one: acme.com is not amd.com.
     most = 0 if len(target) < 4 else 1 if len(target) < 9 else 2
     ends = {target, f"{target}s"} | (
-        {target.partition(".")[0], f"k8s.{target}", target.replace(".com", ".io")} if whole else set()
+        {target.partition(".")[0], f"k8s.{target}", target.replace(".com", ".io")} if is_domain else set()
     )
-    return word in ends or edits(word, target, most) <= most
+    return word in ends or edit_distance(word, target, most) <= most
 
 
 def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
@@ -341,8 +345,12 @@ def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
     if devices < 2 or not 1 <= whole_units(amount) < devices:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
-    words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
-    finding = _finding(entry, (kind, "cpu"), words)
+    problem = (
+        "UnlikelyAmount",
+        message,
+        f"write {devices * 8}, or the node's number of cores per device times {devices}",
+    )
+    finding = _finding(entry, (kind, "cpu"), problem)
     # A container may use more than it requests.
     yield finding if kind == "limits" else replace(finding, severity="info")
 
@@ -359,11 +367,11 @@ def _kinds(entry: Entrypoint) -> Iterator[Finding]:
         yield _finding(entry, (kind, requested[1]), ("UnlikelyResource", message, "keep one of them"))
 
 
-def _finding(entry: Entrypoint, field: tuple[str, str], words: Words) -> Finding:
+def _finding(entry: Entrypoint, field: tuple[str, str], problem: Problem) -> Finding:
     kind, name = field
-    code, message, hint = words
-    place: tuple[Path, About] = ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
+    code, message, hint = problem
+    location: tuple[Path, About] = ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
     requested = (entry.job.trainer.resources_per_node or {}).get(kind) or {}
     if name not in requested or not (entry.trains or entry.pod_set.role):
-        place = entry.at("resources", kind, name)
-    return Finding(code, "warning", message, hint, *place)
+        location = entry.at("resources", kind, name)
+    return Finding(code, "warning", message, hint, *location)

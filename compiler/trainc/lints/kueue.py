@@ -215,8 +215,8 @@ def _spreading_problem(requested: Mapping[str, str]) -> str:
     if REQUIRED not in requested:
         return f"it needs {REQUIRED}"
     try:
-        written = read_json(requested[SPREADING])
-        rules, selectors = written["rules"], written.get("workloadLabelSelectors") or ()
+        spreading = read_json(requested[SPREADING])
+        rules, selectors = spreading["rules"], spreading.get("workloadLabelSelectors") or ()
         keys = [str(rule["topologyKey"]) for rule in rules]
         shares = [parse_quantity(str(rule["maxShareAllowingPlacement"])).nanos for rule in rules]
         modes = {rule.get("enforcementMode", "Required") for rule in rules}
@@ -244,16 +244,19 @@ def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
     queued = names.QUEUE_LABEL in job.labels or names.QUEUE_LABEL in info.labels
-    for field, own, runtimes in (
+    for field, of_job, runtimes in (
         ("labels", job.labels, info.labels),
         ("annotations", job.annotations, info.annotations),
     ):
-        of_runtime = {key: value for key, value in runtimes.items() if own.get(key) != value}
-        for values, place, about in ((own, ("metadata",), "trainjob"), (of_runtime, _TEMPLATE_METADATA, "runtime")):
+        of_runtime = {key: value for key, value in runtimes.items() if of_job.get(key) != value}
+        for values, metadata_path, about in (
+            (of_job, ("metadata",), "trainjob"),
+            (of_runtime, _TEMPLATE_METADATA, "runtime"),
+        ):
             for key, value in values.items():
                 if _concerns_kueue(field, key):
-                    yield from _key(field, key, str(value), (*place, field, key), about)
-                    yield from _too_new(key, (*place, field, key), about, info)
+                    yield from _key(field, key, str(value), (*metadata_path, field, key), about)
+                    yield from _too_new(key, (*metadata_path, field, key), about, info)
     yield from _nested(info)
     yield from topology_requests(info, queued)
     if queued:
@@ -299,17 +302,17 @@ def _meant(key: str, field: str) -> str:
 
     "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
     """
-    from trainc.findings.text import edits, misspelt
+    from trainc.findings.text import correct_spelling, edit_distance
 
     domain, slash, name = key.rpartition("/")
     plain, home = name.lower().replace("_", "-"), domain.lower()
-    near_home = bool(slash) and edits(home, _DOMAIN[:-1], 3) <= 3
+    near_home = bool(slash) and edit_distance(home, _DOMAIN[:-1], 3) <= 3
     if near_home or home in ("kueue", "kueues") or home.startswith(("kueue.", "queue.x-k8s")):
         candidates = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
-        near = _SHORTER.get(plain) or misspelt(name, candidates, 2) or (name if name in candidates else "")
+        near = _SHORTER.get(plain) or correct_spelling(name, candidates, 2) or (name if name in candidates else "")
         return f"{_DOMAIN}{near}" if near else "?"
     plain_queue = not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")
-    far = bool(slash) and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
+    far = bool(slash) and plain == "queue-name" and edit_distance(domain, _DOMAIN[:-1], 4) <= 4
     return names.QUEUE_LABEL if plain_queue or far else ""
 
 
@@ -341,40 +344,40 @@ def _nested(info: Info) -> Iterator[Finding]:
     """Yield findings for Kueue's labels and annotations on jobs and pods inside the JobSet."""
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
-        own: Path = (*JOBS, index, "template", "metadata")
-        inner: Path = (*JOBS, index, *POD_TEMPLATE, "metadata")
+        job_path: Path = (*JOBS, index, "template", "metadata")
+        pod_path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata")
         of_job = template.get("metadata") or {}
         of_pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
         for key, value in (of_job.get("annotations") or {}).items():
             if key in PLACING:
                 message = f"Kueue reads {key} only in the pod template, and this is the Job template"
-                path = (*own, "annotations", key)
+                path = (*job_path, "annotations", key)
                 yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), path, "runtime")
-        for metadata, place in ((of_job, own), (of_pods, inner)):
+        for metadata, metadata_path in ((of_job, job_path), (of_pods, pod_path)):
             labels = metadata.get("labels") or {}
             for key in [key for key in (names.QUEUE_LABEL, _PRIORITY) if key in labels]:
                 message = f"Kueue queues the JobSet as a whole and does not read {key} here"
                 hint = f"set it in the TrainJob: metadata: {{labels: {{{key}: {labels[key]}}}}}"
-                yield _misspelt(message, hint, (*place, "labels", key), "runtime")
+                yield _misspelt(message, hint, (*metadata_path, "labels", key), "runtime")
         for key in of_pods.get("annotations") or {}:
-            path = (*inner, "annotations", key)
+            path = (*pod_path, "annotations", key)
             yield from _too_new(key, path, "runtime", info)
             if key not in _ANNOTATIONS and _meant(key, "annotations"):
-                from trainc.findings.text import misspelt
+                from trainc.findings.text import correct_spelling
 
-                near = misspelt(key, PLACING, 3)
+                near = correct_spelling(key, PLACING, 3)
                 hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                 yield _misspelt(f"Kueue does not know the annotation {key!r}", hint, path, "runtime")
 
 
 def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
-    own = names.QUEUE_LABEL in job.labels
-    path: Path = (*(("metadata",) if own else _TEMPLATE_METADATA), "labels", names.QUEUE_LABEL)
+    by_job = names.QUEUE_LABEL in job.labels
+    path: Path = (*(("metadata",) if by_job else _TEMPLATE_METADATA), "labels", names.QUEUE_LABEL)
     count = len(info.pod_sets)
     if count > _MOST_POD_SETS:
         message = f"Kueue supports at most {_MOST_POD_SETS} replicated jobs in a JobSet, and this one has {count}"
         hint = "merge similar replicated jobs into one with more replicas or pods"
-        yield Finding("TooManyPodSets", "error", message, hint, path, "trainjob" if own else "runtime")
+        yield Finding("TooManyPodSets", "error", message, hint, path, "trainjob" if by_job else "runtime")
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
         if awaited:

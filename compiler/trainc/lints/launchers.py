@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove, suggest
-from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, base
+from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
@@ -33,7 +33,7 @@ def launchers(training: Training) -> Iterator[Finding]:
         # Scripts that run on Slurm as well choose their launcher by a condition.
         if not start.sure and fits:
             continue
-        if start.program.guessed and base(start.words[0]) in SRUN.programs:
+        if start.program.guessed and program_name(start.argv[0]) in SRUN.programs:
             message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
             yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
         else:
@@ -42,17 +42,17 @@ def launchers(training: Training) -> Iterator[Finding]:
 
 def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
     launcher = launch.launcher
-    if training.nodes < 2 or launch.given(launcher.hosts | launcher.own_way) is not None:
+    if training.nodes < 2 or launch.find_option(launcher.hosts | launcher.own_way) is not None:
         return
     if training.native(launcher):
         if launcher.name == "accelerate launch":
             yield from _single_process(training, launch)
         return
     refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
-    if _is_configured(training, launch) or (refused and launch.given(launcher.nodes) is not None):
+    if _is_configured(training, launch) or (refused and launch.find_option(launcher.nodes) is not None):
         return
     # Never an error: pods that train independently do run, and may be intended.
-    yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
+    yield training.finding("ForeignLauncher", "warning", *_foreign_message(training, launch), launch.index)
 
 
 def _is_configured(training: Training, launch: Launch) -> bool:
@@ -63,38 +63,38 @@ def _is_configured(training: Training, launch: Launch) -> bool:
         variables = (launcher.reads + name.upper().replace("-", "_") for name in names)
         return bool(launcher.reads) and any(variable in all_variables for variable in variables)
 
-    if launch.given(launcher.nodes) is None and not in_variables(launcher.nodes):
+    if launch.find_option(launcher.nodes) is None and not in_variables(launcher.nodes):
         return False
     # A rendezvous gives out ranks itself. With an address alone, every node has to know its own.
-    has_rank = launch.given(launcher.rank) is not None or in_variables(launcher.rank)
+    has_rank = launch.find_option(launcher.rank) is not None or in_variables(launcher.rank)
     return (
-        launch.given(launcher.address) is not None
+        launch.find_option(launcher.address) is not None
         or in_variables(_RENDEZVOUS)
         or (in_variables(launcher.address) and has_rank)
     )
 
 
-def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
+def _foreign_message(training: Training, launch: Launch) -> tuple[str, str]:
     name, nodes = launch.launcher.name, training.nodes
     policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
-    own = training.starting
-    if launch.launcher.hosts and own is not None and own.hosts:
+    starting = training.starting
+    if launch.launcher.hosts and starting is not None and starting.hosts:
         message = f"without --hostfile, {name} runs only where it is started: the rest of the {nodes} nodes stay idle"
-        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {own.launchers[0].name}"
+        hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {starting.launchers[0].name}"
         return message, hint
     if launch.launcher.reaches == "hosts":
         message = (
             f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
         )
-    elif own is not None and own.hosts:
+    elif starting is not None and starting.hosts:
         message = f"{policy} runs {name} in one pod only, without the addresses of the others: the rest of the {nodes} nodes stay idle"
     else:
         message = f"{policy} sets no variables that {name} reads: each of the {nodes} pods trains alone"
     on_hosts = launch.launcher.reaches == "hosts"
-    homes = [key for key, each in launching() if (each.hosts if on_hosts else launch.launcher in each.launchers)]
+    homes = [key for key, other in launching() if (other.hosts if on_hosts else launch.launcher in other.launchers)]
     hint = f"use a runtime with mlPolicy {homes[0]}" if homes else "use a runtime for its framework"
-    if own is not None:
-        hint = f"start the program with {own.launchers[0].name}, or {hint}"
+    if starting is not None:
+        hint = f"start the program with {starting.launchers[0].name}, or {hint}"
     elif training.policy:
         hint = f"run the program without a launcher, with the rank variables of {training.policy}; or {hint}"
     return message, hint
@@ -102,7 +102,9 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
 
 def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
     """Yield a finding for accelerate with one device and no option for several machines: it starts a single process."""
-    several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
+    several = launch.find_option(
+        launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu"))
+    )
     if training.devices != 1 or several is not None:
         return
     message = f"with one device per pod, accelerate starts a single process without distributed training: {training.nodes} separate trainings"
@@ -111,24 +113,30 @@ def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
 
 
 def _missing(training: Training) -> Iterator[Finding]:
-    own, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
-    if own is None or not own.needed or line.ran("unknown") or line.unclosed or _runs_unread_shell(line):
+    starting, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
+    if (
+        starting is None
+        or not starting.needed
+        or line.starts_of("unknown")
+        or line.unclosed
+        or _runs_unread_shell(line)
+    ):
         return
-    starts = line.ran("python") or line.ran("code")
+    starts = line.starts_of("python") or line.starts_of("code")
     if not starts or _reads_rank(training):
         return
     start = starts[-1]
-    if (nodes < 2 and devices < 2) or (not line.ran("python") and nodes > 1 and devices < 1):
+    if (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):
         return
     severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
-    each = f" with {devices} devices" if devices > 1 else ""
-    if own.hosts:
+    with_devices = f" with {devices} devices" if devices > 1 else ""
+    if starting.hosts:
         alone = f"it runs once, on one of the {nodes} nodes"
     elif nodes < 2:
-        alone = f"it is one process{each}"
+        alone = f"it is one process{with_devices}"
     else:
-        alone = f"each of the {nodes} pods{each} runs one process that trains alone"
-    launcher = own.launchers[0].name
+        alone = f"each of the {nodes} pods{with_devices} runs one process that trains alone"
+    launcher = starting.launchers[0].name
     hint = f"start it with {'a launcher: [torchrun, train.py]' if launcher == 'torchrun' else launcher}"
     yield training.finding("NoLauncher", severity, f"this program has no launcher: {alone}", hint, start.program.index)
 
@@ -138,12 +146,12 @@ def _runs_unread_shell(line: CommandLine) -> bool:
     from collections import Counter
 
     on_line = Counter(start.line for start in line.starts)
-    return any(on_line[start.line] < 2 or "-c" not in " ".join(start.words) for start in line.ran("shell"))
+    return any(on_line[start.line] < 2 or "-c" not in " ".join(start.argv) for start in line.starts_of("shell"))
 
 
 def _reads_rank(training: Training) -> bool:
     """Return whether the command or the container uses rank variables: then the program does its own rendezvous."""
-    if any(_OWN_RANK.search(word) for word in training.line.words):
+    if any(_OWN_RANK.search(word) for word in training.line.argv):
         return True
     return any(v["name"] in _RANKS and v.get("valueFrom") is not None for v in training.entry.container.env)
 
@@ -169,11 +177,15 @@ _ADDING = frozenset(("xargs", "parallel"))
 
 def launcher_usage(training: Training) -> Iterator[Finding]:
     """Yield at most one finding for each launcher that exits at once."""
-    for start in training.line.ran("tool"):
+    for start in training.line.starts_of("tool"):
         yield from _without_command(training, start)
     for start, launch in training.launches:
-        read = launch.launcher.options and not start.program.guessed and start.words[0] not in _ADDING
-        if read and launch.given(_HELP) is None and (problem := next(_problems(training, start, launch), None)):
+        is_read = launch.launcher.options and not start.program.guessed and start.argv[0] not in _ADDING
+        if (
+            is_read
+            and launch.find_option(_HELP) is None
+            and (problem := next(_problems(training, start, launch), None))
+        ):
             index, message, hint = problem
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
@@ -181,8 +193,8 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
 
 def _without_command(training: Training, start: Start) -> Iterator[Finding]:
     """Yield a finding for a program such as accelerate with a word that is none of its commands."""
-    launcher = programs("").all.by_program.get(base(start.words[0]))
-    word = start.words[1] if len(start.words) > 1 else ""
+    launcher = programs("").all.by_program.get(program_name(start.argv[0]))
+    word = start.argv[1] if len(start.argv) > 1 else ""
     if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
         return
     message = f"{launcher.programs[0]} has no command {word!r}, and exits"
@@ -207,52 +219,60 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
     launcher = launch.launcher
     takes = launcher.options.get(option.name)
     if takes is None:
-        if "$" not in option.written and "`" not in option.written:
+        if "$" not in option.spelling and "`" not in option.spelling:
             yield from _unknown(launcher, option)
         return
     if not takes:
         if option.value is not None:
-            message = f"{option.written} takes no value, so {launcher.name} refuses {option.value!r}"
-            yield option.index, message, f"write {option.written} alone"
+            message = f"{option.spelling} takes no value, so {launcher.name} refuses {option.value!r}"
+            yield option.index, message, f"write {option.spelling} alone"
         return
-    words = takes.split()
-    of_words = words.__contains__, f"is not one of {', '.join(words)}", f"write {{}}={words[0]}", "VALUE"
-    accepts, wrong, hint, example = _KINDS.get(takes, of_words)
+    choices = takes.split()
+    of_choices = choices.__contains__, f"is not one of {', '.join(choices)}", f"write {{}}={choices[0]}", "VALUE"
+    accepts, wrong, hint, example = _KINDS.get(takes, of_choices)
     if option.value is None:
-        message = f"{option.written} needs a value, and none follows"
-        yield option.index, message, f"write {option.written}={example}"
+        message = f"{option.spelling} needs a value, and none follows"
+        yield option.index, message, f"write {option.spelling}={example}"
         return
     value = training.value(option.value, None if "$" in option.value else launch)
     if value is None or value in training.variables or "$" in option.value:
         return  # What nothing sets is reported by its own lint.
     if not accepts(value.strip() if takes in _KINDS else value):
-        yield option.index, f"{option.written} {value!r} {wrong}, so {launcher.name} exits", hint.format(option.written)
+        yield (
+            option.index,
+            f"{option.spelling} {value!r} {wrong}, so {launcher.name} exits",
+            hint.format(option.spelling),
+        )
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    several = launcher.meant(option.written)
+    several = launcher.matching_options(option.spelling)
     if several:
-        shown = " or ".join(f"--{name}" for name in sorted(several)[:2])
-        yield option.index, f"{option.written} is ambiguous to {launcher.name}", f"write it in full, as in {shown}"
+        candidates = " or ".join(f"--{name}" for name in sorted(several)[:2])
+        yield (
+            option.index,
+            f"{option.spelling} is ambiguous to {launcher.name}",
+            f"write it in full, as in {candidates}",
+        )
         return
-    name = option.written.lstrip("-").replace("_", "-")
-    near = misspelt(name, [candidate for candidate in launcher.options if len(candidate) > 1])
-    message = f"{launcher.name} has no option {option.written}, and exits"
+    name = option.spelling.lstrip("-").replace("_", "-")
+    near = correct_spelling(name, [candidate for candidate in launcher.options if len(candidate) > 1])
+    message = f"{launcher.name} has no option {option.spelling}, and exits"
     if near or name in launcher.options:
-        meant = (near or name).replace("-", "_") if "_" in option.written or not launcher.dashes else near or name
-        yield option.index, message, suggest(option.written, [f"--{meant}"])
+        meant = (near or name).replace("-", "_") if "_" in option.spelling or not launcher.dashes else near or name
+        yield option.index, message, suggest(option.spelling, [f"--{meant}"])
         return
     for other in programs("").all.launchers:
         for role in _ROLES:
             if other is not launcher and name in getattr(other, role):
-                own = getattr(launcher, role) or launcher.per_node or launcher.total
-                meant = max(own).replace("-", "_")
+                counterpart = getattr(launcher, role) or launcher.per_node or launcher.total
+                meant = max(counterpart).replace("-", "_")
                 yield (
                     option.index,
                     f"{message}: it is one of {other.name}",
-                    suggest(option.written, [f"--{meant}"], f"write --{meant}, or remove it"),
+                    suggest(option.spelling, [f"--{meant}"], f"write --{meant}, or remove it"),
                 )
                 return
     yield option.index, message, "put options of your program after its name, or remove it"
@@ -264,16 +284,16 @@ def _integer(value: str) -> int | None:
 
 
 def _is_nodes(value: str) -> bool:
-    found = _NODES.fullmatch(value)
-    return found is not None and 0 < int(found[1]) <= int(found[2] or found[1])
+    match = _NODES.fullmatch(value)
+    return match is not None and 0 < int(match[1]) <= int(match[2] or match[1])
 
 
 def _is_backend(value: str) -> bool:
     """Return whether torchrun may know a backend of its rendezvous: others than its own may be registered."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    own = _BACKENDS_OF_RENDEZVOUS
-    return value in own or not (value.lower() in _NO_RENDEZVOUS or misspelt(value, own))
+    backends = _BACKENDS_OF_RENDEZVOUS
+    return value in backends or not (value.lower() in _NO_RENDEZVOUS or correct_spelling(value, backends))
 
 
 # For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
@@ -319,7 +339,7 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
             yield launch.index, f"{name} has no {noun} to run, and exits", f"add it: {name} {example}"
         return
     first = arguments[0]
-    index = len(start.words) - len(launch.program)
+    index = len(start.argv) - len(launch.program)
     if first.startswith("-") and " " in first:
         option, _, value = first.partition(" ")
         message = f"{first!r} is one word, which {name} takes for the name of the program"
@@ -333,7 +353,7 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
 def _is_cut(training: Training) -> bool:
     """Return whether the shell takes only the first word for the script, which is an error of its own."""
     script = training.line.script
-    words = training.line.words
+    words = training.line.argv
     return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))
 
 
@@ -342,22 +362,22 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
     kinds = [option for option in launch.options if option.name in of_one_kind]
     if len({option.name for option in kinds}) > 1:
-        shown = " and ".join(dict.fromkeys(option.written for option in kinds))
-        yield kinds[-1].index, f"accelerate accepts only one of {shown}, and exits", "keep one of them"
-    if launch.given(launch.launcher.own_way) is not None:
+        conflicting = " and ".join(dict.fromkeys(option.spelling for option in kinds))
+        yield kinds[-1].index, f"accelerate accepts only one of {conflicting}, and exits", "keep one of them"
+    if launch.find_option(launch.launcher.own_way) is not None:
         return
-    processes = launch.given(launch.launcher.total)
+    processes = launch.find_option(launch.launcher.total)
     count = training.value(processes.value or "", launch) if processes is not None else None
     total = whole_number(count)
-    multi = launch.given(frozenset(("multi-gpu",)))
+    multi = launch.find_option(frozenset(("multi-gpu",)))
     if processes is not None and total is not None and total < 2 and multi is not None:
-        message = f"--multi_gpu needs at least 2 processes, and {processes.written} is {count}: accelerate exits"
+        message = f"--multi_gpu needs at least 2 processes, and {processes.spelling} is {count}: accelerate exits"
         yield processes.index, message, "write one process per device of all nodes"
-    config = launch.given(frozenset(("use-parallelism-config",)))
-    if config is not None and launch.given(frozenset(("use-fsdp",))) is None:
-        message = f"{config.written} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
+    config = launch.find_option(frozenset(("use-parallelism-config",)))
+    if config is not None and launch.find_option(frozenset(("use-fsdp",))) is None:
+        message = f"{config.spelling} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
         yield config.index, message, "add --use_fsdp --fsdp_version=2"
-    machines = launch.given(launch.launcher.nodes)
+    machines = launch.find_option(launch.launcher.nodes)
     several = whole_number(training.value(machines.value or "", launch)) if machines is not None else None
     if machines is None or several is None or several < 2:
         return
@@ -365,9 +385,9 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
         (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
         (launch.launcher.address, "PET_MASTER_ADDR", "the address of the first machine, so they never connect"),
     ):
-        if launch.given(role) is None:
+        if launch.find_option(role) is None:
             name = max(role).replace("-", "_")
-            message = f"with {machines.written} {several}, accelerate needs --{name}: it does not know {unknown}"
+            message = f"with {machines.spelling} {several}, accelerate needs --{name}: it does not know {unknown}"
             yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
             return
     total = total if total is not None or processes is not None else training.devices
@@ -379,18 +399,18 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
 
 def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
-    hosts = launch.given(launch.launcher.hosts)
-    nodes = launch.given(launch.launcher.nodes)
-    counted = nodes or launch.given(launch.launcher.per_node)
-    chosen = launch.given(frozenset(("include", "i", "exclude", "e")))
+    hosts = launch.find_option(launch.launcher.hosts)
+    nodes = launch.find_option(launch.launcher.nodes)
+    counted = nodes or launch.find_option(launch.launcher.per_node)
+    chosen = launch.find_option(frozenset(("include", "i", "exclude", "e")))
     if counted is not None and chosen is not None:
-        message = f"deepspeed accepts {counted.written} or {chosen.written}, not both, and exits"
-        yield chosen.index, message, remove(f"remove {chosen.written}", chosen.word)
+        message = f"deepspeed accepts {counted.spelling} or {chosen.spelling}, not both, and exits"
+        yield chosen.index, message, remove(f"remove {chosen.spelling}", chosen.word)
     count = whole_number(training.value(nodes.value or "", launch)) if nodes is not None else None
     has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
     if nodes is None or hosts is not None or has_default or count is None or count < 2:
         return
-    message = f"{nodes.written} {count} without a list of hosts is an error of deepspeed, in each of the pods"
+    message = f"{nodes.spelling} {count} without a list of hosts is an error of deepspeed, in each of the pods"
     hint = "start the program with torchrun, which the runtime configures, or use a runtime with mlPolicy mpi"
     if training.policy == "mpi":
         hint = "add --hostfile=/etc/mpi/hostfile, or start the program with mpirun"
@@ -413,11 +433,11 @@ _DISTRIBUTED = frozenset(
 
 def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
     arguments = training.arguments(start)
     recipe = arguments[0] if arguments else ""
-    at = len(start.words) - len(launch.program)
+    recipe_index = len(start.argv) - len(launch.program)
     if recipe in _DISTRIBUTED and not launch.options:
         options = f"--nproc_per_node={training.devices or 2}"
         if training.nodes > 1:
@@ -428,20 +448,24 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         yield launch.index, message, hint
     elif launch.options and recipe in _SINGLE_DEVICE:
         option = launch.options[0]
-        message = f"{recipe} runs as a single process, so tune refuses {option.written}"
+        message = f"{recipe} runs as a single process, so tune refuses {option.spelling}"
         other = recipe.replace("_single_device", "_distributed")
         hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
         yield option.index, message, hint
-    elif recipe.isidentifier() and (near := misspelt(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
-        yield at, f"tune has no recipe {recipe}", suggest(recipe, [near])
+    elif recipe.isidentifier() and (near := correct_spelling(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
+        yield recipe_index, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"
         if joined is None:
-            yield at, message, "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
+            yield (
+                recipe_index,
+                message,
+                "add --config with the name or the file of a configuration, such as llama3_2/1B_lora",
+            )
         else:
             value = arguments[joined].partition("=")[2]
-            yield at + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
+            yield recipe_index + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
 
 
 _RULES: Mapping[str, Callable[[Training, Start, Launch], Iterator[Problem]]] = {

@@ -148,7 +148,7 @@ def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
 class Claim:
     """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
 
-    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead. With
+    With `is_output`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead. With
     `restarts`, it stands for all jobs whose restarts no one has decided, and this is the path of such a Job.
     """
 
@@ -156,7 +156,7 @@ class Claim:
     namespace: str
     service: str
     needed: bool
-    written: bool = False
+    is_output: bool = False
     restarts: Path = ()
 
 
@@ -175,13 +175,13 @@ def claims_of(manifests: Iterable[Json], name: str, *, restarts: bool = True) ->
         label = "JobSet " + "/".join(part for part in (namespace, name) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
-        for place in sorted(_places(jobset)):
-            yield Claim(label, namespace, place, needed=True, written=True)
+        for claim_path in sorted(_output_paths(jobset)):
+            yield Claim(label, namespace, claim_path, needed=True, is_output=True)
         if restarts and (path := _restarted(jobset["spec"])):
             yield Claim(label, *RESTARTS, needed=True, restarts=path)
 
 
-def _places(jobset: Json) -> set[str]:
+def _output_paths(jobset: Json) -> set[str]:
     """Return the places on claims, `claim:path`, to which the containers of a JobSet write."""
     specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := pod_spec_of(job)).get("volumes")]
     if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
@@ -220,12 +220,12 @@ def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Findin
                 hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of your runtime"
                 yield Finding("RestartsByDefault", "info", message, hint, claim.restarts, claim.jobset)
         elif first != claim.jobset and claim.needed:
-            finding = _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+            finding = _shared_output(claim.service, first) if claim.is_output else _shared_service(claim.service, first)
             yield replace(finding, about=claim.jobset)
 
 
-def _overwritten(place: str, first: str) -> Finding:
-    claim, _, path = place.partition(":")
+def _shared_output(claim_path: str, first: str) -> Finding:
+    claim, _, path = claim_path.partition(":")
     message = f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other"
     hint = "use a different folder for each job"
     return Finding("SharedOutput", "warning", message, hint, ("metadata", "name"))
@@ -243,7 +243,7 @@ def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Itera
         yield Finding("DuplicateSubdomain", "warning", message, hint, path, "runtime")
 
 
-def _taken(service: str, first: str) -> Finding:
+def _shared_service(service: str, first: str) -> Finding:
     message = f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other"
     hint = "give each job its own subdomain, or remove it: the Service then has the name of the job"
     return Finding("DuplicateSubdomain", "warning", message, hint, ("spec", "network", "subdomain"))
@@ -262,8 +262,12 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
             spec for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")) for spec in _training(job)
         ]
         homes = (metadata.get("namespace"), None) if metadata.get("namespace") else ()
-        own = (one for one in limit_ranges if not homes or mapping(one.get("metadata")).get("namespace") in homes)
-        if not specs or any(map(_uses, specs)) or any(map(_sets_requests, own)):
+        ranges = (
+            limit_range
+            for limit_range in limit_ranges
+            if not homes or mapping(limit_range.get("metadata")).get("namespace") in homes
+        )
+        if not specs or any(map(_uses, specs)) or any(map(_sets_requests, ranges)):
             continue
         message = "the job requests no resources: Kueue admits it at once, without quota, flavor or node selector"
         hint = "write what each node uses: spec: {trainer: {resourcesPerNode: {requests: {cpu: 4, memory: 16Gi}}}}"
@@ -283,4 +287,4 @@ def _uses(spec: Json) -> bool:
 
 def _sets_requests(limit_range: Json) -> bool:
     limits = objects(mapping(limit_range.get("spec")).get("limits"))
-    return any(one.get("type") == "Container" and any(one.get(key) for key in _DEFAULTS) for one in limits)
+    return any(limit.get("type") == "Container" and any(limit.get(key) for key in _DEFAULTS) for limit in limits)

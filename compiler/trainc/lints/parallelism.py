@@ -7,7 +7,8 @@ from math import gcd, prod
 from posixpath import join, normpath
 from typing import Any
 
-from trainc.findings import CompileError, Finding, Severity
+from trainc.findings import Finding, Severity
+from trainc.findings.compile_error import CompileError
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
 from trainc.lints.training import Training
@@ -23,7 +24,7 @@ def visible_files(training: Training) -> dict[str, str | None]:
     """Return the texts of files by path; None for one that is known only in the pod."""
     if not training.documents and training.line.script is None:
         return {}
-    return {**dict(_mounted(training)), **dict(_written(training))}
+    return {**dict(_mounted_files(training)), **dict(_heredoc_files(training))}
 
 
 def read_config(files: Mapping[str, str | None], path: str) -> Any:
@@ -68,7 +69,7 @@ def _toml(text: str) -> Any:
         return None
 
 
-def _written(training: Training) -> Iterator[tuple[str, str | None]]:
+def _heredoc_files(training: Training) -> Iterator[tuple[str, str | None]]:
     """Yield (path, text) for each file that the script writes with a here-document; None if the shell changes it."""
     if training.line.script is None:
         return
@@ -82,7 +83,7 @@ def _written(training: Training) -> Iterator[tuple[str, str | None]]:
             yield targets[-1], None if changed else heredoc.body
 
 
-def _mounted(training: Training) -> Iterator[tuple[str, str]]:
+def _mounted_files(training: Training) -> Iterator[tuple[str, str]]:
     """Yield (path, text) for each file of a ConfigMap of the input that the container mounts."""
     sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
     for mount in training.entry.container.mounts:
@@ -90,10 +91,10 @@ def _mounted(training: Training) -> Iterator[tuple[str, str]]:
         data = _data(training, str(source.get("name"))) if source else {}
         items = (source or {}).get("items")
         files = {str(item.get("path")): data.get(item.get("key")) for item in items} if items else data
-        place, part = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
+        mount_path, sub_path = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
         for name, text in files.items():
-            if isinstance(text, str) and (not part or part == name):
-                yield normpath(place if part else join(place, str(name))), text
+            if isinstance(text, str) and (not sub_path or sub_path == name):
+                yield normpath(mount_path if sub_path else join(mount_path, str(name))), text
 
 
 def _data(training: Training, name: str) -> Mapping[str, Any]:
@@ -126,17 +127,17 @@ class _Job:
     training: Training
     start: Start
     nodes: int
-    each: int
+    per_node: int
     first: int
 
     @property
     def ranks(self) -> int:
-        return self.nodes * self.each
+        return self.nodes * self.per_node
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The ranks, as in `24 ranks (3 nodes x 8 processes)`."""
-        return f"{self.ranks} ranks ({self.nodes} nodes x {self.each} processes)"
+        return f"{self.ranks} ranks ({self.nodes} nodes x {self.per_node} processes)"
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, setting: Setting) -> Finding:
         """Return a finding at a setting; a command that may not run gives a warning at most."""
@@ -151,26 +152,26 @@ def parallelism(training: Training) -> Iterator[Finding]:
         launch = start.launch
         if launch is None or not (files or launch.launcher.total or read_arguments(training.arguments(start)).divides):
             continue
-        arguments, each = read_arguments(training.arguments(start)), training.processes(launch)
-        if each is None or _is_elastic(training, start):
+        arguments, per_node = read_arguments(training.arguments(start)), training.processes(launch)
+        if per_node is None or _is_elastic(training, start):
             continue
-        job = _Job(training, start, training.nodes, each, len(start.words) - len(launch.program))
-        yield from _judged(job, arguments, files, "")
+        job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program))
+        yield from _check_divisions(job, arguments, files, "")
         yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
-            own = read_arguments(start.words[launch.index + 1 : job.first])
-            yield from _judged(_moved(job, launch.index + 1), own, files, launch.launcher.name)
-            yield from _deepspeed(_moved(job, launch.index + 1), own, files)
+            of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])
+            yield from _check_divisions(_moved(job, launch.index + 1), of_launcher, files, launch.launcher.name)
+            yield from _deepspeed(_moved(job, launch.index + 1), of_launcher, files)
 
 
 def _moved(job: _Job, first: int) -> _Job:
-    return _Job(job.training, job.start, job.nodes, job.each, first)
+    return _Job(job.training, job.start, job.nodes, job.per_node, first)
 
 
 def _is_elastic(training: Training, start: Start) -> bool:
     """Return whether the number of nodes is not that of the job: a range, or another one, which is reported elsewhere."""
     assert start.launch is not None
-    option = start.launch.given(start.launch.launcher.nodes)
+    option = start.launch.find_option(start.launch.launcher.nodes)
     value = (
         training.value(option.value or "", start.launch) if option is not None else training.variables.get("PET_NNODES")
     )
@@ -179,11 +180,13 @@ def _is_elastic(training: Training, start: Start) -> bool:
     return value != str(training.nodes)
 
 
-def _judged(job: _Job, arguments: Arguments, files: Mapping[str, str | None], launcher: str) -> Iterator[Finding]:
+def _check_divisions(
+    job: _Job, arguments: Arguments, files: Mapping[str, str | None], launcher: str
+) -> Iterator[Finding]:
     configs = {}
     for option in _CONFIG_OPTIONS if files else ():
-        named = arguments.settings.get(option)
-        if named is not None and (value := read_config(files, named.value or "")) is not None:
+        setting = arguments.settings.get(option)
+        if setting is not None and (value := read_config(files, setting.value or "")) is not None:
             configs[option] = {
                 key.rpartition("_config.")[2].replace("-", "_"): text for key, text in flat(value).items()
             }
@@ -198,12 +201,12 @@ def _judged(job: _Job, arguments: Arguments, files: Mapping[str, str | None], la
 
 def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     framework = division.framework
-    for written in framework.divides:
-        axes = _with_default(division, written)
+    for divided in framework.divides:
+        axes = _with_default(division, divided)
         product = division.product(axes)
         if product > 1 and job.ranks % product:
             message = (
-                f"{division.shown(axes)} is {product}, which does not divide the {job.shown}: {framework.name} exits"
+                f"{division.format(axes)} is {product}, which does not divide the {job.text}: {framework.name} exits"
             )
             yield _mismatch(job, division, axes, message, _instead(job, product))
     fills = framework.fills
@@ -211,12 +214,12 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     if product < 2:
         return
     all_known = all(division.degree(axis) for axis in fills)
-    if all_known or (division.complete and framework.rest in ("", *_set_to_a_number(division))):
+    if all_known or (division.complete and framework.inferred in ("", *_set_to_a_number(division))):
         if product != job.ranks:
-            message = f"{division.shown(fills)} is {product}, but there are {job.shown}: {framework.name} exits"
+            message = f"{division.format(fills)} is {product}, but there are {job.text}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
     elif job.ranks % product:
-        message = f"{division.shown(fills)} is {product}, which does not divide the {job.shown}: {framework.name} exits"
+        message = f"{division.format(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
         yield _mismatch(job, division, fills, message, _instead(job, product))
 
 
@@ -237,25 +240,25 @@ def _mismatch(job: _Job, division: Division, axes: tuple[str, ...], message: str
 
 
 def _instead(job: _Job, product: int) -> str:
-    multiple = product // gcd(product, job.each)
+    multiple = product // gcd(product, job.per_node)
     return f"use degrees whose product divides {job.ranks}, or set numNodes to a multiple of {multiple}"
 
 
 def _filled(job: _Job, division: Division, product: int) -> str:
     if division.framework.name == "Lightning":
-        return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.each}"
+        return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.per_node}"
     other_product = product // (division.degree("dp_shard") or 1)
     if job.ranks % other_product == 0 and "dp_shard" in division.settings:
-        written = division.settings["dp_shard"].written.partition(":")[0].partition("=")[0].partition(" ")[0]
-        return f"set {written} to {job.ranks // other_product}"
+        option = division.settings["dp_shard"].text.partition(":")[0].partition("=")[0].partition(" ")[0]
+        return f"set {option} to {job.ranks // other_product}"
     return f"use degrees whose product is {job.ranks}"
 
 
 def _batch(job: _Job, division: Division) -> Iterator[Finding]:
     """Yield an error for a global batch that the data-parallel ranks cannot share (Megatron-LM, torchtitan)."""
-    whole = division.settings.get("global_batch")
-    count = whole.number if whole is not None else None
-    if whole is None or not count or count < 1 or not division.complete or division.framework.config:
+    setting = division.settings.get("global_batch")
+    count = setting.number if setting is not None else None
+    if setting is None or not count or count < 1 or not division.complete or division.framework.config:
         return
     if not _GROWING_BATCH.isdisjoint(division.arguments):
         return
@@ -263,23 +266,21 @@ def _batch(job: _Job, division: Division) -> Iterator[Finding]:
     data = job.ranks // model
     micro = division.degree("micro_batch") or 1
     if count % (micro * data):
-        each = f" x micro batch {micro}" if micro > 1 else ""
-        message = f"a global batch of {count} is not a multiple of {micro * data} (data {data}{each}), so {division.framework.name} exits"
+        micro_text = f" x micro batch {micro}" if micro > 1 else ""
+        message = f"a global batch of {count} is not a multiple of {micro * data} (data {data}{micro_text}), so {division.framework.name} exits"
         less, more = count - count % (micro * data), count - count % (micro * data) + micro * data
         hint = f"write a multiple of {micro * data}, such as {less or more}{f' or {more}' if less else ''}"
-        yield job.finding("BatchDoesNotDivide", "error", message, hint, whole)
+        yield job.finding("BatchDoesNotDivide", "error", message, hint, setting)
 
 
 def _across_nodes(job: _Job, division: Division) -> Iterator[Finding]:
     """Yield a warning for tensor-parallel groups that are on several nodes, whose network is much slower than NVLink."""
     tensor = division.degree("tp")
-    if not tensor or tensor < 2 or job.nodes < 2 or job.each % tensor == 0 or _is_rack_scale(job.training):
+    if not tensor or tensor < 2 or job.nodes < 2 or job.per_node % tensor == 0 or _is_rack_scale(job.training):
         return
-    at = "each group is on two nodes or more" if tensor > job.each else "some groups are on two nodes"
-    message = (
-        f"tensor {tensor} with {job.each} processes per node: {at}, and every layer waits for the network between them"
-    )
-    fitting = max(size for size in range(1, min(tensor, job.each) + 1) if job.each % size == 0)
+    spread = "each group is on two nodes or more" if tensor > job.per_node else "some groups are on two nodes"
+    message = f"tensor {tensor} with {job.per_node} processes per node: {spread}, and every layer waits for the network between them"
+    fitting = max(size for size in range(1, min(tensor, job.per_node) + 1) if job.per_node % size == 0)
     hint = f"use tensor {fitting}, with more pipeline or data parallelism"
     yield job.finding("TensorParallelAcrossNodes", "warning", message, hint, division.settings["tp"])
 
@@ -303,38 +304,36 @@ def _is_rack_scale(training: Training) -> bool:
 def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
     """Yield an error for batch sizes in DeepSpeed's configuration that do not fit (runtime/config.py)."""
     for option in _DEEPSPEED_OPTIONS if files else ():
-        named = arguments.settings.get(option)
-        value = read_config(files, named.value or "") if named is not None else None
-        if named is not None and isinstance(value, Mapping):
-            yield from _of_config(job, arguments, named, value)
+        setting = arguments.settings.get(option)
+        value = read_config(files, setting.value or "") if setting is not None else None
+        if setting is not None and isinstance(value, Mapping):
+            yield from _check_deepspeed(job, arguments, setting, value)
 
 
-def _of_config(job: _Job, arguments: Arguments, named: Setting, config: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_deepspeed(job: _Job, arguments: Arguments, setting: Setting, config: Mapping[str, Any]) -> Iterator[Finding]:
     if isinstance(config.get("elasticity"), Mapping) and config["elasticity"].get("enabled"):
         return
-    whole, micro, steps = (
+    total, micro, steps = (
         _count(config.get(key))
         for key in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
     )
     model = _model_size(arguments, config)
-    if whole is None or model is None or job.ranks % model:
+    if total is None or model is None or job.ranks % model:
         return
     data = job.ranks // model
     # A value that is not there is worked out from the others; "auto" is filled in by the program.
     auto = [key for key, text in config.items() if text == "auto"]
     factor = data * (micro or 1) * (steps or 1)
-    certain = whole % factor != 0 or (micro is not None and steps is not None and whole != factor)
+    certain = total % factor != 0 or (micro is not None and steps is not None and total != factor)
     if certain and not any("batch" in key or "accumulation" in key for key in auto):
         parts = [
             f"data {data}",
             *(f"micro batch {micro}" for _ in (micro,) if micro),
             *(f"accumulation {steps}" for _ in (steps,) if steps),
         ]
-        message = (
-            f"train_batch_size {whole} in {named.value} is not {' x '.join(parts)}, which is {factor}: DeepSpeed exits"
-        )
+        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(parts)}, which is {factor}: DeepSpeed exits"
         hint = f"write train_batch_size: {factor}, or leave it out"
-        yield job.finding("BatchDoesNotDivide", "error", message, hint, named)
+        yield job.finding("BatchDoesNotDivide", "error", message, hint, setting)
 
 
 def _count(value: Any) -> int | None:

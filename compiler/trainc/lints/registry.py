@@ -19,7 +19,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
-from trainc.plugins.registry import enabled, loaded
+from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _gang(job: TrainJob, info: Info) -> bool:
     return info.pod_group_policy is not None
 
 
-def _named(job: TrainJob, info: Info) -> bool:
+def _may_concern_kueue(job: TrainJob, info: Info) -> bool:
     """Return whether the user has set labels or annotations, or the job has several steps, which Kueue limits."""
     if job.labels or job.annotations or info.labels or info.annotations or len(info.pod_sets) > 1:
         return True
@@ -57,11 +57,11 @@ def _is_template(entry: Entrypoint) -> bool:
 
 def _scripted(training: Training) -> bool:
     """Return whether the command is a script or contains a sleep."""
-    return training.line.script is not None or bool(training.line.ran("sleep"))
+    return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
 def _launches(training: Training) -> bool:
-    return bool(training.line.ran("launcher", "tool"))
+    return bool(training.line.starts_of("launcher", "tool"))
 
 
 def _divides(training: Training) -> bool:
@@ -72,8 +72,8 @@ def _divides(training: Training) -> bool:
 
 def _has_paths(training: Training) -> bool:
     """Return whether a command has an absolute path or a number of workers, or the pod a volume for shared memory."""
-    places = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
-    shared = any(place.startswith("/dev/shm") for place in places)  # noqa: S108
+    mount_paths = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
+    shared = any(mount_path.startswith("/dev/shm") for mount_path in mount_paths)  # noqa: S108
     return shared or any(part in training.text for part in ("/", "workers", "dir", "folder"))
 
 
@@ -139,7 +139,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.devices", "no_nodes", lambda job, _: job.trainer.num_nodes == 0),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
-    Lint("sized", "trainc.lints.kueue", "kueue", _named),
+    Lint("sized", "trainc.lints.kueue", "kueue", _may_concern_kueue),
     Lint("sized", "trainc.lints.templates", "values_overridden"),
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
     Lint("built", "trainc.lints.restarts", "retained_claims", lambda _, info: "volumeClaimPolicies" in info.template),
@@ -163,32 +163,36 @@ class _Group:
     @cached_property
     def functions(self) -> list[Callable[..., Iterable[Finding]]]:
         """The functions of the lints."""
-        return [loaded(each.module, each.function) for each in self.lints]
+        return [load_attribute(lint.module, lint.function) for lint in self.lints]
 
 
 @cache
 def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[_Group, ...]:
     """Return the lints of a stage."""
     groups: dict[Any, _Group] = {}
-    own: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
-    for plugin, lints in [*own, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
-        for each in lints:
-            if each.stage == stage:
-                key = plugin and plugin.name, each.applies_to, each.per, each.when
-                groups.setdefault(key, _Group(plugin, each)).lints.append(each)
+    groups_of_lints: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
+    for plugin, lints in [*groups_of_lints, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
+        for lint in lints:
+            if lint.stage == stage:
+                key = plugin and plugin.name, lint.applies_to, lint.per, lint.when
+                groups.setdefault(key, _Group(plugin, lint)).lints.append(lint)
     return tuple(groups.values())
 
 
 def lint(
-    job: TrainJob, info: Info, stage: Stage = "lowered", options: Options | None = None, others: Sequence[Document] = ()
+    job: TrainJob,
+    info: Info,
+    stage: Stage = "lowered",
+    options: Options | None = None,
+    documents: Sequence[Document] = (),
 ) -> list[Finding]:
     """Run the lints of a stage on one job and return their findings.
 
-    `options` is for the stage `built`; `others` are the other documents of the input, for the stage `sized`.
+    `options` is for the stage `built`; `documents` are the other documents of the input, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
-    whole = (job, info) if options is None else (job, info, options)
-    subjects = _Subjects(job, info, others)
+    arguments = (job, info) if options is None else (job, info, options)
+    subjects = _Subjects(job, info, documents)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
         applies_to, per, when = group.applies_to, group.per, group.when
@@ -196,7 +200,7 @@ def lint(
             continue
         if per == "job":
             for function in group.functions:
-                findings += function(*whole)
+                findings += function(*arguments)
             continue
         for subject in subjects[per]:
             if when is None or when(subject):
@@ -204,7 +208,7 @@ def lint(
                     findings += function(subject)
     if info.gitops:
         return findings
-    return [replace(found, severity="warning") if found.severity == "error" else found for found in findings]
+    return [replace(finding, severity="warning") if finding.severity == "error" else finding for finding in findings]
 
 
 class Document(Protocol):

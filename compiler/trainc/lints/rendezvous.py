@@ -52,30 +52,32 @@ def rendezvous(training: Training) -> Iterator[Finding]:
     chosen = _chooses_by_nodes(training)
     for start, launch in training.launches_with_options:
         if start.sure or not chosen:
-            yield from _judged(training, start, launch)
+            yield from _check_launch(training, start, launch)
 
 
 def _chooses_by_nodes(training: Training) -> bool:
     """Return whether a script tests the number of nodes, and so has commands for one node and for several."""
-    if training.line.script is None or "PET_NNODES" not in training.line.words[training.line.script]:
+    if training.line.script is None or "PET_NNODES" not in training.line.argv[training.line.script]:
         return False
     from trainc.ir.commands.shell import commands, is_test
 
-    tested = any("PET_NNODES" in " ".join(each.words) for each, _ in commands(training.line.items) if is_test(each))
-    return tested or _CASE.search(training.line.words[training.line.script]) is not None
+    tested = any(
+        "PET_NNODES" in " ".join(command.words) for command, _ in commands(training.line.items) if is_test(command)
+    )
+    return tested or _CASE.search(training.line.argv[training.line.script]) is not None
 
 
-def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+def _check_launch(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     roles = launch.launcher
-    if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
-        message = f"{option.written} makes each of the {training.nodes} pods train alone"
+    if training.nodes > 1 and (option := launch.find_option(roles.alone)) is not None:
+        message = f"{option.spelling} makes each of the {training.nodes} pods train alone"
         hint = remove("remove it: the runtime sets up the rendezvous", option.word)
         yield _finding(training, (start, option), "error", message, hint)
         return
     if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
         yield _apart(training, launch)
         return
-    if (option := launch.given(roles.nodes)) is not None:
+    if (option := launch.find_option(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
     if training.nodes > 1:
         yield from _of_torchrun(training, start, launch) if roles.reads else _of_others(training, start, launch)
@@ -96,7 +98,7 @@ def _is_given_an_address(training: Training, launch: Launch) -> bool:
     torchtune takes a run for distributed only if it has options, and their defaults from the environment like torchrun
     (pytorch/torchtune torchtune/_cli/run.py).
     """
-    if launch.given(launch.launcher.together) is not None:
+    if launch.find_option(launch.launcher.together) is not None:
         return True
     endpoint = launch.variables.get(_ENDPOINT, training.variables.get(_ENDPOINT, ""))
     return bool(launch.options) and endpoint != ""
@@ -127,12 +129,12 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     is_elastic = bool(launch.launcher.reads) and _backend(training, launch) != "static"
     if least > most or least == most == training.nodes or (least if is_elastic else most) <= training.nodes <= most:
         return
-    message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
+    message = f"{option.spelling} {value} waits for {value} nodes, but the job has {training.nodes}"
     hint = remove("remove the flag, and set numNodes instead", option.word)
     if most < training.nodes:
-        message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
+        message = f"{option.spelling} {value} admits {value} nodes, but the job has {training.nodes}"
     elif least < training.nodes:
-        message = f"without --rdzv_backend=c10d, {option.written} {value} waits for {most} nodes, but the job has {training.nodes}"
+        message = f"without --rdzv_backend=c10d, {option.spelling} {value} waits for {most} nodes, but the job has {training.nodes}"
         hint = f"add --rdzv_backend=c10d --rdzv_endpoint={_first_pod(training)}, or remove the flag"
     # Nodes of other jobs may join at an external address. Without a policy there are no variables to override.
     unsure = ":" in configured or not training.policy or _uses_external_rendezvous(training, launch)
@@ -141,7 +143,7 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
 
 def _uses_external_rendezvous(training: Training, launch: Launch) -> bool:
     """Return whether the rendezvous is at a host that is neither one of the job's nor the pod itself."""
-    option = launch.given(launch.launcher.address)
+    option = launch.find_option(launch.launcher.address)
     value = training.value(option.value, launch) if option is not None and option.value else None
     host = _host(value or "")
     return bool(host) and not (host in training.hosts or host in training.variables or host in _AT_HOME)
@@ -170,13 +172,13 @@ def _of_torchrun(training: Training, start: Start, launch: Launch) -> Iterator[F
             yield from _no_port(training, start, endpoint_option, endpoint)
     elif backend == "static" and master is not None and endpoint == "":
         yield from _address(training, start, launch, master)
-    if backend == "static" and (option := launch.given(launch.launcher.rank)) is not None:
+    if backend == "static" and (option := launch.find_option(launch.launcher.rank)) is not None:
         yield from _rank(training, start, launch, option)
-    if (option := launch.given(frozenset(("rdzv-id",)))) is not None:
+    if (option := launch.find_option(frozenset(("rdzv-id",)))) is not None:
         yield from _key(training, start, launch, option)
     _, local = training.setting(launch, "local-addr")
     if backend == "c10d" and local is not None and _host(local.value or "") in _AT_HOME:
-        message = f"with {local.written} {local.value}, the first pod gives the others an address that is their own"
+        message = f"with {local.spelling} {local.value}, the first pod gives the others an address that is their own"
         yield _finding(training, (start, local), "error", message, remove(word=local.word))
 
 
@@ -185,13 +187,13 @@ def _no_endpoint(training: Training, start: Start, launch: Launch, endpoint_opti
 
     Source: pytorch torch/distributed/elastic/rendezvous/utils.py (parse_rendezvous_endpoint).
     """
-    option = endpoint_option or launch.given(frozenset(("rdzv-backend",)))
+    option = endpoint_option or launch.find_option(frozenset(("rdzv-backend",)))
     message = f"with the backend c10d and no --rdzv_endpoint, each of the {training.nodes} pods waits for the others at its own address"
     hint = f"add --rdzv_endpoint={_first_pod(training)}, or remove --rdzv_backend: the runtime sets up the rendezvous"
     if option is not None:
         return _finding(training, (start, option), "error", message, hint)
     hint = "set PET_RDZV_ENDPOINT to $(PET_MASTER_ADDR):$(PET_MASTER_PORT) too, or remove PET_RDZV_BACKEND"
-    return Finding("RanksDoNotMeet", "error", message, hint, *training.entry.variable_place("PET_RDZV_BACKEND"))
+    return Finding("RanksDoNotMeet", "error", message, hint, *training.entry.variable_path("PET_RDZV_BACKEND"))
 
 
 def _no_port(training: Training, start: Start, option: Option, endpoint: str | None) -> Iterator[Finding]:
@@ -199,26 +201,28 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
     if endpoint is None or endpoint in training.variables:
         return
     if ":" not in endpoint and ":" not in (option.value or ""):
-        message = f"{option.written} {option.value} has no port, without which torchrun exits"
+        message = f"{option.spelling} {option.value} has no port, without which torchrun exits"
         hint = remove(f"remove it, or write {option.word}:{training.reference('PET_MASTER_PORT')}", option.word)
         yield _finding(training, (start, option), "error", message, hint)
 
 
 def _key(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     """Yield the finding for a rendezvous ID that differs between the pods."""
-    written = option.value or ""
-    value = training.value(written, launch)
+    option_value = option.value or ""
+    value = training.value(option_value, launch)
     shell = training.line.script is not None
-    own = _own_variables(training) | {_INDEX}
-    own_value = value in own or any(name in own for name in map("".join, _VARIABLES.findall(written)))
+    differing = _own_variables(training) | {_INDEX}
+    differs = value in differing or any(name in differing for name in map("".join, _VARIABLES.findall(option_value)))
     consequence = f"so the {training.nodes} pods wait in separate groups"
-    message = f"{option.written} {written} is different in each pod, {consequence}"
-    if not own_value and not (shell and _OWN_TEXT.search(written) is not None):
-        if not shell or _TIME.search(written) is None:
+    message = f"{option.spelling} {option_value} is different in each pod, {consequence}"
+    if not differs and not (shell and _OWN_TEXT.search(option_value) is not None):
+        if not shell or _TIME.search(option_value) is None:
             return
-        message = f"{option.written} {written} is the same only in pods that start in the same second, {consequence}"
-    hint = f"write the same in all pods, such as {option.written}={training.job.name}"
-    if launch.given(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
+        message = (
+            f"{option.spelling} {option_value} is the same only in pods that start in the same second, {consequence}"
+        )
+    hint = f"write the same in all pods, such as {option.spelling}={training.job.name}"
+    if launch.find_option(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
         # By the runtime's variables, it waits for all pods, also if they are told apart by their index.
         yield training.finding("RanksDoNotMeet", "error", message, hint, option.index)
     else:
@@ -228,18 +232,18 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
 def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     """Yield findings about the rank and address of a launcher that reads none of the runtime's variables."""
     roles = launch.launcher
-    if roles.total and roles.nodes and launch.given(roles.nodes | roles.own_way) is None:
+    if roles.total and roles.nodes and launch.find_option(roles.nodes | roles.own_way) is None:
         return  # accelerate uses neither for a single machine.
-    if (option := launch.given(roles.rank)) is not None:
+    if (option := launch.find_option(roles.rank)) is not None:
         yield from _rank(training, start, launch, option)
-    if (option := launch.given(roles.address)) is not None:
+    if (option := launch.find_option(roles.address)) is not None:
         yield from _address(training, start, launch, option)
 
 
 def _rank(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
-        message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
+        message = f"{option.spelling} {value} gives all {training.nodes} pods the same rank"
         hint = remove("remove it: the runtime sets the rank to the index of the pod", option.word)
         if not launch.launcher.reads:
             hint = option.instead(training.reference("PET_NODE_RANK"))
@@ -247,14 +251,14 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
 
 
 def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
-    written = option.value or ""
-    if not written:
+    option_value = option.value or ""
+    if not option_value:
         return
-    value = training.value(written, launch)
-    host = _host(value if value is not None else written)
-    own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
-    if host in _AT_HOME or own is not None or host in _own_variables(training):
-        message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
+    value = training.value(option_value, launch)
+    host = _host(value if value is not None else option_value)
+    own_name = _OWN_NAME.fullmatch(_host(option_value)) or _OWN_NAME.match(option_value)
+    if host in _AT_HOME or own_name is not None or host in _own_variables(training):
+        message = f"with {option.spelling} {option_value}, each of the {training.nodes} pods waits for the others at its own address"
         hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
             hint = option.instead(training.reference("PET_MASTER_ADDR"))
@@ -266,9 +270,9 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return  # An external store, such as etcd.
     configured = _host(training.variables.get(_ENDPOINT) or "") or training.variables.get("PET_MASTER_ADDR")
     if host and configured and host != configured:
-        message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
+        message = f"{option.spelling} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
-            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
+            message = f"{option.spelling} is {host}, a host name of Training Operator v1; the first pod is {configured}"
         hint = remove("remove it: the runtime sets the address", option.word)
         yield _finding(training, (start, option), "warning", message, hint)
 
@@ -282,12 +286,12 @@ def is_v1_host(host: str, job: str) -> bool:
 
 def _own_variables(training: Training) -> frozenset[str]:
     """Return the names of the container's variables that have another value in each pod."""
-    own = set(_OWN_VALUES & training.variables.keys())
+    differing = set(_OWN_VALUES & training.variables.keys())
     for variable in training.entry.container.env:
         field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         if field in _OWN_FIELDS or _INDEX_FIELD in str(field):
-            own.add(str(variable["name"]))
-    return frozenset(own)
+            differing.add(str(variable["name"]))
+    return frozenset(differing)
 
 
 def _host(endpoint: str) -> str:
@@ -304,7 +308,7 @@ def _overridden(training: Training, start: Start, launch: Launch, option: Option
     configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
     if configured is not None and value not in (None, configured, name):
-        message = f"{option.written} {value} overrides {name}, which is {configured}"
+        message = f"{option.spelling} {value} overrides {name}, which is {configured}"
         hint = remove("remove the flag: the variable already has this value", option.word)
         yield _finding(training, (start, option), "warning", message, hint)
 
@@ -313,7 +317,7 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     value = training.value(option.value or "", launch)
     configured = training.variables.get("PET_MASTER_PORT")
     if value and configured and value != configured and value.isdecimal():
-        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
+        message = f"{option.spelling} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
         hint = remove("remove it: the runtime sets the port", option.word)
         yield _finding(training, (start, option), "info", message, hint)
 
@@ -321,7 +325,7 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
     start, option = about
     code = "RanksDoNotMeet" if severity == "error" else "TorchrunArgOverridesPolicy"
-    unsure = not start.sure or any(_INDEX in word for word in training.line.words)
+    unsure = not start.sure or any(_INDEX in word for word in training.line.argv)
     return training.finding(code, "warning" if unsure else severity, message, hint, option.index)
 
 
@@ -350,8 +354,8 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
         return  # The pod uses its own name servers.
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
     hint = write("ClusterFirstWithHostNet", " to the same pod template", field="dnsPolicy", verb="add")
-    place = pod_path(job, info, pod_set.name, "hostNetwork")
-    yield Finding("HostNetworkWithoutDNS", "error", message, hint, *place)
+    location = pod_path(job, info, pod_set.name, "hostNetwork")
+    yield Finding("HostNetworkWithoutDNS", "error", message, hint, *location)
 
 
 def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
@@ -370,13 +374,13 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
                 code, severity, why = problem
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
                 hint = remove(f"remove {name}: the runtime sets up the rendezvous")
-                place = variable_path(job, info, pod_set, container.name, name)
-                yield Finding(code, severity, message, hint, *place)
+                location = variable_path(job, info, pod_set, container.name, name)
+                yield Finding(code, severity, message, hint, *location)
 
 
 def script_interfaces(training: Training) -> Iterator[Finding]:
     """Yield an error for an interface that a script sets and that reaches no other pod."""
-    for start in training.line.ran("launcher", "python") if training.nodes > 1 and training.policy else ():
+    for start in training.line.starts_of("launcher", "python") if training.nodes > 1 and training.policy else ():
         for name in sorted(_INTERFACES):
             value = start.variables.get(name)
             if value in _LOOPBACK:

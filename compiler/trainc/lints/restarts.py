@@ -67,7 +67,7 @@ def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Fin
 def restarts(training: Training) -> Iterator[Finding]:
     """Yield an info about how often a crash that repeats is tried again, if the launcher's restarts are set."""
     for _, launch in training.launches:
-        option = launch.given(frozenset(("max-restarts",)))
+        option = launch.find_option(frozenset(("max-restarts",)))
         of_workers = whole_number(training.value(option.value or "", launch)) if option is not None else None
         if option is None or not of_workers:
             continue
@@ -79,7 +79,7 @@ def restarts(training: Training) -> Iterator[Finding]:
         several = [f"{of_pods + 1} pods" if of_pods else "", f"{of_job + 1} times by the JobSet" if of_job else ""]
         runs = (of_workers + 1) * (of_pods + 1) * (of_job + 1)
         message = (
-            f"{option.written} {of_workers} multiplies with the restarts of the pods: a crash that repeats is run up to {runs} times "
+            f"{option.spelling} {of_workers} multiplies with the restarts of the pods: a crash that repeats is run up to {runs} times "
             f"({of_workers + 1} by the launcher, in {' and '.join(filter(None, several))})"
         )
         hint = "set backoffLimit: 0 in the job template of the runtime to keep only the launcher's restarts"

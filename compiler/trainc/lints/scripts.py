@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding
-from trainc.ir.commands.programs import base, program_of
+from trainc.ir.commands.programs import program_name, program_of
 from trainc.ir.commands.shell import Command, Compound, Item, Stage, commands
 from trainc.ir.commands.shell_words import Heredoc
 from trainc.ir.commands.started import Start, read_command
@@ -33,13 +33,13 @@ def shell_endings(training: Training) -> Iterator[Finding]:
     line = training.line
     if not training.entry.trains:
         return
-    if line.script is not None and (starts := line.ran("launcher") or line.ran("python")):
+    if line.script is not None and (starts := line.starts_of("launcher") or line.starts_of("python")):
         yield from _script(training, starts[-1])
         return
-    waits = line.ran("sleep")
+    waits = line.starts_of("sleep")
     # Users open a shell in a Flux instance and submit jobs from there.
-    if waits and training.policy != "flux" and not line.ran("launcher", "python", "unknown", "code"):
-        message = f"{' '.join(waits[-1].words)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
+    if waits and training.policy != "flux" and not line.starts_of("launcher", "python", "unknown", "code"):
+        message = f"{' '.join(waits[-1].argv)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
         hint = "start the training; to debug, use `kubectl debug` or set a deadline"
         yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)
 
@@ -55,27 +55,27 @@ class _Options:
 def _script(training: Training, trains: Start) -> Iterator[Finding]:
     line = training.line
     assert line.script is not None
-    options = _of_flags(line.words[: line.script])
+    options = _of_flags(line.argv[: line.script])
     at = _top_level(line.items, trains)
     if at is None:
         return
     for item in line.items[:at]:
         options = _after(item, options)
-    item, rest = line.items[at], line.items[at + 1 :]
-    lost = _lost_in_pipe(item, trains, options) or _lost_behind(item, rest, options)
-    if lost and not _kept_status(rest) and not item.negated:
+    item, following = line.items[at], line.items[at + 1 :]
+    lost = _lost_in_pipe(item, trains, options) or _lost_behind(item, following, options)
+    if lost and not _uses_status(following) and not item.negated:
         yield training.finding("FailureIgnored", "warning", *lost, trains.program.index)
-    waiting = _waits_behind(item, rest)
+    waiting = _waits_behind(item, following)
     if waiting is not None:
         message = f"{' '.join(waiting.words)!r} after the training keeps the pods and all their resources"
         hint = "remove it: the logs of a finished pod are kept"
         yield training.finding("HeldAfterEnd", "warning", message, hint, trains.program.index)
 
 
-def _of_flags(words: Sequence[str]) -> _Options:
+def _of_flags(flags: Sequence[str]) -> _Options:
     """Return the options of a shell's flags, as in `bash -eo pipefail -c`."""
-    letters = "".join(w[1:] for w in words if w.startswith("-") and not w.startswith("--"))
-    return _Options("e" in letters or "errexit" in words, "pipefail" in words)
+    letters = "".join(w[1:] for w in flags if w.startswith("-") and not w.startswith("--"))
+    return _Options("e" in letters or "errexit" in flags, "pipefail" in flags)
 
 
 def _after(item: Item, options: _Options) -> _Options:
@@ -99,7 +99,7 @@ def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
 
 def _holds(stage: Stage, trains: Start) -> bool:
     if isinstance(stage, Command):
-        return stage.line == trains.line and stage.words == trains.written
+        return stage.line == trains.line and stage.words == trains.raw_words
     return stage.kind in "{(" and any(_holds(inner, trains) for item in stage.body for inner in item.stages)
 
 
@@ -107,33 +107,33 @@ def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, st
     if len(item.stages) < 2 or options.pipefail or _holds(item.stages[-1], trains):
         return None
     last = item.stages[-1]
-    name = base(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
+    name = program_name(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
     message = f"the exit status of the pipe is that of {name}, so a failed training counts as done while the other pods wait for it"
     return message, "start the script with `set -o pipefail`, and run it with bash"
 
 
-def _lost_behind(item: Item, rest: tuple[Item, ...], options: _Options) -> tuple[str, str] | None:
+def _lost_behind(item: Item, following: tuple[Item, ...], options: _Options) -> tuple[str, str] | None:
     if item.then == "&":
-        return _lost_in_background(rest)
+        return _lost_in_background(following)
     position = 0
     then = item.then
-    while then == "&&" and position < len(rest):
-        then = rest[position].then
+    while then == "&&" and position < len(following):
+        then = following[position].then
         position += 1
-    if then == "||" and position < len(rest):
-        return _lost_in_or(rest[position])
-    behind = [other for other in rest[position:] if _runs(other)]
+    if then == "||" and position < len(following):
+        return _lost_in_or(following[position])
+    behind = [other for other in following[position:] if _runs(other)]
     # `set -e` applies only to the last command of an && list: a failure of the others ends the list, not the script.
     stops = options.errexit and position == 0
     if then == ";" and behind and not stops:
-        shown = _shown(behind[-1])
-        message = f"the exit status of the script is that of {shown!r}, so a failed training counts as done"
+        last = _item_text(behind[-1])
+        message = f"the exit status of the script is that of {last!r}, so a failed training counts as done"
         return message, "start the script with `set -e`, or join the commands with &&"
     return None
 
 
-def _lost_in_background(rest: tuple[Item, ...]) -> tuple[str, str] | None:
-    waits = [s for item in rest for s in item.stages if isinstance(s, Command) and s.words[:1] == ("wait",)]
+def _lost_in_background(following: tuple[Item, ...]) -> tuple[str, str] | None:
+    waits = [s for item in following for s in item.stages if isinstance(s, Command) and s.words[:1] == ("wait",)]
     if any(len(wait.words) > 1 for wait in waits):
         return None
     if waits:
@@ -141,7 +141,7 @@ def _lost_in_background(rest: tuple[Item, ...]) -> tuple[str, str] | None:
             "`wait` without a process ID always succeeds, so a failed training counts as done",
             "write `wait $!`, or remove the & and the wait",
         )
-    if any(_runs(item) and _shown(item).startswith(("sleep", "tail")) for item in rest):
+    if any(_runs(item) and _item_text(item).startswith(("sleep", "tail")) for item in following):
         return "the training runs in the background, and its exit status is ignored", "remove the &"
     return "the training runs in the background, and the pod exits without waiting for it", "remove the &"
 
@@ -155,9 +155,9 @@ def _lost_in_or(alternative: Item) -> tuple[str, str] | None:
     elif not stage.words or stage.words[0] in ("exit", "return", "false", "kill"):
         if stage.words[:2] != ("exit", "0"):
             return None
-    elif base(stage.words[0]) not in _PASSING:
+    elif program_name(stage.words[0]) not in _PASSING:
         return None
-    message = f"`|| {_shown(alternative)}` makes a failed training count as done"
+    message = f"`|| {_item_text(alternative)}` makes a failed training count as done"
     return message, "remove it: restarts and alerts depend on failed pods"
 
 
@@ -165,14 +165,14 @@ def _runs(item: Item) -> bool:
     return any(not isinstance(stage, Command) or bool(stage.words) for stage in item.stages)
 
 
-def _shown(item: Item) -> str:
+def _item_text(item: Item) -> str:
     stage = item.stages[-1]
     return " ".join(stage.words[:3]) if isinstance(stage, Command) else stage.kind
 
 
-def _kept_status(rest: tuple[Item, ...]) -> bool:
+def _uses_status(following: tuple[Item, ...]) -> bool:
     """Return whether the script uses the training's exit status: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
-    return any(_reads_status(stage) for item in rest for stage in item.stages)
+    return any(_reads_status(stage) for item in following for stage in item.stages)
 
 
 def _reads_status(stage: Stage) -> bool:
@@ -186,11 +186,11 @@ def _reads_status(stage: Stage) -> bool:
     )
 
 
-def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
+def _waits_behind(item: Item, following: tuple[Item, ...]) -> Command | None:
     """Return a command after the training that never ends, if it is reached, or None."""
     if item.then == "||":
         return None
-    for other in rest:
+    for other in following:
         for stage in other.stages:
             if isinstance(stage, Command) and stage.words:
                 if stage.words[0] in ("exit", "exec"):
@@ -198,7 +198,7 @@ def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
                 if program_of(stage.words, programs("")).kind == "sleep":
                     return stage
             elif isinstance(stage, Compound) and stage.kind in ("while", "until"):
-                inside = (each for item in stage.body for each in item.stages if isinstance(each, Command))
+                inside = (inner for item in stage.body for inner in item.stages if isinstance(inner, Command))
                 if waits := [command for command in inside if command.words[:1] == ("sleep",)]:
                     return waits[0]
     return None
@@ -206,7 +206,7 @@ def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
 
 def heredocs(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each program in an unquoted here-document that the shell changes."""
-    line = read_command(entry.words, programs(""))
+    line = read_command(entry.argv, programs(""))
     variables = {str(variable["name"]) for variable in entry.container.env}
     variables |= {set_here.name for command, _ in commands(line.items) for set_here in command.assignments}
     for command, _ in commands(line.items):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Severity
-from trainc.ir.commands.programs import base
+from trainc.ir.commands.programs import program_name
 from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import Setting, read_arguments
@@ -52,9 +52,9 @@ _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
 _IN_MEMORY_SERVED = "cache:"
 
 
-def output_paths(words: Sequence[Any]) -> list[str]:
+def output_paths(command: Sequence[Any]) -> list[str]:
     """Return the absolute output paths of a command line, except those that contain variables."""
-    text = "\n".join(map(str, words))
+    text = "\n".join(map(str, command))
     lower = text.lower()
     if "/" not in lower or not any(word in lower for word in _ENDINGS):
         return []
@@ -84,12 +84,12 @@ def storage(training: Training) -> Iterator[Finding]:
     if not training.entry.trains:
         return
     yield from _shared_memory(training)
-    copied = any(base(start.words[0]) in _COPYING for start in training.line.starts)
+    copied = any(program_name(start.argv[0]) in _COPYING for start in training.line.starts)
     reported: set[str] = set()
-    for start in training.line.ran("launcher", "python"):
+    for start in training.line.starts_of("launcher", "python"):
         settings = read_arguments(training.arguments(start)).settings
         uploads = copied or not _UPLOADED.isdisjoint(settings)
-        first = len(start.words) - len(start.launch.program) if start.launch is not None else start.program.start
+        first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
         for key, setting in settings.items():
             path = (setting.value or "").strip("\"'").rstrip("/")
             if (path.startswith("/") or _is_folder_of_pod(training, key, path)) and path not in reported:
@@ -98,7 +98,7 @@ def storage(training: Training) -> Iterator[Finding]:
                     yield finding
             elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
                 reported.add(_SHM)
-                yield _few(training, setting.written, first + setting.index)
+                yield _few_shared_memory(training, setting.text, first + setting.index)
 
 
 def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
@@ -107,21 +107,23 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     relative = path.startswith("./") or (path != "" and "/" not in path) or path.partition("/")[0].isidentifier()
     if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
         return False
-    places = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
-    return all(_volume_at(training, place)[0] in (*_FILLED, *_OWN) or place == _SHM for place in places)
+    mount_paths = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
+    return all(
+        _volume_at(training, mount_path)[0] in (*_FILLED, *_OWN) or mount_path == _SHM for mount_path in mount_paths
+    )
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
     if key.startswith(_LOADED):
         return
-    kept = _KEPT.fullmatch(key) is not None
-    if (kept or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
+    is_output = _KEPT.fullmatch(key) is not None
+    if (is_output or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
         kind, volume = _volume_at(training, path)
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
-        elif kept and _is_read_only(training, path):
+        elif is_output and _is_read_only(training, path):
             message = (
                 f"{path} is in the volume {volume!r}, which is mounted read-only, so the program cannot write there"
             )
@@ -142,9 +144,9 @@ def _mount_at(training: Training, path: str) -> Json:
     """Return the mount of the container that has a path; empty if there is none."""
     best: Json = {}
     for mount in training.entry.container.mounts:
-        place = str(mount.get("mountPath", "")).rstrip("/")
-        inside = path == place or path.startswith(f"{place}/")
-        if inside and len(place) >= len(str(best.get("mountPath", "")).rstrip("/")):
+        mount_path = str(mount.get("mountPath", "")).rstrip("/")
+        inside = path == mount_path or path.startswith(f"{mount_path}/")
+        if inside and len(mount_path) >= len(str(best.get("mountPath", "")).rstrip("/")):
             best = mount
     return best
 
@@ -192,8 +194,8 @@ def _has_default_shm(training: Training) -> bool:
     return _volume_at(training, _SHM)[0] is None and spec.get("hostIPC") is not True
 
 
-def _few(training: Training, written: str, index: int) -> Finding:
-    message = f"{written}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
+def _few_shared_memory(training: Training, option: str, index: int) -> Finding:
+    message = f"{option}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
     volume = "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}"
     hint = f"mount memory there; it counts as memory of the container: {_mounting(training, volume, 'dshm', _SHM)}"
     return training.finding("UnsuitableSharedMemory", "info", message, hint, index)
@@ -214,8 +216,8 @@ def _shared_memory(training: Training) -> Iterator[Finding]:
     if not in_memory:
         message = f"the volume {name!r} at {_SHM} is on a disk, so data loaders and NCCL share their data through files"
         hint += ": it then is in memory"
-    place = pod_path(training.job, training.info, training.entry.pod_set.name, "volumes", ("name", name))
-    yield Finding("UnsuitableSharedMemory", "info", message, hint, *place)
+    location = pod_path(training.job, training.info, training.entry.pod_set.name, "volumes", ("name", name))
+    yield Finding("UnsuitableSharedMemory", "info", message, hint, *location)
 
 
 def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -283,8 +285,8 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
         return
     filled = _sources(pod_set, info)
     readers = [p for p in info.pod_sets if p.ancestor == names.TRAINER or p.role == names.NODE]
-    read = {source for reader in readers for source in _sources(reader, info).values()}
-    if not filled or any(source in read and source[0] not in _OWN for source in filled.values()):
+    sources_read = {source for reader in readers for source in _sources(reader, info).values()}
+    if not filled or any(source in sources_read and source[0] not in _OWN for source in filled.values()):
         return
     name, (kind, identity) = next(iter(filled.items()))
     volume = f"claim {identity!r}" if kind == "persistentVolumeClaim" else f"{kind} volume {name!r}"
@@ -328,15 +330,15 @@ def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding("OutputDeletedWithJob", "warning" if chosen else "info", message, hint, where, "runtime")
 
 
-def _holds_output(info: Info, volume: str, words: Sequence[str] = ()) -> bool:
-    """Return whether a container writes its output to a volume: by its own command line, or by these `words`."""
+def _holds_output(info: Info, volume: str, command: Sequence[str] = ()) -> bool:
+    """Return whether a container writes its output to a volume: by its own command line, or by this `command`."""
     for pod_set in info.pod_sets:
         for container in pod_set.containers:
-            own = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
+            line = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
             mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
             if any(
                 path.startswith(mount.rstrip("/") + "/") or path == mount
-                for path in output_paths(words or own)
+                for path in output_paths(command or line)
                 for mount in mounts
             ):
                 return True

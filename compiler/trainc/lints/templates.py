@@ -76,7 +76,7 @@ def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
     name = entry.image.removesuffix(f":{tag}")
     hint = f"write a tag that stays, such as {name}:1.0, or a digest: {name}@sha256:..."
-    yield Finding("MovingImageTag", "warning", message, hint, *entry.image_place())
+    yield Finding("MovingImageTag", "warning", message, hint, *entry.image_path())
 
 
 def _restarts(entry: Entrypoint) -> bool:
@@ -102,22 +102,22 @@ def pull_secrets(training: Training) -> Iterator[Finding]:
     spec = entry.info.pod_spec(entry.pod_set.name)
     if spec.get("imagePullSecrets") or entry.pod_set.name not in {p.name for p in entry.info.pod_sets}:
         return
-    documents = [mapping(each.data) for each in training.documents]
-    here = [each for each in documents if identity_of(each)[0] in ("", entry.job.namespace)]
+    documents = [mapping(document.data) for document in training.documents]
+    here = [document for document in documents if identity_of(document)[0] in ("", entry.job.namespace)]
     account = str(spec.get("serviceAccountName") or "default")
     if any(
         d.get("kind") == "ServiceAccount" and identity_of(d)[1] == account and d.get("imagePullSecrets") for d in here
     ):
         return
     registry = entry.image.partition("/")[0]
-    name = next((identity_of(each)[1] for each in here if registry in _logins(each)), "")
+    name = next((identity_of(document)[1] for document in here if registry in _logins(document)), "")
     if not name and not entry.image.startswith(PRIVATE):
         return
     message = f"{registry} needs a login for {entry.image}, and the pods have no pull secret"
     if name:
         message = f"the Secret {name} has the login for {registry}, and the pods do not use it"
     patch = training.patch(f"imagePullSecrets: [{{name: {name or 'NAME'}}}]")
-    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_place())
+    yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_path())
 
 
 def _logins(document: Json) -> Collection[str]:
@@ -158,8 +158,8 @@ def processes(job: TrainJob, info: Info) -> Iterator[Finding]:
     # XGBoost derives the number of workers from the GPUs.
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
-        *rest, last = (plugin.policy for plugin in several)
-        message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(rest)} or {last}"
+        *first, last = (plugin.policy for plugin in several)
+        message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(first)} or {last}"
         hint = remove("remove it, or use a runtime whose framework starts several processes per node")
         yield Finding("FieldIgnored", "warning", message, hint, size.path, about=size.about)
     elif isinstance(size.value, int) and size.value < 1:
@@ -170,9 +170,9 @@ def processes(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for sizes and `suspend` of the template that are overridden. Runs on sized jobs."""
-    written, suspended = info.template.get("suspend"), bool(job.suspend)
-    if written is not None and written != suspended:
-        message = f"suspend is {str(written).lower()} in the template and {str(suspended).lower()} in the JobSet"
+    of_template, suspended = info.template.get("suspend"), bool(job.suspend)
+    if of_template is not None and of_template != suspended:
+        message = f"suspend is {str(of_template).lower()} in the template and {str(suspended).lower()} in the JobSet"
         hint = remove("remove it here, and set spec.suspend of the TrainJob, which wins")
         yield _overridden(message, hint, ("spec", "template", "spec", "suspend"))
     yield from _clamped(job, info)
@@ -255,17 +255,17 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
     `GangNeverComplete` reports the same for the controller's gangs.
     """
     chosen = _gangs(info)
-    later = gang.held_back(info)
+    later = gang.delayed_members(info)
     if not info.gitops or not later or any(p.gang is not None and p.gang.by_job for p in chosen):
         return
-    own = _scheduler(chosen)
+    scheduler = _scheduler(chosen)
     members = gang.members(info)
-    if len({info.pod_spec(member.name).get("schedulerName") or own for member in members}) > 1:
+    if len({info.pod_spec(member.name).get("schedulerName") or scheduler for member in members}) > 1:
         return  # Volcano, and coscheduling before scheduler-plugins#708, count pods that another scheduler has placed.
     waited_for = max([(info.gang(p.policy) or {}).get("minMember", gang.min_member(info)) for p in chosen], default=0)
-    there = sum(each.count * each.replicas for each in members if each.name not in later)
+    there = sum(member.count * member.replicas for member in members if member.name not in later)
     if there < waited_for:
-        listed = ", ".join(each.name for each in members if each.name in later)
+        listed = ", ".join(member.name for member in members if member.name in later)
         message = (
             f"the gang waits for {waited_for} pods, and {there} exist until those are ready: {listed} starts later"
         )
@@ -292,8 +292,8 @@ def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
         )
     else:
         message = f"{which}, so the default scheduler places them one by one"
-        own = scheduler or f"the schedulerName of the cluster's {chosen[0].policy} profile"
-        hint = f"set schedulerName in the pod templates: {own}"
+        suggested = scheduler or f"the schedulerName of the cluster's {chosen[0].policy} profile"
+        hint = f"set schedulerName in the pod templates: {suggested}"
     first = next(i for i, p in enumerate(info.pod_sets) if p.name == unnamed[0])
     path = (*JOBS, first, *POD_SPEC)
     yield Finding("SchedulerNameMissing", "warning", message, hint, path, "runtime")

@@ -12,7 +12,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
-from trainc.kube.devices import accelerators, claimed
+from trainc.kube.devices import accelerators, claimed_devices
 from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
@@ -74,20 +74,20 @@ class Training:
     @property
     def text(self) -> str:
         """The whole command line, to see whether something occurs in it."""
-        return " ".join(self.line.words) if self.built else self.entry.text
+        return " ".join(self.line.argv) if self.built else self.entry.text
 
     def native(self, launcher: Launcher) -> bool:
         """Return whether the framework configures this launcher."""
-        own = self.starting
-        if own is None:
+        framework = self.starting
+        if framework is None:
             return False
-        return launcher in own.launchers and (launcher.reaches == "node" or own.hosts)
+        return launcher in framework.launchers and (launcher.reaches == "node" or framework.hosts)
 
     def place(self, index: int) -> tuple[Path, About]:
         """Return the path of a word of the command, and its document."""
         if self.built:
-            return self.entry.place(0 if index < self.built else index - self.built + len(self.entry.command))
-        return self.entry.place(self.line.word(index))
+            return self.entry.word_path(0 if index < self.built else index - self.built + len(self.entry.command))
+        return self.entry.word_path(self.line.word(index))
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """Return a finding about a word of the command."""
@@ -104,24 +104,24 @@ class Training:
         """
         if "$" not in text:
             return None if "`" in text else text
-        text = _KUBERNETES.sub(lambda m: self._known(m[1], m[0]), text)
+        text = _KUBERNETES.sub(lambda m: self._variable_value(m[1], m[0]), text)
         if self.line.script is not None:
-            text = _SHELL.sub(lambda m: self._known(m[1] or m[2], m[0], launch), text)
+            text = _SHELL.sub(lambda m: self._variable_value(m[1] or m[2], m[0], launch), text)
         return None if "$" in text or "`" in text else text
 
-    def _known(self, name: str, written: str, launch: Launch | None = None) -> str:
+    def _variable_value(self, name: str, reference: str, launch: Launch | None = None) -> str:
         for variables in (launch.variables if launch else {}, self.variables):
             if name in variables:
                 return variables[name] or name
-        return written
+        return reference
 
     def arguments(self, start: Start) -> tuple[str, ...]:
         """Return the arguments of the program that a command launches, or of the program that it is.
 
         Variables of the container have their values, as far as these are known.
         """
-        words = self.line.words if self.line.script is None else start.words
-        first = start.program.start if start.launch is None else len(start.words) - len(start.launch.program)
+        words = self.line.argv if self.line.script is None else start.argv
+        first = start.program.start if start.launch is None else len(start.argv) - len(start.launch.program)
         return tuple(self._filled(word) if "$" in word else word for word in words[first:])
 
     def _filled(self, word: str) -> str:
@@ -134,14 +134,17 @@ class Training:
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
         """The launchers that have options, need one, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        return [each for each in self.launches if each[1].options or each[1].launcher.together or configured]
+        launches = self.launches
+        return [
+            (start, launch) for start, launch in launches if launch.options or launch.launcher.together or configured
+        ]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
 
         The value is None if it is unknown.
         """
-        option = launch.given(frozenset((name,)))
+        option = launch.find_option(frozenset((name,)))
         if option is not None:
             return self.value(option.value or "", launch), option
         variable = launch.launcher.reads + name.upper().replace("-", "_")
@@ -150,19 +153,19 @@ class Training:
     def processes(self, launch: Launch) -> int | None:
         """Return the number of processes that a launcher starts in each pod, or None if it is unknown."""
         roles = launch.launcher
-        if (option := launch.given(roles.per_node)) is not None:
+        if (option := launch.find_option(roles.per_node)) is not None:
             return self._count(self.value(option.value or "", launch))
-        if launch.given(roles.own_way) is not None:
+        if launch.find_option(roles.own_way) is not None:
             return None
         if roles.total:
-            option, several = launch.given(roles.total), launch.given(roles.nodes)
+            option, several = launch.find_option(roles.total), launch.find_option(roles.nodes)
             total = self._count(self.value(option.value or "", launch)) if option is not None else self.devices
             # accelerate takes one machine for all if it is not given their number.
             nodes = self._count(self.value(several.value or "", launch)) if several is not None else 1
             if roles.reaches == "hosts":
                 total, nodes = (total if option is not None else 0), self.nodes
             return total // nodes if total and nodes else None
-        if launch.given(roles.hosts) is not None:
+        if launch.find_option(roles.hosts) is not None:
             return None
         if roles.reads:
             return self._count(self.variables.get(f"{roles.reads}NPROC_PER_NODE") or "")
@@ -203,30 +206,30 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     policy = policy_of(info)
     counts = accelerators(entry.container.resources) or _claimed(entry, documents)
     if policy == "mpi" and not counts and (node := info.pod_set_in_role(names.NODE)) is not None:
-        counts = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+        counts = accelerators(container.resources if (container := node.main_container) else {})
     device, devices = next(iter(counts.items())) if len(counts) == 1 else ("", 0)
     built = entry.trainer is not NO_TRAINER and info.command is not None and info.command != entry.trainer.command
-    words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.words
+    words = tuple(map(str, (*(info.command or ()), *entry.args))) if built else entry.argv
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
-    whole = len(info.command or ()) if built else 0
-    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, whole)
+    built_words = len(info.command or ()) if built else 0
+    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, built_words)
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
     """Return the accelerators of the claims that a container uses, as far as the input has their templates."""
     used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
     claims = entry.info.pod_spec(entry.pod_set.name).get("resourceClaims") or () if used else ()
-    named = {
+    template_names = {
         claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
         for claim in claims
         if claim.get("name") in used
     }
     counts: dict[str, int] = {}
-    for document in documents if named else ():
+    for document in documents if template_names else ():
         data = document.data
-        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in named:
-            for name, count in claimed(data).items():
+        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in template_names:
+            for name, count in claimed_devices(data).items():
                 counts[name] = counts.get(name, 0) + count
     return counts
 

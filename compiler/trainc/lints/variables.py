@@ -92,10 +92,10 @@ def plain_tokens(entry: Entrypoint) -> Iterator[Finding]:
     if _secret_names(_names(env)) or _holds_token("\n".join([str(variable.get("value")) for variable in env])):
         for variable in env:
             if _is_secret(variable):
-                yield _token(str(variable["name"]), *entry.variable_place(str(variable["name"])))
-    for i, word in enumerate(entry.words if _holds_token(entry.text) else ()):
+                yield _token(str(variable["name"]), *entry.variable_path(str(variable["name"])))
+    for i, word in enumerate(entry.argv if _holds_token(entry.text) else ()):
         if _holds_token(word):
-            yield _token("", *entry.place(i))
+            yield _token("", *entry.word_path(i))
 
 
 def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -153,9 +153,9 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
     for index in _read_by_programs(_names(env)):
         name, value = str(env[index]["name"]), env[index].get("value")
         for code, severity, message, hint in _problems(entry, name, value):
-            yield Finding(code, severity, message, hint, *entry.variable_place(name))
+            yield Finding(code, severity, message, hint, *entry.variable_path(name))
     if entry.shell:
-        line = read_command(entry.words, programs(policy_of(entry.info)))
+        line = read_command(entry.argv, programs(policy_of(entry.info)))
         for name, value in _set_in(line).items():
             for code, severity, message, hint in _problems(entry, name, value):
                 yield entry.finding(code, severity, message, hint, line.script or 0)
@@ -164,7 +164,7 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
 def _set_in(line: CommandLine) -> dict[str, str | None]:
     """Return the variables that a script sets for a program that it starts, as far as they are checked."""
     variables: dict[str, str | None] = {}
-    starts = line.ran("launcher", "python")
+    starts = line.starts_of("launcher", "python")
     for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
         variables |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
@@ -196,26 +196,26 @@ def _meant(name: str) -> str:
 
     if not name.upper().startswith(PREFIXES) or name in known_variables():
         return ""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+    return correct_spelling(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
     from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, LISTS, WORDS
 
     if name in INTEGERS and not _INTEGER.fullmatch(value):
         on = value.lower() in ("true", "yes", "on", "enable", "enabled")
         return "which is not read: it must be a number", _instead("1" if on else "0")
     if name in WORDS and value.strip().upper() not in WORDS[name]:
-        near = misspelt(value, WORDS[name])
-        shown = ", ".join(WORDS[name])
-        return f"which is not one of {shown}", suggest(value, [near]) if near else "write one of them"
+        near = correct_spelling(value, WORDS[name])
+        values = ", ".join(WORDS[name])
+        return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in LISTS else ():
         # Newer releases may know more of them.
-        if word.lower() not in map(str.lower, LISTS[name]) and (near := misspelt(word, LISTS[name])):
+        if word.lower() not in map(str.lower, LISTS[name]) and (near := correct_spelling(word, LISTS[name])):
             return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
@@ -233,7 +233,7 @@ def _instead(value: str) -> str:
 
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
     from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
 
     for setting in value.split(","):
@@ -242,7 +242,7 @@ def _allocator(value: str) -> tuple[str, str] | None:
             return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
         if name.strip() == "expandable_segments" and setting_value.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
-        near = misspelt(name.strip(), ALLOCATOR_SETTINGS, 3)
+        near = correct_spelling(name.strip(), ALLOCATOR_SETTINGS, 3)
         if near and name.strip() not in ALLOCATOR_SETTINGS:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
@@ -261,7 +261,7 @@ def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[tuple[str, 
 
 def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for each word, or each command of a script, with variables that are not set there."""
-    line = read_command(entry.words, programs(policy_of(entry.info)))
+    line = read_command(entry.argv, programs(policy_of(entry.info)))
     container = _Container(entry)
     if line.script is None:
         yield from container.in_words(line)
@@ -274,28 +274,28 @@ def placeholders(entry: Entrypoint) -> Iterator[Finding]:
 
     Values of a sweep are an error in a job that is compiled by itself.
     """
-    places = [(word, entry.place(index)) for index, word in enumerate(entry.words)]
-    env = [(str(v.get("value", "")), entry.variable_place(str(v["name"]))) for v in entry.container.env]
-    for text, place in (*places, *env):
+    of_words = [(word, entry.word_path(index)) for index, word in enumerate(entry.argv)]
+    env = [(str(v.get("value", "")), entry.variable_path(str(v["name"]))) for v in entry.container.env]
+    for text, location in (*of_words, *env):
         severity: Severity = "warning"
         if match := _TRIAL_VALUE.search(text):
             message = f"only a sweep replaces {match[0]}, and this job is compiled by itself"
             hint, severity = "write a value, or name the job in a Sweep or OptimizationJob of the same input", "error"
-        elif left := _placeholder(text):
-            message = f"{left!r} is a placeholder, and the program gets it as it is written"
+        elif placeholder := _placeholder(text):
+            message = f"{placeholder!r} is a placeholder, and the program gets it as it is written"
             hint = "write the value in its place"
         else:
             continue
-        yield Finding("PlaceholderNotReplaced", severity, message, hint, *place)
+        yield Finding("PlaceholderNotReplaced", severity, message, hint, *location)
 
 
 def _placeholder(text: str) -> str:
     """Return a placeholder in a text, or an empty string. Special tokens of a model, such as `<pad>`, are none."""
     lines = text.splitlines() if "\n" in text else [text]
     code = "\n".join(line.partition(" #")[0] for line in lines if not line.lstrip().startswith(_SAID))
-    for found in _IN_BRACKETS.finditer(code):
-        if not _STANDING.isdisjoint(_WORD_ENDS.split(found[1].lower())) and f"</{found[1]}>" not in code:
-            return found[0]
+    for match in _IN_BRACKETS.finditer(code):
+        if not _STANDING.isdisjoint(_WORD_ENDS.split(match[1].lower())) and f"</{match[1]}>" not in code:
+            return match[0]
     other = _YOURS.search(code) or _TODO.search(code)
     return other[0].lstrip("=") if other else ""
 
@@ -304,7 +304,7 @@ def _wrapped(line: CommandLine) -> bool:
     """Return whether a program comes before the shell that may set variables, such as a launcher."""
     from trainc.ir.commands.programs import program_of
 
-    program = program_of(line.words[: line.script], programs(""))
+    program = program_of(line.argv[: line.script], programs(""))
     return program.kind != "shell" or program.guessed
 
 
@@ -325,15 +325,15 @@ class _Container:
     def in_words(self, line: CommandLine) -> Iterator[Finding]:
         """Yield findings about a command that no shell runs."""
         needed = _needed(line.starts[0].launch if line.starts else None)
-        for index, word in enumerate(line.words):
+        for index, word in enumerate(line.argv):
             names = _unique(_VARIABLE.findall(word))
             unset = [name for name in _unique(_REFERENCE.findall(word)) if self._is_unset(name)]
-            path, about = self.entry.place(index)
+            path, about = self.entry.word_path(index)
             # Other jobs may replace the command of a runtime.
             severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
             if names:
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
-                hint = "; ".join(map(self._expanded, names))
+                hint = "; ".join(map(self._how_to_expand, names))
                 yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
             elif unset and unset[0].islower():
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
@@ -343,13 +343,13 @@ class _Container:
                 message = (
                     f"nothing sets {' or '.join(unset)} in this pod, so the program gets {word!r} as it is written"
                 )
-                hint = "; ".join(map(self._set, unset))
+                hint = "; ".join(map(self._how_to_set, unset))
                 yield Finding("UnsetVariable", severity, message, hint, path, about)
 
     def _is_unset(self, name: str) -> bool:
         return name not in self.names and not self.open and _OF_SERVICES.fullmatch(name) is None
 
-    def _expanded(self, name: str) -> str:
+    def _how_to_expand(self, name: str) -> str:
         if name in self.names:
             return f"write $({name}), which Kubernetes expands"
         if name in self.instead:
@@ -358,7 +358,7 @@ class _Container:
             return f"remove the flag: nothing sets {name} in this pod"
         return f"write $({name}) and set {name} in env, or run the command through sh -c"
 
-    def _set(self, name: str) -> str:
+    def _how_to_set(self, name: str) -> str:
         if name in self.instead:
             return f"write $({self.instead[name]}) for {name}, or remove the flag: the runtime sets the value"
         return f"set {name} in env, or remove the flag"
@@ -367,13 +367,13 @@ class _Container:
         """Yield a finding for each launcher or program of a script with variables of other launchers."""
         guarded = _guarded(line)
         for start in line.starts:
-            if start.words[0] in _SETTING:
+            if start.argv[0] in _SETTING:
                 return
             if start.kind not in ("launcher", "python"):
                 continue
             needed = _needed(start.launch)
             unset: dict[str, bool] = {}
-            for index, word in enumerate(start.words):
+            for index, word in enumerate(start.argv):
                 for name in _foreign(word) if "$" in word else ():
                     if not (name in start.variables or name in guarded or self._may_be_set(name)):
                         unset[name] = unset.get(name, False) or index in needed
@@ -392,13 +392,13 @@ class _Container:
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"
-        path, about = self.entry.place(line.word(start.program.index))
+        path, about = self.entry.word_path(line.word(start.program.index))
         certain = any(unset.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
         return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about)
 
 
 def _unique(matches: Sequence[str | tuple[str, ...]]) -> list[str]:
-    return list(dict.fromkeys("".join(each) for each in matches))
+    return list(dict.fromkeys("".join(match) for match in matches))
 
 
 @lru_cache(maxsize=256)
@@ -411,15 +411,15 @@ def _needed(launch: Launch | None) -> frozenset[int]:
     if launch is None or not launch.launcher.options:
         return frozenset()
     roles = launch.launcher
-    read = [o for o in launch.options if roles.options.get(o.name) in _READ or o.name in roles.address]
-    return frozenset(index for option in read for index in (option.index, option.index + 1))
+    options = [o for o in launch.options if roles.options.get(o.name) in _READ or o.name in roles.address]
+    return frozenset(index for option in options for index in (option.index, option.index + 1))
 
 
 def _guarded(line: CommandLine) -> frozenset[str]:
     """Return the variables that a script tests or has a default for."""
     from trainc.ir.commands.shell import commands
 
-    guarded = set(_WITH_DEFAULT.findall(line.words[line.script or 0]))
+    guarded = set(_WITH_DEFAULT.findall(line.argv[line.script or 0]))
     for command, _ in commands(line.items):
         if command.words and command.words[0] in _TESTS:
             guarded.update(name for word in command.words if "$" in word for name in _foreign(word))

@@ -35,21 +35,21 @@ _LINK = "is a symbolic link, or in a linked folder"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The difference between a folder and its wanted content. Paths are relative, with forward slashes.
+    """The difference between a folder and its future content. Paths are relative, with forward slashes.
 
     - `old` and `new` have the text of each file that changes; None means that the file does not exist.
-    - `kept` are files of other jobs, which a build of some jobs does not change.
+    - `kept_files` are those of other jobs, which a build of some jobs does not change.
     - `interrupted` is true if an earlier build was not completed; writing completes it.
     - `contended` is true if all refused files may belong to another build that is being written at the moment.
     """
 
     folder: str
-    wanted: Mapping[str, str]
+    texts: Mapping[str, str]
     prune: bool
     old: Mapping[str, str | None]
     new: Mapping[str, str | None]
     refused: tuple[Diagnostic, ...] = ()
-    kept: tuple[str, ...] = ()
+    kept_files: tuple[str, ...] = ()
     interrupted: tuple[Diagnostic, ...] = ()
     contended: bool = False
     sources: Sources | None = None
@@ -59,14 +59,14 @@ class Plan:
         """Whether any file changes."""
         return bool(self.new)
 
-    def described(self) -> Iterator[tuple[str, str]]:
+    def actions(self) -> Iterator[tuple[str, str]]:
         """Yield (verb, path) for each change, where the verb is created, changed or removed."""
         for path, text in self.new.items():
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
 def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources | None = None) -> Plan:
-    """Compare `folder` with its wanted texts, by relative path, without writing anything.
+    """Compare `folder` with its future texts, by relative path, without writing anything.
 
     With `prune`, other files of trainc's are removed, unless `sources` says that this would be a mistake; without it they
     are kept.
@@ -90,8 +90,8 @@ def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources
         gone = {path: name for path, name in gone.items() if not sources.spares(path, name)}
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
-    left = [path for path in sorted(listed - texts.keys()) if os.path.lexists(os.path.join(folder, path))]
-    kept = tuple(left if prune else sorted({*left, *gone}))
+    legacy = [path for path in sorted(listed - texts.keys()) if os.path.lexists(os.path.join(folder, path))]
+    kept_files = tuple(legacy if prune else sorted({*legacy, *gone}))
     in_the_way = tuple(_obstacle(os.path.join(folder, path), why) for path, why in refused.items())
     skipped = tuple(sources.skipped(folder, gone)) if prune and sources is not None else ()
     contended = set(refused.values()) == {_NOT_OURS} and not skipped
@@ -99,7 +99,7 @@ def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources
     hint = "run `trainc build` again: it first completes the interrupted build"
     interrupted = (Diagnostic("InterruptedBuild", "error", message, hint),) if is_interrupted(folder) else ()
     refusals = (*in_the_way, *skipped)
-    return Plan(folder, texts, prune, old, new, refusals, kept, interrupted, contended, sources)
+    return Plan(folder, texts, prune, old, new, refusals, kept_files, interrupted, contended, sources)
 
 
 def skipped_sources(folder: str, compiled: Container[str], sources: Sources) -> list[Diagnostic]:
@@ -147,7 +147,7 @@ def jobs_of(folder: str, requested: str) -> list[tuple[str, str, str]]:
             jobset = re.search(rf"\n  name: ({re.escape(plain)}(?:-[{ALPHABET}]{{{LENGTH}}})?)\n", text)
             if jobset and f"{name}-".startswith(f"{jobset[1]}-"):
                 matches.append((namespace, plain, jobset[1]))
-    return sorted(matches, key=lambda each: -len(each[2]))
+    return sorted(matches, key=lambda match: -len(match[2]))
 
 
 def bytes_at(folder: str, path: str) -> bytes | None:
@@ -171,9 +171,9 @@ def apply_plan(planned: Plan) -> Plan:
         return planned
     existed = os.path.isdir(folder)
     try:
-        with locked(os.path.join(folder, STATE_FOLDER)):
+        with hold_lock(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
-            current = plan(folder, planned.wanted, prune=planned.prune, sources=planned.sources)
+            current = plan(folder, planned.texts, prune=planned.prune, sources=planned.sources)
             if not current.refused:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)
@@ -227,7 +227,7 @@ _LOCK = "lock"
 
 
 @contextmanager
-def locked(state: str) -> Iterator[None]:
+def hold_lock(state: str) -> Iterator[None]:
     """Wait for the lock in the folder `state`, which is created if necessary, and hold it.
 
     The lock file is removed at the end. On platforms without POSIX locks, concurrent builds are not prevented.

@@ -42,14 +42,14 @@ def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
     The caller must hold the folder's lock. Raises OSError, which leaves the folder unchanged before the commit. After it
     only renames remain; if one fails, the build is interrupted.
     """
-    made: list[str] = []
+    new_folders: list[str] = []
     try:
-        _stage(folder, new, made)
+        _stage(folder, new, new_folders)
         os.replace(_state(folder, _STAGED, _JOURNAL), _state(folder, _JOURNAL))
     except BaseException:
         if not is_interrupted(folder):
             _discard(folder)
-            for parent in reversed(made):
+            for parent in reversed(new_folders):
                 with suppress(OSError):
                     os.rmdir(parent)
         raise
@@ -81,8 +81,8 @@ def complete(folder: str) -> None:
     os.remove(_state(folder, _JOURNAL))
 
 
-def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
-    """Write everything that needs disk space. `made` collects the created folders."""
+def _stage(folder: str, new: Mapping[str, str | None], new_folders: list[str]) -> None:
+    """Write everything that needs disk space. `new_folders` collects the created folders."""
     _discard(folder)  # Files of a build that was killed before its commit.
     os.mkdir(_state(folder, _STAGED))
     # Hide a build in progress from git.
@@ -96,7 +96,7 @@ def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
             parent = os.path.dirname(os.path.join(folder, path))
             if not os.path.isdir(parent):
                 os.mkdir(parent)
-                made.append(parent)
+                new_folders.append(parent)
     _write(_state(folder, _STAGED, _JOURNAL), "\n".join(lines) + "\n")
 
 

@@ -56,9 +56,9 @@ def split(text: str) -> tuple[BuildLine | None, str] | None:
     """Return the build line and the body of a rendered file, or None if the file is not trainc's."""
     if not is_marked(text):
         return None
-    rest = text.partition("\n")[2]
-    match = _LINE.match(rest)
-    return (None, rest) if match is None else (BuildLine(*match.groups()), rest[match.end() :])
+    unmarked = text.partition("\n")[2]
+    match = _LINE.match(unmarked)
+    return (None, unmarked) if match is None else (BuildLine(*match.groups()), unmarked[match.end() :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,15 @@ class Choices:
     def unused(self, jobs: Iterable[JobKey]) -> list[str]:
         """Return the choices that name no job."""
         job_keys = list(jobs)
-        return [one for one in (*self.rebuild, *self.keep) if not any(_is_chosen((one,), *job) for job in job_keys)]
+        return [
+            choice for choice in (*self.rebuild, *self.keep) if not any(_is_chosen((choice,), *job) for job in job_keys)
+        ]
 
     def needs_file(self, namespace: str, name: str) -> bool:
         """Return whether a job is to be kept under its own name; globs and `all` are about the files that there are."""
-        return _is_chosen((one for one in self.keep if one != EVERY and not {*"*?"} & {*one}), namespace, name)
+        return _is_chosen(
+            (choice for choice in self.keep if choice != EVERY and not {*"*?"} & {*choice}), namespace, name
+        )
 
     def keeps(self, namespace: str, name: str) -> bool:
         """Return whether a job is to be kept in any case."""
@@ -88,7 +92,7 @@ class Choices:
 
 def _is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
     full = f"{namespace}/{name}" if namespace else name
-    return any(one == EVERY or matches(full if "/" in one else name, one) for one in choices)
+    return any(choice == EVERY or matches(full if "/" in choice else name, choice) for choice in choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +127,14 @@ class Rendered:
 
 
 # Reads a file of the output folder, by its path in it; None if there is none.
-Read: TypeAlias = Callable[[str], "str | None"]
+ReadText: TypeAlias = Callable[[str], "str | None"]
 
 
 @dataclass(slots=True)
 class Keeping:
     """Decides for each job of a build whether its file in one output folder is kept.
 
-    `digests` are those of the TrainJobs after overlays, by namespace and name. `read` reads the folder, and `carry` the
+    `digests` are those of the TrainJobs after overlays, by namespace and name. `read_text` reads the folder, and `carry` the
     folder that it replaces, for jobs that are to be kept and have no file yet. `trainc` and `release` go into new build
     lines.
     """
@@ -139,8 +143,8 @@ class Keeping:
     digests: Mapping[JobKey, str]
     trainc: str
     release: str
-    read: Read
-    carry: Read | None = None
+    read_text: ReadText
+    carry: ReadText | None = None
     choices: Choices = Choices()
     limits: Limits = Limits()
     rendered: dict[JobKey, Rendered] = field(default_factory=dict)
@@ -149,9 +153,9 @@ class Keeping:
     problems: list[Diagnostic] = field(default_factory=list)
 
     @property
-    def kept(self) -> list[Rendered]:
+    def kept_files(self) -> list[Rendered]:
         """The files that are kept although compiling gives something else."""
-        return [one for one in self.rendered.values() if one.differs]
+        return [file for file in self.rendered.values() if file.differs]
 
     def hold(self, namespace: str, name: str, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Decide about one job, given what it compiles to or None; return the objects of a file that is kept.
@@ -164,7 +168,7 @@ class Keeping:
         path = file_name(namespace, name)
         compiled = None if manifests is None else text_of(manifests, "yaml").decode()
         keeps, rebuilds = self.choices.keeps(namespace, name), self.choices.rebuilds(namespace, name)
-        text = self.read(path) or (self.carry(path) if keeps and self.carry else None) or ""
+        text = self.read_text(path) or (self.carry(path) if keeps and self.carry else None) or ""
         line, body = split(text) or (None, None)
         if body is None and self.choices.needs_file(namespace, name):
             self.nothing_to_keep.append(path)
@@ -173,15 +177,15 @@ class Keeping:
             return None
         if not stays and not rebuilds and line is None and body not in (None, compiled):
             self.undecided.append(path)
-        kept = body if stays else compiled
-        assert kept is not None
+        final = body if stays else compiled
+        assert final is not None
         # The versions in the line are those of the build that last changed the body.
-        last = line if line is not None and kept == body else BuildLine(digest, self.trainc, self.release)
+        last = line if line is not None and final == body else BuildLine(digest, self.trainc, self.release)
         line = BuildLine(digest, last.trainc, last.release)
-        self.rendered[namespace, name] = Rendered(namespace, name, path, line, kept, compiled)
+        self.rendered[namespace, name] = Rendered(namespace, name, path, line, final, compiled)
         if not stays:
             return None
-        return manifests if manifests is not None and kept == compiled else self._objects(path, text)
+        return manifests if manifests is not None and final == compiled else self._objects(path, text)
 
     def _objects(self, path: str, text: str) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
@@ -190,14 +194,14 @@ class Keeping:
         for document in documents:
             wrong: list[Diagnostic] = []
             data = document.data
-            named = (data.get("apiVersion"), data.get("kind"), mapping(data.get("metadata")).get("name"))
-            if not all(isinstance(word, str) for word in named):
+            identity = (data.get("apiVersion"), data.get("kind"), mapping(data.get("metadata")).get("name"))
+            if not all(isinstance(part, str) for part in identity):
                 message = "a rendered file contains objects with apiVersion, kind and a name"
                 hint = "restore the file from git, or build the job again with --rebuild"
-                wrong = [document.place(Finding("NotAnObject", "error", message, hint))]
+                wrong = [document.diagnose(Finding("NotAnObject", "error", message, hint))]
             elif document.data["kind"] == "JobSet":
                 findings = check(document.data, "JobSet", self.release, prune=True)[1]
-                wrong = [document.place(finding) for finding in findings if finding.severity == "error"]
+                wrong = [document.diagnose(finding) for finding in findings if finding.severity == "error"]
             problems += wrong
             manifests += () if wrong else [document.data]
         self.problems += problems
@@ -214,7 +218,7 @@ class Keeping:
             yield Diagnostic("KeepOrRebuild", "error", message + some + more, hint)
 
 
-def kept_despite(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+def errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
     errors = [d for d in diagnostics if d.severity == "error"]
     if not errors:
@@ -232,13 +236,13 @@ def kept_despite(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnost
 class Base:
     """An output folder at the revision that a change starts from, which messages call `name`.
 
-    `read` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there. `adopted`
+    `read_bytes` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there. `adopted`
     are the globs of the trainc.yaml there for files that trainc did not compile; for them the folder is `folder`.
     """
 
     name: str
     folder: str
-    read: Callable[[str], bytes | None]
+    read_bytes: Callable[[str], bytes | None]
     digests: Mapping[JobKey, str]
     adopted: tuple[str, ...] = ()
 
@@ -248,7 +252,7 @@ class Base:
 
 
 def prove(
-    folder: str, kept: Iterable[Rendered], foreign: Mapping[str, bytes], base: Base
+    folder: str, kept_files: Iterable[Rendered], foreign: Mapping[str, bytes], base: Base
 ) -> tuple[list[Diagnostic], list[str]]:
     """Compare kept files, and files that are not trainc's, with the base; both by their paths in `folder`.
 
@@ -264,23 +268,23 @@ def prove(
         grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if new else ""
         errors.append(Diagnostic(code, "error", message, hint + grant, source=Source(f"{folder}/{path}", 1, 1)))
 
-    for one in kept:
-        before = base.read(one.path)
-        first, _, rest = (before or b"").partition(b"\n")
+    for file in kept_files:
+        before = base.read_bytes(file.path)
+        first, _, body = (before or b"").partition(b"\n")
         changed = ""
         if before is None:
             changed = "the file is new"
-        elif rest != one.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
+        elif body != file.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
             changed = "the file has changed"
-        elif base.digests.get((one.namespace, one.name)) != one.line.digest:
+        elif base.digests.get((file.namespace, file.name)) != file.line.digest:
             changed = "its TrainJob has changed"
         if changed:
             parts = split((before or b"").decode(errors="replace"))
-            message = f"this is not what {one.job} compiles to, and {changed} since {base.name}"
-            hint = f"compile it: trainc build --rebuild {one.job}"
-            refuse("KeptNotProven", one.path, message, hint, new=before is None or (parts or ("", ""))[1] == one.body)
+            message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
+            hint = f"compile it: trainc build --rebuild {file.job}"
+            refuse("KeptNotProven", file.path, message, hint, new=before is None or (parts or ("", ""))[1] == file.body)
     for path, data in foreign.items():
-        before = base.read(path)
+        before = base.read_bytes(path)
         if before != data:
             changed, hint = ("is new", "remove it") if before is None else ("has changed", "restore it")
             message = f"trainc did not write this file, and it {changed} since {base.name}"

@@ -155,14 +155,14 @@ class Sources:
     """The sources of one build.
 
     `home` is the real path of the folder of trainc.yaml, or empty: first lines are relative to it, and a source outside
-    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `read` are the files in which it found
+    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `files_read` are the files in which it found
     TrainJobs or runtimes.
     """
 
     def __init__(
-        self, home: str, paths: Sequence[str] = (), exclude: Exclude = Exclude(), read: Iterable[str] = ()
+        self, home: str, paths: Sequence[str] = (), exclude: Exclude = Exclude(), files_read: Iterable[str] = ()
     ) -> None:
-        self._home, self._paths, self._exclude, self._read = home, paths, exclude, read
+        self._home, self._paths, self._exclude, self._files_read = home, paths, exclude, files_read
         self._real_folders: dict[str, str] = {}
         self._spared: set[str] = set()
         self._spared_names: set[str] = set()
@@ -200,21 +200,26 @@ class Sources:
         by_name: dict[str, list[str]] = {}
         for output, name in outputs.items():
             by_name.setdefault(name, []).append(output)
-        read = {self._real(file) for file in self._read} if by_name else set()
+        files_read = {self._real(file) for file in self._files_read} if by_name else set()
         diagnostics = []
-        for name, its in by_name.items():
-            unselected = its if name in self._unselected_names else [one for one in its if one in self._unselected]
+        for name, compiled in by_name.items():
+            unselected = compiled
+            if name not in self._unselected_names:
+                unselected = [output for output in compiled if output in self._unselected]
             for file in self._existing(name):
-                lost = unselected if self._real(file) in read else its
+                lost = unselected if self._real(file) in files_read else compiled
                 if lost:
                     why = _UNSELECTED if lost is unselected else self._reason(file)
-                    diagnostics.append(self._skipped(file, [f"{folder.rstrip('/')}/{one}" for one in lost], *why))
+                    diagnostics.append(
+                        self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], *why)
+                    )
         return diagnostics
 
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""
         if self._home and os.pardir not in name.split("/"):
-            yield from filter(os.path.isfile, (os.path.join(self._home, *one.split("/")) for one in self._names(name)))
+            paths = (os.path.join(self._home, *relative.split("/")) for relative in self._names(name))
+            yield from filter(os.path.isfile, paths)
         elif not self._home and name != _STDIN:
             walk, last = Walk(limits=Limits(allow_outside=True)), name.rpartition("/")[2]
             yield from (file for path in self._paths for file in walk.files(path) if os.path.basename(file) == last)
@@ -228,13 +233,13 @@ class Sources:
             yield name.removeprefix(prefix)
 
     @staticmethod
-    def _skipped(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
-        shown = shown_path(os.path.relpath(file))
-        some, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
+    def _skipped_source(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
+        source = shown_path(os.path.relpath(file))
+        first, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
         was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
-        message = f"{', '.join(some)}{more} {was} compiled from this file, {which}; pruning would end {its}"
-        hint = f"{remedy}; to end {its}: git rm {' '.join(some)}{more}"
-        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(shown, 1, 1))
+        message = f"{', '.join(first)}{more} {was} compiled from this file, {which}; pruning would end {its}"
+        hint = f"{remedy}; to end {its}: git rm {' '.join(first)}{more}"
+        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(source, 1, 1))
 
     def _reason(self, file: str) -> tuple[str, str]:
         """Return why nothing was read from a file, and how it will be read again."""

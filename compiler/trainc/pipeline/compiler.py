@@ -18,7 +18,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Manifest
 from trainc.lints.registry import lint
-from trainc.pipeline.index import find_runtime, group_mismatch, not_stored
+from trainc.pipeline.index import find_runtime, group_mismatch, unstorable_text
 from trainc.pipeline.lowering import has_several_pods, lower_job, prepare_once, without_unserved_initializers
 from trainc.pipeline.patches import at_patch
 from trainc.pipeline.valid_document import ValidDocument
@@ -38,16 +38,16 @@ class Trace:
     Arguments may be kept but must not be modified.
     """
 
-    def lowered(self, result: Result) -> None:
+    def on_lowered(self, result: Result) -> None:
         """Called when the runtime has been found, patched, labeled and lowered, and nothing refuses the job."""
 
-    def renamed(self, job: TrainJob) -> None:
+    def on_renamed(self, job: TrainJob) -> None:
         """Called when the job continues under a name that ends with a hash of its content."""
 
-    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def on_pass(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """Called after a pass that changed the Info."""
 
-    def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
+    def on_shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """Called with the objects after "build", and after each of STAGES that changed them."""
 
 
@@ -92,12 +92,12 @@ class Result:
     objects: Objects | None = None
     report: Report = field(default_factory=Report)
 
-    def place(self, finding: Finding) -> Diagnostic:
+    def diagnose(self, finding: Finding) -> Diagnostic:
         """Return a finding about the TrainJob or its runtime as a diagnostic, with its position in that document."""
         if finding.about == "runtime" and self.runtime and self.lowered and (patches := self.lowered.job.patches):
             finding = at_patch(finding, self.lowered.info.template, self.runtime.data, patches)
         document = self.runtime if finding.about == "runtime" else self.job
-        return (document or self.job).place(finding)
+        return (document or self.job).diagnose(finding)
 
 
 def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT) -> Result:
@@ -112,13 +112,13 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
         return result
     report.add("reference", group_mismatch(document.document.data, runtime.document.data))
     job = lower_job(document.data)
-    if controller and release.managed_by_honoured and job.managed_by == names.MULTIKUEUE_MANAGED_BY:
+    if controller and release.managed_by_honored and job.managed_by == names.MULTIKUEUE_MANAGED_BY:
         report.add("reference", [_MANAGED_ELSEWHERE])
         result.objects = Objects()
         return result
 
     if controller and release.runtime_snapshot:
-        report.add("lowering", not_stored(runtime.data))
+        report.add("lowering", unstorable_text(runtime.data))
     info, findings = prepare_once(document.data["spec"], job, runtime, session)
     report.add("lowering", findings)
     if options.gang != "runtime" and not controller and not info.pod_group_policy and has_several_pods(job, info):
@@ -132,7 +132,7 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
     if controller:
         report.add("lint", lint(job, info, "controller"))
     if not session.refuses(result):
-        trace.lowered(result)
+        trace.on_lowered(result)
         result.objects = assemble(lowered, report, trace)
     return result
 
@@ -159,28 +159,28 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects
         keys = makes_new_keys(session.options.secrets)
         job = replace(lowered.job, name=lowered.job.name + suffix, name_hash=suffix, new_keys=keys)
         lowered = Lowered.of(job, lowered.info, session)
-        trace.renamed(job)
+        trace.on_renamed(job)
     return _assemble(lowered, report, trace)
 
 
 def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
-    job, plugins, other_documents = lowered.job, lowered.plugins, lowered.session.index.others
-    info = registry.enforce(job, lowered.info, plugins, trace.passed)
+    job, plugins, other_documents = lowered.job, lowered.plugins, lowered.session.index.other_documents
+    info = registry.enforce(job, lowered.info, plugins, trace.on_pass)
     lowered = Lowered(job, info, plugins, lowered.session)
-    report.add("lint", lint(job, info, "sized", others=other_documents))
+    report.add("lint", lint(job, info, "sized", documents=other_documents))
     if other_documents:
         from trainc.lints.storage import claims_on_several_nodes
 
         report.add("lint", claims_on_several_nodes(job, info, (document.data for document in other_documents)))
     manifests = in_apply_order(registry.build(job, info, plugins))
-    trace.shaped("build", manifests)
+    trace.on_shaped("build", manifests)
     for stage in STAGES:
         if info.gitops or not stage.gitops:
             after, findings = stage.run(lowered, manifests)
             if findings:
                 report.add(stage.name, findings)
             if after is not manifests:
-                trace.shaped(stage.name, after)
+                trace.on_shaped(stage.name, after)
             manifests = after
     secrets = registry.provided_secrets(job, info, plugins)
     return Objects(tuple(manifests), tuple(secret.name for secret in secrets))
@@ -245,7 +245,7 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     from trainc.emit.secrets import provide
 
     session = lowered.session
-    other_documents = [document.data for document in session.index.others]
+    other_documents = [document.data for document in session.index.other_documents]
     provision = provide(lowered.job, secrets, other_documents, session.options)
     if provision.manifests:
         manifests = in_apply_order([*provision.manifests, *manifests])

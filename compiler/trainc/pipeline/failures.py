@@ -11,7 +11,7 @@ from trainc.findings.text import counted, first_of
 from trainc.kube.documents import identity_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Limits
-from trainc.pipeline.index import wanted_key
+from trainc.pipeline.index import referenced_key
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.reading.document import label_of
@@ -59,13 +59,13 @@ class Failures:
 def failures_of(
     session: Session,
     inputs: Inputs,
-    whole: Iterable[Diagnostic],
+    input_diagnostics: Iterable[Diagnostic],
     compiled: Collection[tuple[str, str]],
-    later: Iterable[Diagnostic] = (),
+    job_diagnostics: Iterable[Diagnostic] = (),
 ) -> Failures:
     """Return what the errors of an input concern.
 
-    `whole` are the diagnostics about the input as a whole, `compiled` the jobs that came out without errors, and `later`
+    `input_diagnostics` are the diagnostics about the input as a whole, `compiled` the jobs that came out without errors, and `job_diagnostics`
     what was found about several jobs together, such as the budget of a sweep.
     """
     failures = Failures()
@@ -75,13 +75,13 @@ def failures_of(
         failures.files.add(document.file)
     for job in session.jobs:
         # A job with the runtime of another source, because its own was refused, would be another job.
-        if job.key not in compiled or wanted_key(job.data) in session.index.refused:
+        if job.key not in compiled or referenced_key(job.data) in session.index.refused:
             failures.jobs.add(job.key)
             failures.files.add(job.document.file)
-    for error in whole:
+    for error in input_diagnostics:
         if error.severity == "error":
             _add_error(failures, error, session, inputs)
-    for error in later:
+    for error in job_diagnostics:
         if error.severity == "error":
             file = "" if error.source is None else error.source.file
             if file not in inputs.sweeps:
@@ -106,16 +106,17 @@ def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: 
     elif error.object.partition(" ")[0] in RUNTIME_KINDS:
         failures.prunes = False
     elif (file in inputs.unread and not _may_have_runtime(file, session.options.limits)) or (
-        file not in inputs.unread and any(d.file == file and d.data.get("kind") in JOB_KINDS for d in inputs.read)
+        file not in inputs.unread
+        and any(d.file == file and d.data.get("kind") in JOB_KINDS for d in inputs.all_documents)
     ):
         failures.files.add(file)
     else:
         failures.fatal.append(error)
 
 
-def left_out(failures: Failures) -> list[Diagnostic]:
+def left_out_warning(failures: Failures) -> Diagnostic:
     """Return the warning that names what is left out."""
-    return [Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")]
+    return Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")
 
 
 def _may_have_runtime(file: str, limits: Limits) -> bool:

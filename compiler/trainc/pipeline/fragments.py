@@ -17,13 +17,14 @@ from trainc.kube.documents import POD_SPEC, Json
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, assemble, check_lowered
-from trainc.pipeline.index import wanted_key
+from trainc.pipeline.index import referenced_key
 from trainc.pipeline.lowering import lower_job, prepare
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.project.dialects import OME, V2ALPHA1, DialectContext
 from trainc.reading.document import Document
-from trainc.schema import check, known_in
+from trainc.schema import check
+from trainc.schema.field_homes import has_field
 from trainc.startup.records import dataclass, replace
 
 _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"
@@ -34,14 +35,14 @@ _POD: Path = (*_JOB, *POD_SPEC)
 _LABELS: Path = ("metadata", "labels")
 
 # Keys that only Trainer has: one of them identifies a fragment, whatever its other keys are.
-_OWN: tuple[tuple[str, str, Path], ...] = (
+_TRAINER_KEYS: tuple[tuple[str, str, Path], ...] = (
     ("mlPolicy", _RUNTIME, _SPEC),
     ("podGroupPolicy", _RUNTIME, _SPEC),
     ("replicatedJobs", _RUNTIME, _JOBSET),
     *((field, _TRAINJOB, _SPEC) for field in ("runtimeRef", "runtimePatches", "podTemplateOverrides")),
 )
 # Keys that other kinds of files have too: they identify a fragment only if all its other keys fit as well.
-_SHARED: tuple[tuple[str, str, Path], ...] = (
+_COMMON_KEYS: tuple[tuple[str, str, Path], ...] = (
     ("numNodes", _RUNTIME, ("spec", "mlPolicy")),
     ("numNodes", _TRAINJOB, ("spec", "trainer")),
     ("resourcesPerNode", _TRAINJOB, ("spec", "trainer")),
@@ -55,11 +56,11 @@ _SHARED: tuple[tuple[str, str, Path], ...] = (
 _LEVELS = ("spec", "template", "trainer")
 
 # What is filled in around a fragment so that it can be validated.
-_AROUND: Mapping[str, Json] = {
+_SKELETONS: Mapping[str, Json] = {
     _RUNTIME: {"metadata": {"name": "fragment"}, "spec": {"template": {"spec": {}}}},
     _TRAINJOB: {"metadata": {"name": "fragment"}, "spec": {"runtimeRef": {"name": "fragment"}}},
 }
-_AROUND_JOB: Json = {
+_JOB_SKELETON: Json = {
     "name": "node",
     "template": {"spec": {"template": {"spec": {"containers": [{"name": "node", "image": "example.com/image"}]}}}},
 }
@@ -77,35 +78,35 @@ class Fragment:
     def label(self) -> str:
         """The name in diagnostics, such as "part of a runtime's spec.mlPolicy"."""
         parent = "TrainJob" if self.kind == _TRAINJOB else "runtime"
-        place = format_path(self.path).replace("[0]", "[]")
-        return f"part of a {parent}'s {place}" if place else f"part of a {parent}"
+        path = format_path(self.path).replace("[0]", "[]")
+        return f"part of a {parent}'s {path}" if path else f"part of a {parent}"
 
-    def in_place(self, api_version: str, kind: str) -> Document:
+    def complete(self, api_version: str, kind: str) -> Document:
         """Return the fragment completed to a whole document of an API; fields that were filled in have no position."""
         inner, outer = self.path[len(_JOB) :], self.path[: len(_JOB)]
-        around: Json = {"apiVersion": api_version, **_AROUND[self.kind], "kind": kind}
+        skeleton: Json = {"apiVersion": api_version, **_SKELETONS[self.kind], "kind": kind}
         if outer == _JOB:
-            job = _with(_AROUND_JOB, inner, self.document.data)
-            whole = _with(around, _JOB[:-1], [job])
+            job = _merge_at(_JOB_SKELETON, inner, self.document.data)
+            data = _merge_at(skeleton, _JOB[:-1], [job])
         else:
-            whole = _with(around, self.path, self.document.data)
-        return Document(whole, self.document.file, lambda path: self._locate(path, whole))
+            data = _merge_at(skeleton, self.path, self.document.data)
+        return Document(data, self.document.file, lambda path: self._locate(path, data))
 
-    def own(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    def own_diagnostics(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return the diagnostics of the whole document that are about the fragment, with its label and its own paths."""
-        above = format_path(self.path)
+        parent = format_path(self.path)
         return [
-            replace(d, object=self.label, path=d.path.removeprefix(above).removeprefix("."))
+            replace(d, object=self.label, path=d.path.removeprefix(parent).removeprefix("."))
             for d in diagnostics
             if d.source is not None
         ]
 
-    def _locate(self, path: Path, whole: Json) -> Source | None:
-        own = path[len(self.path) :]
-        held = _held(self.document.data, own)
-        if path[: len(self.path)] != self.path or _held(whole, path) > len(self.path) + held:
+    def _locate(self, path: Path, data: Json) -> Source | None:
+        inner = path[len(self.path) :]
+        held = _existing_steps(self.document.data, inner)
+        if path[: len(self.path)] != self.path or _existing_steps(data, path) > len(self.path) + held:
             return None
-        return self.document.locate(own)
+        return self.document.locate(inner)
 
 
 def fragment_of(document: Document) -> Fragment | None:
@@ -115,14 +116,14 @@ def fragment_of(document: Document) -> Fragment | None:
         return None
     if all("/" in key for key in data) and any(key.startswith(f"{names.TRAINER_GROUP}/") for key in data):
         return Fragment(document, _RUNTIME, _LABELS)
-    for tells, shared in ((_OWN, False), (_SHARED, True)):
+    for keys, shared in ((_TRAINER_KEYS, False), (_COMMON_KEYS, True)):
         for above, level in _levels(data):
-            for key, kind, place in tells:
-                root = place[: len(place) - len(above)]
-                fits = key in level and (*root, *above) == place
+            for key, kind, parent in keys:
+                root = parent[: len(parent) - len(above)]
+                fits = key in level and (*root, *above) == parent
                 if fits and (
                     not shared
-                    or all(any(known_in(kind, (*root, name), release) for release in RELEASES) for name in data)
+                    or all(any(has_field(kind, (*root, name), release) for release in RELEASES) for name in data)
                 ):
                     return Fragment(document, kind, root)
     return None
@@ -137,16 +138,16 @@ def _levels(data: Json) -> Iterator[tuple[Path, Json]]:
         waiting += [((*path, name), level[name]) for name in _LEVELS if isinstance(level.get(name), Mapping)]
 
 
-def _with(tree: Any, path: Path, own: Any) -> Any:
-    """Return `tree` with `own` merged into it at `path`."""
+def _merge_at(tree: Any, path: Path, part: Any) -> Any:
+    """Return `tree` with `part` merged into it at `path`."""
     if path:
-        return {**tree, path[0]: _with(tree.get(path[0], {}), path[1:], own)}
-    if not isinstance(tree, Mapping) or not isinstance(own, Mapping):
-        return own
-    return {**tree, **{key: _with(tree[key], (), value) if key in tree else value for key, value in own.items()}}
+        return {**tree, path[0]: _merge_at(tree.get(path[0], {}), path[1:], part)}
+    if not isinstance(tree, Mapping) or not isinstance(part, Mapping):
+        return part
+    return {**tree, **{key: _merge_at(tree[key], (), value) if key in tree else value for key, value in part.items()}}
 
 
-def _held(value: Any, path: Path) -> int:
+def _existing_steps(value: Any, path: Path) -> int:
     """Return how many steps of `path` exist in `value`."""
     for count, step in enumerate(path):
         there = (isinstance(value, Mapping) and step in value) or (
@@ -165,7 +166,7 @@ def _held(value: Any, path: Path) -> int:
 
 def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
     """Yield the diagnostics of each valid runtime to which no TrainJob of the input refers, one list per runtime."""
-    used = {wanted_key(job.data) for job in session.jobs}
+    used = {referenced_key(job.data) for job in session.jobs}
     for key, runtime in session.index.runtimes.items():
         if key not in used:
             yield check_runtime(runtime, session)
@@ -173,7 +174,7 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
 
 def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
     """Return the diagnostics that TrainJobs of one valid runtime would get because of it."""
-    alone = Session(session.options, place=session.place)
+    alone = Session(session.options, diagnose_objects=session.diagnose_objects)
     return session.rules(_dry_run(runtime, alone, builds=True), False)
 
 
@@ -182,17 +183,17 @@ def check_fragments(documents: Sequence[Document], options: Options) -> Iterator
     for document in documents:
         fragment = fragment_of(document)
         if fragment is not None:
-            yield from _best_reading(fragment, options)
+            yield from _best_diagnostics(fragment, options)
 
 
-def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
+def _best_diagnostics(fragment: Fragment, options: Options) -> list[Diagnostic]:
     """Return the diagnostics in the API with the fewest errors, because a fragment has no apiVersion.
 
     If several APIs have equally few, Trainer's own comes first.
     """
     readings: list[tuple[bool, int, list[Diagnostic]]] = []
     for api, kind in _apis(fragment, options):
-        valid, diagnostics = _reading(fragment, api, kind, options)
+        valid, diagnostics = _check_as(fragment, api, kind, options)
         errors = sum(d.severity == "error" for d in diagnostics)
         readings.append((not valid, errors, [_describe_fragment(fragment, api), *diagnostics]))
         if not errors:
@@ -207,14 +208,14 @@ def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
         yield dialect.api_versions[0], next(k for k, kind in dialect.kinds.items() if kind == fragment.kind)
 
 
-def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
+def _check_as(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
     """Return whether the fragment is valid as part of a document of this API and kind, and its diagnostics."""
-    whole = fragment.in_place(api, kind)
-    checked, diagnostics, _ = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
-    own = fragment.own(diagnostics)
+    document = fragment.complete(api, kind)
+    checked, diagnostics, _ = check_document(document, options.release or NEWEST_RELEASE, options, DialectContext())
+    reported = fragment.own_diagnostics(diagnostics)
     if checked is None or checked.data["kind"] == "TrainJob":
-        return not has_errors(own), own
-    return True, [*own, *fragment.own(_dry_run(checked, Session(options), builds=False))]
+        return not has_errors(reported), reported
+    return True, [*reported, *fragment.own_diagnostics(_dry_run(checked, Session(options), builds=False))]
 
 
 def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
@@ -236,15 +237,19 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
     check_lowered(result.lowered, report)
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)
 
-    def placed() -> list[Diagnostic]:
-        return [runtime.place(_of_runtime(f, trained)) for some, _ in report.about_documents() for f in some]
+    def runtime_diagnostics() -> list[Diagnostic]:
+        return [
+            runtime.diagnose(_attribute_to_runtime(f, trained))
+            for findings_of_stage, _ in report.about_documents()
+            for f in findings_of_stage
+        ]
 
-    if builds and not has_errors(placed()):
+    if builds and not has_errors(runtime_diagnostics()):
         assemble(result.lowered, report)
         # A TrainJob may still set the trainer's image; for all other containers there is MissingImage.
         images = [finding for finding in report.about_objects() if finding.path[-1:] == ("image",)]
         report.findings = [finding for finding in report.findings if finding not in images]
-    diagnostics = [*placed(), *(session.place(result) if report.about_objects() else ())]
+    diagnostics = [*runtime_diagnostics(), *(session.diagnose_objects(result) if report.about_objects() else ())]
     # Infos describe the output, and a dry run has none.
     return [diagnostic for diagnostic in diagnostics if diagnostic.severity != "info"]
 
@@ -265,9 +270,11 @@ def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
     }
 
 
-def _of_runtime(finding: Finding, trained: Path | None) -> Finding:
+def _attribute_to_runtime(finding: Finding, trained: Path | None) -> Finding:
     """Attribute a finding to the runtime, and turn an error into a warning if a real TrainJob can avoid it."""
     if finding.about == "trainjob":
         finding = replace(finding, path=(), source_path=None, about="runtime")
-    open_yet = finding.code == "GangMinMemberTooLarge" or (finding.code == "MissingImage" and finding.path == trained)
-    return replace(finding, severity="warning") if open_yet else finding
+    is_avoidable = finding.code == "GangMinMemberTooLarge" or (
+        finding.code == "MissingImage" and finding.path == trained
+    )
+    return replace(finding, severity="warning") if is_avoidable else finding

@@ -6,10 +6,10 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path, write
+from trainc.findings import Diagnostic, Finding, write
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, walk
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
@@ -34,7 +34,7 @@ def runtime_key(document: Json) -> Key:
     return kind, namespace, metadata["name"]
 
 
-def wanted_key(job: Json) -> Key:
+def referenced_key(job: Json) -> Key:
     """Return the key of the runtime to which a TrainJob refers; a TrainingRuntime is in the TrainJob's namespace."""
     reference = job["spec"]["runtimeRef"]
     kind = reference["kind"]
@@ -53,41 +53,27 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
     full_reference = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", **reference}
     if not all(isinstance(full_reference.get(field), str) for field in ("name", "kind", "apiGroup")):
         return None
-    own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    own = own if isinstance(own, str) else None
-    return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": full_reference}}
+    job_namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    job_namespace = job_namespace if isinstance(job_namespace, str) else None
+    return {"metadata": {"namespace": job_namespace or namespace or ""}, "spec": {"runtimeRef": full_reference}}
 
 
 # Characters that go-yaml's reader refuses, except those that are escaped in the JSON that it reads here.
 _NOT_IN_YAML = pattern("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 
-def not_stored(runtime: Json) -> Iterator[Finding]:
+def unstorable_text(runtime: Json) -> Iterator[Finding]:
     """Yield a finding for text that the runtime's snapshot cannot contain: the controller fails and creates nothing.
 
     Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
     """
-    for path, text in _texts(runtime, ()):
-        match = _NOT_IN_YAML.search(text)
-        if match is not None:
-            message = (
-                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(match[0]):04X}"
-            )
-            hint = "remove the character, or compile with --semantics gitops"
-            yield Finding("RuntimeNotStored", "error", message, hint, path, "runtime")
-
-
-def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield (path, text) for each key and each string of a document."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield (*path, name), name
-            yield from _texts(item, (*path, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
+    hint = "remove the character, or compile with --semantics gitops"
+    for path, value in walk(runtime):
+        for text in (*path[-1:], value):
+            if isinstance(text, str) and (match := _NOT_IN_YAML.search(text)):
+                character = f"U+{ord(match[0]):04X}"
+                message = f"the controller cannot store a snapshot of this runtime: it has the character {character}"
+                yield Finding("RuntimeNotStored", "error", message, hint, path, "runtime")
 
 
 def unsupported_reference(job: Json) -> Iterator[Finding]:
@@ -98,18 +84,18 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
         hint = write(names.TRAINER_GROUP, ", or remove it", field="apiGroup", verb="set")
         yield Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "apiGroup"))
     if reference["kind"] not in RUNTIME_KINDS:
-        yield _no_kind(reference["kind"])
+        yield _unknown_kind(reference["kind"])
 
 
-def _no_kind(stated: str) -> Finding:
+def _unknown_kind(kind: str) -> Finding:
     from trainc.findings.text import near_names
 
-    near = near_names(stated, RUNTIME_KINDS, 1)
-    message, hint = f"{stated!r} is not a kind of runtime", f"write kind: {' or kind: '.join(RUNTIME_KINDS)}"
-    if stated and stated == stated.lower():
+    near = near_names(kind, RUNTIME_KINDS, 1)
+    message, hint = f"{kind!r} is not a kind of runtime", f"write kind: {' or kind: '.join(RUNTIME_KINDS)}"
+    if kind and kind == kind.lower():
         # Kinds begin with a capital letter; names have none.
-        message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
-        hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
+        message = f"{kind!r} is not a kind of runtime; it looks like the name of one"
+        hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {kind}"
     elif near:
         hint = write(near[0], field="kind")
     return Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "kind"))
@@ -117,43 +103,41 @@ def _no_kind(stated: str) -> Finding:
 
 def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
     """Yield a finding if the runtimeRef's API group differs from that of the runtime. Both documents are as written."""
-    stated = job["spec"]["runtimeRef"].get("apiGroup")
+    requested = job["spec"]["runtimeRef"].get("apiGroup")
     group = str(runtime["apiVersion"]).partition("/")[0]
-    if stated and stated != group:
-        message = f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway"
+    if requested and requested != group:
+        message = f"apiGroup is {requested}, but the runtime of that kind and name is in {group}; it is used anyway"
         hint = "use the same API group in both documents, or remove apiGroup"
         yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
 def not_found(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
     """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
-    kind, namespace, name = wanted_key(job)
+    kind, namespace, name = referenced_key(job)
     keys = sorted(runtime_keys)
-    where = (
-        f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
-    )
-    message = f"there is no {kind} {name!r}{where}" + (
-        f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""
-    )
-    hint = _help(keys, kind, namespace, name, catalog_miss)
+    where = " without a namespace" if kind == "TrainingRuntime" else ""
+    message = f"there is no {kind} {name!r}{f' in namespace {namespace!r}' if namespace else where}"
+    if catalog_miss and catalog_miss.instead:
+        message += f"; {catalog_miss.instead}"
+    hint = _missing_hint(keys, kind, namespace, name, catalog_miss)
     return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
 
-def _help(keys: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
+def _missing_hint(keys: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
     for other_kind, other_namespace, other_name in keys:
         if other_name == name and other_kind != kind:
             return f"there is a {other_kind} with that name: add kind: {other_kind} to runtimeRef"
         if other_name == name and other_namespace != namespace:
-            place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
-            return f"the TrainingRuntime of that name is in {place}: use a ClusterTrainingRuntime, or put both in one namespace"
+            other_place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
+            return f"the TrainingRuntime of that name is in {other_place}: use a ClusterTrainingRuntime, or put both in one namespace"
     candidates = [n for k, ns, n in keys if k == kind and ns == namespace]
     import shlex
 
     from trainc.findings.text import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
-    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
+    other_place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
+    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{other_place} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
     return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
@@ -177,7 +161,7 @@ def find_runtime(
     findings = list(unsupported_reference(job))
     if findings:
         return None, findings
-    key = wanted_key(job)
+    key = referenced_key(job)
     runtime = index.runtimes.get(key) or index.shipped.get(key)
     if runtime is not None:
         return runtime, list(deprecated(runtime.data)) if release.warns_deprecated_runtime else []
@@ -186,12 +170,14 @@ def find_runtime(
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
     """Return the name of the runtime that a reference misspells, or an empty string."""
-    from trainc.findings.text import misspelt
+    from trainc.findings.text import correct_spelling
 
-    kind, namespace, name = key = wanted_key(job)
-    known = [known_name for known_kind, home, known_name in index.runtimes if (known_kind, home) == (kind, namespace)]
+    kind, namespace, name = key = referenced_key(job)
+    candidates = [
+        candidate for candidate_kind, home, candidate in index.runtimes if (candidate_kind, home) == (kind, namespace)
+    ]
     miss = index.catalog_misses.get(key)
-    return misspelt(name, known) or (miss.meant if miss is not None else "")
+    return correct_spelling(name, candidates) or (miss.meant if miss is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +195,7 @@ class InputIndex:
     jobs: tuple[ValidDocument, ...] = ()
     runtimes: Mapping[Key, ValidDocument] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
-    others: tuple[Document, ...] = ()
+    other_documents: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
@@ -241,7 +227,7 @@ def index_documents(
     if context is None:
         context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
-        known_before = dict(runtimes)
+        earlier = dict(runtimes)
         for document in source:
             if not is_trainer_document(document.data):
                 other_documents.append(document)
@@ -251,20 +237,18 @@ def index_documents(
             if checked is None:
                 refused.add(_intended_key(document.data, options))
                 reference = check_reference(document.data, options.namespace) if depth == 0 else None
-                refused_jobs += [document] if depth == 0 and document.data.get("kind") in JOB_KINDS else []
+                if depth == 0 and document.data.get("kind") in JOB_KINDS:
+                    refused_jobs.append(document)
                 if reference:
                     references.append((document, reference))
                     part = valid_part(document, findings, release, options)
                     parts += [part] if part is not None else []
-                continue
-            if checked.data["kind"] == "TrainJob":
-                if depth == 0:
-                    _add_job(jobs, checked, diagnostics)
-                continue
-            _add_runtime(runtimes, known_before, checked, diagnostics)
-    ordered = tuple(jobs[key] for key in sorted(jobs))
+            elif checked.data["kind"] != "TrainJob":
+                _add_runtime(runtimes, earlier, checked, diagnostics)
+            elif depth == 0:
+                _add_job(jobs, checked, diagnostics)
     return InputIndex(
-        ordered,
+        tuple(jobs[key] for key in sorted(jobs)),
         runtimes,
         tuple(diagnostics),
         tuple(other_documents),
@@ -285,11 +269,11 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
 
     Each runtime is read and checked once, when a job first refers to it, and then kept in `cache`.
     """
-    asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
+    jobs = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
     shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, NotFound] = {}
     shadowed: list[Diagnostic] = []
-    waiting = [*dict.fromkeys(map(wanted_key, asking))]
+    waiting = [*dict.fromkeys(map(referenced_key, jobs))]
     for key in waiting:
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in index.refused:
@@ -305,11 +289,12 @@ def with_catalog(index: InputIndex, catalog: Catalog, release: str, options: Opt
             if key not in index.runtimes:
                 misses[key] = answer()
                 # The job is compiled with the runtime that is meant, for what else is wrong with it.
-                waiting += [(kind, "", misses[key].meant)] if misses[key].meant else []
+                if misses[key].meant:
+                    waiting.append((kind, "", misses[key].meant))
         elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
             continue
         elif key in index.runtimes:
-            shadowed.append(index.runtimes[key].place(_SHADOWS_CATALOG))
+            shadowed.append(index.runtimes[key].diagnose(_SHADOWS_CATALOG))
         else:
             shipped.update(answer)
     diagnostics = (*index.diagnostics, *shadowed)
@@ -338,7 +323,7 @@ def _add_job(jobs: dict[tuple[str, str], ValidDocument], job: ValidDocument, dia
     metadata = job.data["metadata"]
     key = (metadata.get("namespace", ""), metadata["name"])
     if key in jobs:
-        diagnostics.append(_twice(job, jobs[key], "DuplicateTrainJob"))
+        diagnostics.append(_duplicate(job, jobs[key], "DuplicateTrainJob"))
     else:
         jobs[key] = job
 
@@ -352,23 +337,25 @@ def _add_runtime(
     key = runtime_key(runtime.data)
     if key in earlier:
         # The same file may be read twice, such as one in a folder of runtimes inside the input.
-        files = {posixpath.normpath(found.document.file) for found in (earlier[key], runtime)}
+        files = {posixpath.normpath(document.document.file) for document in (earlier[key], runtime)}
         if earlier[key].data["spec"] == runtime.data["spec"] or (len(files) == 1 and files != {"."}):
             return
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
         finding = Finding("ShadowedRuntime", "info", message, "rename or remove one of them", ("metadata", "name"))
-        diagnostics.append(runtime.place(finding))
+        diagnostics.append(runtime.diagnose(finding))
     elif key in runtimes:
-        diagnostics.append(_twice(runtime, runtimes[key], "DuplicateRuntime"))
+        diagnostics.append(_duplicate(runtime, runtimes[key], "DuplicateRuntime"))
     else:
         runtimes[key] = runtime
 
 
-def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
+def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
     source = first.document.locate(("metadata", "name"))
     where = f"the first one is at {source or first.document.file or 'an earlier document'}"
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
         where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
-    return second.place(Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name")))
+    return second.diagnose(
+        Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name"))
+    )

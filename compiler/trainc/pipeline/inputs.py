@@ -92,7 +92,7 @@ class Inputs:
     unread: frozenset[str] = frozenset()
 
     @property
-    def read(self) -> list[Document]:
+    def all_documents(self) -> list[Document]:
         """All documents, including those of the runtime sources."""
         return [document for source in (self.documents, *self.runtime_sources) for document in source]
 
@@ -140,27 +140,27 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += problems
     files = files_of_ours(documents, *sources)
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
-    resources = [document for overlay in overlays for one in overlay.in_order for document in one.resources]
+    resources = [document for overlay in overlays for loaded in overlay.in_order for document in loaded.resources]
     sweeps = [document for document in (*documents, *resources) if is_sweep(document.data)]
     expansion = None
     if sweeps:
         files |= {sweep.file for sweep in sweeps}
         documents = [document for document in documents if not is_sweep(document.data)]
 
-        def read(path: str) -> tuple[list[Document], list[Diagnostic]]:
+        def read_path(path: str) -> tuple[list[Document], list[Diagnostic]]:
             return read_paths([path], options.limits, values=values)
 
-        expansion, problems = expansion_of(sweeps, [*documents, *resources], read, options)
+        expansion, problems = expansion_of(sweeps, [*documents, *resources], read_path, options)
         # A file with errors may have been read before.
         diagnostics += [problem for problem in problems if problem not in diagnostics]
         documents += [] if expansion is None else expansion.documents
     unselected: list[Document] = []
-    theirs: list[Document] = []
+    selected_elsewhere: list[Document] = []
     if select:
-        unselected, theirs = ([], []) if expansion is None else expansion.select(select, elsewhere)
+        unselected, selected_elsewhere = ([], []) if expansion is None else expansion.select(select, elsewhere)
         bases = () if expansion is None else expansion.bases
         rejected = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
-        theirs += [d for d in rejected if elsewhere(d.data, d.file)]
+        selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
         unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
         left_out = {id(document) for document in rejected}
         documents = [document for document in documents if id(document) not in left_out]
@@ -173,7 +173,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += stack.diagnostics()
         files |= files_of_ours(documents)
     if expansion is not None:
-        documents, problems, tally = expansion.expand([each for each in documents if not is_sweep(each.data)])
+        documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])
         diagnostics += problems
     return Inputs(
         documents,
@@ -184,23 +184,23 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         tally,
         step,
         unselected=tuple(unselected),
-        elsewhere=tuple(theirs),
+        elsewhere=tuple(selected_elsewhere),
         sweeps=frozenset(sweep.file for sweep in sweeps),
         unread=unread,
     )
 
 
 def expansion_of(
-    sweeps: Sequence[Document], documents: Sequence[Document], read: Read, options: Options
+    sweeps: Sequence[Document], documents: Sequence[Document], read_path: Read, options: Options
 ) -> tuple[Expansion | None, list[Diagnostic]]:
     """Return the sweeps of an input, and what is wrong with them; None if this installation has no sweeps."""
     for read_sweeps in added("expand"):
-        expansion: Expansion = read_sweeps(sweeps, documents, read, options.limits)
+        expansion: Expansion = read_sweeps(sweeps, documents, read_path, options.limits)
         return expansion, expansion.diagnostics
     message = "this installation of trainc cannot expand sweeps"
     hint = "install trainc with its feature `sweeps`, or exclude this file in trainc.yaml"
     finding = Finding("InvalidSweep", "error", message, hint, ("kind",))
-    return None, [sweep.place(finding) for sweep in sweeps]
+    return None, [sweep.diagnose(finding) for sweep in sweeps]
 
 
 def _is_job(document: Document) -> bool:

@@ -63,8 +63,8 @@ def lower_job(document: Json) -> TrainJob:
 def _trainer(spec: Json) -> Trainer:
     return Trainer(
         image=spec.get("image"),
-        command=_words(spec.get("command")),
-        args=_words(spec.get("args")),
+        command=_as_tuple(spec.get("command")),
+        args=_as_tuple(spec.get("args")),
         env=tuple(spec.get("env", ())),
         num_nodes=spec.get("numNodes"),
         num_proc_per_node=spec.get("numProcPerNode"),
@@ -72,8 +72,8 @@ def _trainer(spec: Json) -> Trainer:
     )
 
 
-def _words(words: list[str] | None) -> tuple[str, ...] | None:
-    return None if words is None else tuple(words)
+def _as_tuple(items: list[str] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items)
 
 
 def _step(spec: Json | None) -> InitializerStep | None:
@@ -116,10 +116,10 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
 
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
-    spec, release = runtime.data["spec"], runtime.behaviour(release)
-    own = spec.get("template", {}).get("spec") or {}
+    spec, release = runtime.data["spec"], runtime.behavior(release)
+    template = spec.get("template", {}).get("spec") or {}
     try:
-        patched = apply_patches(own, job.patches, release)
+        patched = apply_patches(template, job.patches, release)
     except PatchFailedError as failed:
         # Continue without the patches, so that the job's other problems are reported too.
         without, problems = prepare(replace(job, patches=()), runtime, release, options)
@@ -127,11 +127,11 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
         hint = "give every item of the list a value for that key, or remove the item"
         message = f"the patch cannot be merged: {failed}"
         return without, [*problems, Finding("PatchFailed", "error", message, hint, failed.path)]
-    replaced = list(replaced_lists(own, job.patches)) if job.patches else []
+    replaced = list(replaced_lists(template, job.patches)) if job.patches else []
     if options.semantics == "controller":
         return lower(job, runtime.data, read_roles(patched), release, options), replaced
-    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
-    return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+    labeled, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
+    return lower(job, runtime.data, labeled, release, options), [*findings, *replaced]
 
 
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:
@@ -186,22 +186,21 @@ def _sizes(policy: Json) -> tuple[Size, Size]:
     return nodes, processes
 
 
-def _gang_policy(written: Json | None, options: Options) -> Json | None:
+def _gang_policy(policies: Json | None, options: Options) -> Json | None:
     """Return the runtime's podGroupPolicy, in which `options.gang` replaces other schedulers.
 
     The replaced policies are kept inside the one that replaces them.
     """
-    if not written or options.gang == "runtime" or options.semantics == "controller":
-        return written
-    replaced = {name: policy for name, policy in written.items() if name != options.gang}
-    return {options.gang: {**(written.get(options.gang) or {}), **replaced}}
+    if not policies or options.gang == "runtime" or options.semantics == "controller":
+        return policies
+    replaced = {name: policy for name, policy in policies.items() if name != options.gang}
+    return {options.gang: {**(policies.get(options.gang) or {}), **replaced}}
 
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
-    return (job.trainer.num_nodes or 0) > 1 or sum(
-        pod_set.count * pod_set.replicas for pod_set in gang.members(info)
-    ) > 1
+    pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
+    return pods > 1 or (job.trainer.num_nodes or 0) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,18 +304,18 @@ def _with_node_resources(pod_spec: Json, requested: Json, main: str, setting: _S
     return {**pod_spec, "containers": containers}
 
 
-def _combine(written: Json, requested: Json, setting: _Setting) -> Json:
+def _combine(declared: Json, requested: Json, setting: _Setting) -> Json:
     replaces, gitops = setting.release.resources == "replace", setting.semantics == "gitops"
     if replaces and not gitops:
         return requested
     if replaces:
-        combined = _amounts(requested if "limits" in requested or "requests" in requested else written)
+        combined = _amounts(requested if "limits" in requested or "requests" in requested else declared)
     else:
-        combined = {**_amounts(written), **_amounts(requested)}
-        combined = {kind: {**written.get(kind, {}), **requested.get(kind, {})} for kind in combined}
+        combined = {**_amounts(declared), **_amounts(requested)}
+        combined = {kind: {**declared.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # The controller drops claims if the TrainJob sets any resources.
-    claims = {c["name"]: c for c in (*written.get("claims", ()), *requested.get("claims", ()))}
+    claims = {c["name"]: c for c in (*declared.get("claims", ()), *requested.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and gitops else combined
 
 

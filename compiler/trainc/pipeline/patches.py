@@ -14,7 +14,7 @@ from trainc.ir.trainjob import Patch, PatchedJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json, pod_spec_of, value_at, without_path
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
-from trainc.project.dialects.dialect import LABELLED, NamingConvention
+from trainc.project.dialects.dialect import LABELED, NamingConvention
 from trainc.startup.records import dataclass, replace
 
 
@@ -30,12 +30,7 @@ def _runtime_patches(spec: Json) -> Iterator[Patch]:
         metadata = template.get("metadata") or {}
         jobs_path = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
         jobs = tuple(
-            PatchedJob(
-                job["name"],
-                job.get("template"),
-                (*jobs_path, j),
-                (*jobs_path, j, *POD_SPEC),
-            )
+            PatchedJob(job["name"], job.get("template"), (*jobs_path, j), (*jobs_path, j, *POD_SPEC))
             for j, job in enumerate((template.get("spec") or {}).get("replicatedJobs", ()))
         )
         yield Patch(item["manager"], jobs, path, metadata.get("labels", {}), metadata.get("annotations", {}))
@@ -124,7 +119,7 @@ _EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}
 
 
 # Lists that a patch always replaces on purpose.
-_MEANT = frozenset(("command", "args"))
+_ALWAYS_REPLACED = frozenset(("command", "args"))
 
 
 def replaced_lists(template: Mapping[str, Any], patches: Sequence[Patch]) -> Iterator[Finding]:
@@ -143,22 +138,22 @@ def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> 
         before, here = base.get(key), (*path, key)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             yield from _replaced(before, value, here)
-        elif isinstance(value, list) and isinstance(before, list) and key not in MERGED_SETS | _MEANT:
+        elif isinstance(value, list) and isinstance(before, list) and key not in MERGED_SETS | _ALWAYS_REPLACED:
             yield from _replaced_items(before, value, here, key)
 
 
 def _replaced_items(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator[Finding]:
     if merge_key := MERGE_KEYS.get(key):
-        known = {item.get(merge_key): item for item in before if isinstance(item, Mapping)}
+        by_key = {item.get(merge_key): item for item in before if isinstance(item, Mapping)}
         for i, item in enumerate(value):
-            if isinstance(item, Mapping) and item.get(merge_key) in known:
-                yield from _replaced(known[item.get(merge_key)], item, (*path, i))
+            if isinstance(item, Mapping) and item.get(merge_key) in by_key:
+                yield from _replaced(by_key[item.get(merge_key)], item, (*path, i))
     elif lost := [item for item in before if item not in value]:
         import json
 
         text = ", ".join(json.dumps(item, sort_keys=True) for item in lost[:2])
-        shown = (text[:97] + "...") if len(text) > 100 else text
-        message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {shown}"
+        excerpt = (text[:97] + "...") if len(text) > 100 else text
+        message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {excerpt}"
         yield Finding("ListReplaced", "warning", message, "repeat in the patch the items to keep", path)
 
 
@@ -188,19 +183,19 @@ def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequenc
     if not isinstance(index, int) or index >= len(jobs):
         return None
     steps, merged, name = path[6:], jobs[index].get("template"), jobs[index]["name"]
-    own = (((runtime["spec"].get("template") or {}).get("spec") or {}).get("replicatedJobs")) or ()
-    before = next((job.get("template") for job in own if job["name"] == name), None)
+    runtime_jobs = (((runtime["spec"].get("template") or {}).get("spec") or {}).get("replicatedJobs")) or ()
+    before = next((job.get("template") for job in runtime_jobs if job["name"] == name), None)
     deepest, _ = _follow(steps, merged, before)
     patch_path: Path | None = None
     for patch in patches:
         for patched in patch.jobs:
             if patched.name != name or not patched.template:
                 continue
-            written, value = _follow(steps, merged, patched.template)
-            whole = len(written) == len(steps) and not isinstance(value, Mapping | list)
-            if len(written) > len(deepest) or whole:
-                rest = steps[len(written) :]
-                patch_path, deepest = (*_in_patch(written, patched), *rest), written
+            followed, value = _follow(steps, merged, patched.template)
+            is_value = len(followed) == len(steps) and not isinstance(value, Mapping | list)
+            if len(followed) > len(deepest) or is_value:
+                remaining = steps[len(followed) :]
+                patch_path, deepest = (*_in_patch(followed, patched), *remaining), followed
     return patch_path
 
 
@@ -215,8 +210,8 @@ def _follow(steps: Path, merged: Any, part: Any) -> tuple[Path, Any]:
             key, item = MERGE_KEYS.get(field), merged[step]
             same = [
                 i
-                for i, each in enumerate(part)
-                if each == item or (key and _value_of(each, key) == _value_of(item, key))
+                for i, candidate in enumerate(part)
+                if candidate == item or (key and _value_of(candidate, key) == _value_of(item, key))
             ]
             if not same:
                 break
@@ -257,7 +252,7 @@ class Role:
 
 
 NO_ROLE = Role()
-_NAMED = {name: Role(name) for name in (names.NODE, names.LAUNCHER)}
+_ROLES_BY_NAME = {name: Role(name) for name in (names.NODE, names.LAUNCHER)}
 # Roles by the name of the replicated job. Jobs without a role are not in it.
 Roles: TypeAlias = Mapping[str, Role]
 
@@ -273,16 +268,16 @@ class Template:
 def read_roles(spec: Json) -> Template:
     """Return the roles as the controller has them: by the job names `node` and `launcher`, with main container `node`."""
     called = [job["name"] for job in spec["replicatedJobs"]]
-    return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
+    return Template(spec, {name: _ROLES_BY_NAME[name] for name in called if name in _ROLES_BY_NAME})
 
 
 def infer_roles(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
     """Return the JobSetSpec with inferred ancestor labels and roles, and findings about guesses and ambiguities."""
-    labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
+    labeled, findings = infer_ancestor_labels(spec, ml_policy, naming)
     if not naming.guesses:
-        return read_roles(labelled), findings
-    roles, doubts = _roles(labelled["replicatedJobs"], ml_policy, naming)
-    return Template(labelled, roles), findings + doubts
+        return read_roles(labeled), findings
+    roles, doubts = _roles(labeled["replicatedJobs"], ml_policy, naming)
+    return Template(labeled, roles), findings + doubts
 
 
 def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> tuple[Roles, list[Finding]]:
@@ -339,15 +334,15 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
             f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains"
         )
         hint = f"rename the one that trains to {naming.containers[0]}"
-        place = (*path, *POD_SPEC, "containers")
-        yield Finding("AmbiguousTrainer", "error", message, hint, place, "runtime")
+        containers_path = (*path, *POD_SPEC, "containers")
+        yield Finding("AmbiguousTrainer", "error", message, hint, containers_path, "runtime")
 
 
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def infer_ancestor_labels(
-    template: Json, ml_policy: Json | None, naming: NamingConvention = LABELLED
+    template: Json, ml_policy: Json | None, naming: NamingConvention = LABELED
 ) -> tuple[Json, list[Finding]]:
     """Return the JobSetSpec with missing ancestor labels added where they are unambiguous, and findings about them.
 
@@ -365,7 +360,7 @@ def infer_ancestor_labels(
         if len(candidates) > 1 or (not candidates and naming.guesses and step == names.TRAINER and jobs):
             findings.append(_ambiguous(step, [jobs[i]["name"] for i in candidates] or [job["name"] for job in jobs]))
         for i in candidates[:1] if len(candidates) == 1 else ():
-            jobs[i] = _labelled(jobs[i], step)
+            jobs[i] = _with_label(jobs[i], step)
             if jobs[i]["name"] != naming.contract:
                 findings.append(_inferred(step, jobs[i]["name"], i))
     return {**template, "replicatedJobs": jobs}, findings
@@ -385,23 +380,23 @@ def container_names(job: Json) -> tuple[str, ...]:
 
 def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> list[int]:
     """Return the indexes of the unlabeled jobs that could be a step."""
-    unlabelled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
+    unlabeled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
     if step != names.TRAINER:
-        return [i for i in unlabelled if jobs[i]["name"] == step and step in container_names(jobs[i])]
+        return [i for i in unlabeled if jobs[i]["name"] == step and step in container_names(jobs[i])]
     # In an MPI job with a launcher, the launcher is the trainer.
     launches = "mpi" in (ml_policy or {}) and any(job["name"] == names.LAUNCHER for job in jobs)
     for name in (names.LAUNCHER,) if launches else naming.trainer_jobs:
-        named = [i for i in unlabelled if jobs[i]["name"] == name]
-        if named:
-            return [i for i in named if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
-    return [i for i in unlabelled if not _initializes(jobs[i]["name"])] if naming.guesses else []
+        matching = [i for i in unlabeled if jobs[i]["name"] == name]
+        if matching:
+            return [i for i in matching if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
+    return [i for i in unlabeled if not _initializes(jobs[i]["name"])] if naming.guesses else []
 
 
 def _initializes(name: str) -> bool:
     return name == "initializer" or name.endswith("-initializer")
 
 
-def _labelled(job: Json, step: str) -> Json:
+def _with_label(job: Json, step: str) -> Json:
     template = job["template"]
     metadata = template.get("metadata") or {}
     labels = {**metadata.get("labels", {}), names.ANCESTOR_LABEL: step}

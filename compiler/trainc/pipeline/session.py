@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Report, has_errors, sort_diagnostics
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
@@ -39,9 +40,9 @@ Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
-def place_at_home(result: Result) -> list[Diagnostic]:
+def at_source_document(result: Result) -> list[Diagnostic]:
     """Place all findings about objects at the name of the document from which they were built."""
-    return [result.home.place_built(finding) for finding in result.report.about_objects()]
+    return [result.home.diagnose_built(finding) for finding in result.report.about_objects()]
 
 
 # Fields that decide how many processes a job has, and findings that would be about other numbers without them.
@@ -56,7 +57,7 @@ _BY_SIZE = frozenset(
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
 
-    `place` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
+    `diagnose_objects` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
     which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
     a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
     of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
@@ -67,7 +68,7 @@ class Session:
 
     options: Options = Options()
     catalog: Catalog | None = None
-    place: Place = place_at_home
+    diagnose_objects: Place = at_source_document
     rules: Rules = keep_severities
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
@@ -93,15 +94,15 @@ class Session:
     def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
         """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
         index = index_documents(documents, runtime_sources, self.release.minor, self.options)
-        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.others)))
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.other_documents)))
         return replace(self._with(index), around=around)
 
     def after(self, other: Session | None) -> Session:
         """Return the session with the results of another one, as far as documents with the same data have the same there."""
         if other is None or (other.options, other.cluster) != (self.options, self.cluster):
             return replace(self, results={})
-        others = [[id(document.data) for document in each.index.others] for each in (self, other)]
-        return replace(self, results=other.results if others[0] == others[1] else {})
+        other_ids = [[id(document.data) for document in session.index.other_documents] for session in (self, other)]
+        return replace(self, results=other.results if other_ids[0] == other_ids[1] else {})
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
@@ -135,7 +136,7 @@ class Session:
         problems = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
-            problems += [document.place(finding) for finding in findings if finding.severity == "error"]
+            problems += [document.diagnose(finding) for finding in findings if finding.severity == "error"]
         return [*self.rules(problems, True), *self._of_parts(problems)]
 
     def _of_parts(self, earlier: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -143,7 +144,7 @@ class Session:
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in earlier}
         compiling = self if self.hold is None else replace(self, hold=None)
         for job, guessed in self.index.parts:
-            if self._held(job, None) is not None:
+            if self._objects_as_built(job, None) is not None:
                 continue
             ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
             for diagnostic in compiling.compile(job)[1]:
@@ -153,14 +154,14 @@ class Session:
 
     def compile(self, job: ValidDocument, trace: Trace = SILENT) -> Outcome:
         """Compile one of the jobs. Return the compiled job, or None if it has errors, and its diagnostics."""
-        result = self._compiled_before(job, trace) or self._compiled(job, trace)
+        result = self._reuse_result(job, trace) or self._compile(job, trace)
         objects = result.objects
-        held = self._held(job, None if objects is None else objects.manifests)
-        if held is not None:
-            return self._as_built(result, held)
+        manifests = self._objects_as_built(job, None if objects is None else objects.manifests)
+        if manifests is not None:
+            return self._keep_as_built(result, manifests)
         if objects is not None and self.judge is not None:
             result.report.add("policies", _about_objects(self.judge(objects.manifests)))
-        diagnostics = self.placed(result)
+        diagnostics = self.diagnose(result)
         if objects is None:
             return None, [*diagnostics, *self._with_meant_runtime(job, result)]
         compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
@@ -171,7 +172,7 @@ class Session:
             self.denied.append(compiled)
         return None, diagnostics
 
-    def _compiled(self, job: ValidDocument, trace: Trace) -> Result:
+    def _compile(self, job: ValidDocument, trace: Trace) -> Result:
         result = compile_job(job, self, trace)
         if result.objects is not None:
             self._judge_pods(result.objects.manifests, result.report)
@@ -181,23 +182,23 @@ class Session:
                 self.results[key] = result if result.report.findings else replace(result, lowered=None)
         return result
 
-    def _compiled_before(self, job: ValidDocument, trace: Trace) -> Result | None:
+    def _reuse_result(self, job: ValidDocument, trace: Trace) -> Result | None:
         """Return what the same TrainJob and runtime became in a session before, as of these documents."""
         if not self.results or trace is not SILENT:
             return None
         runtime, _ = find_runtime(job.data, self.index, self.release)
-        found = None if runtime is None else self.results.get((id(job.document.data), id(runtime.document.data)))
+        earlier = None if runtime is None else self.results.get((id(job.document.data), id(runtime.document.data)))
         # What a dialect converts depends on other documents.
-        if found is None or runtime is None or (job.dialect or runtime.dialect) is not None:
+        if earlier is None or runtime is None or (job.dialect or runtime.dialect) is not None:
             return None
-        lowered = None if found.lowered is None else replace(found.lowered, session=self)
-        return replace(found, job=job, home=job, runtime=runtime, lowered=lowered)
+        lowered = None if earlier.lowered is None else replace(earlier.lowered, session=self)
+        return replace(earlier, job=job, home=job, runtime=runtime, lowered=lowered)
 
     def _with_meant_runtime(self, job: ValidDocument, result: Result) -> Iterator[Diagnostic]:
         """Yield what else is wrong with a job whose reference misspells the name of its runtime."""
         if result.runtime is None and (name := meant_runtime(job.data, self.index)):
             data = with_value(job.data, ("spec", "runtimeRef", "name"), name)
-            for diagnostic in self.placed(compile_job(replace(job, data=data), self)):
+            for diagnostic in self.diagnose(compile_job(replace(job, data=data), self)):
                 if diagnostic.source is None or diagnostic.source.file == job.document.file:
                     yield diagnostic
 
@@ -206,24 +207,24 @@ class Session:
         if self.step is not None:
             self.step("compiling", compiled, len(self.jobs))
 
-    def _held(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
+    def _objects_as_built(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Return the objects of a job that is kept as built, and None for other jobs."""
         return None if self.hold is None else self.hold(*job.key, manifests)
 
-    def _as_built(self, result: Result, held: Sequence[Manifest]) -> Outcome:
+    def _keep_as_built(self, result: Result, manifests: Sequence[Manifest]) -> Outcome:
         """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
-        from trainc.output.keeping import kept_despite
+        from trainc.output.keeping import errors_as_warning
 
         job = result.job
-        diagnostics = kept_despite(job.label, self.placed(result))
+        diagnostics = errors_as_warning(job.label, self.diagnose(result))
         secrets = () if result.objects is None else result.objects.secrets
-        kept = CompiledJob(*job.key, tuple(held), secrets, job.document.file)
-        judged = () if self.judge is None else _about_objects(self.judge(held))
-        diagnostics += self.rules(map(job.place_built, judged), False)
+        compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
+        findings = () if self.judge is None else _about_objects(self.judge(manifests))
+        diagnostics += self.rules(map(job.diagnose_built, findings), False)
         if has_errors(diagnostics):
-            self.denied.append(kept)
+            self.denied.append(compiled)
             return None, diagnostics
-        return kept, diagnostics
+        return compiled, diagnostics
 
     def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
         """Add what the API server would refuse of the pods of a job, and what Kueue would not count."""
@@ -234,9 +235,9 @@ class Session:
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""
-        return result.report.has_errors and has_errors(self.placed(result))
+        return result.report.has_errors and has_errors(self.diagnose(result))
 
-    def placed(self, result: Result) -> list[Diagnostic]:
+    def diagnose(self, result: Result) -> list[Diagnostic]:
         """Return all findings of a result as diagnostics, with the severities that the user's rules give them."""
         if self.errors_only:
             result.report.keep_errors()
@@ -244,9 +245,9 @@ class Session:
             return []
         diagnostics: list[Diagnostic] = []
         for findings, blocking in result.report.about_documents():
-            diagnostics += self.rules(map(result.place, findings), blocking)
+            diagnostics += self.rules(map(result.diagnose, findings), blocking)
         if result.report.about_objects():
-            diagnostics += self.rules(_without_hash(self.place(result), result), False)
+            diagnostics += self.rules(_without_hash(self.diagnose_objects(result), result), False)
         return diagnostics
 
     def compile_each(self) -> Iterator[Outcome]:
@@ -254,7 +255,7 @@ class Session:
 
         Kept jobs whose TrainJob is not valid come last.
         """
-        kept, problems = self.kept_of_refused([*self.rules(option_notes(self.options), True), *self.diagnostics()])
+        kept, problems = self.kept_refused_jobs([*self.rules(option_notes(self.options), True), *self.diagnostics()])
         yield None, problems
         services: Services = {}
         for number, job in enumerate(self.jobs, start=1):
@@ -262,24 +263,25 @@ class Session:
             self.count(number)
             if compiled is not None:
                 claims = claims_of(compiled.manifests, compiled.name, restarts=RESTARTS not in services)
-                between = map(job.place_built, lint_all_jobs(claims, services, self.options))
+                between = map(job.diagnose_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
         yield from ((job, []) for job in kept)
 
-    def kept_of_refused(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
+    def kept_refused_jobs(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
-        for document in self.index.refused_jobs if self.hold is not None else ():
-            from trainc.output.keeping import kept_despite
+        if self.hold is None:
+            return kept, diagnostics
+        for document in self.index.refused_jobs:
+            from trainc.output.keeping import errors_as_warning
 
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            held = None if self.hold is None else self.hold(*key, None)
-            if held is not None:
-                kept.append(CompiledJob(*key, tuple(held), file=document.file))
+            if (manifests := self.hold(*key, None)) is not None:
+                kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
-                diagnostics = [*unrelated, *kept_despite(label, [d for d in diagnostics if d.object == label])]
+                diagnostics = [*unrelated, *errors_as_warning(label, [d for d in diagnostics if d.object == label])]
         return kept, diagnostics
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
@@ -298,16 +300,16 @@ class Session:
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
-def _about_objects(judged: Iterable[tuple[str, Finding]]) -> list[Finding]:
-    return [replace(finding, about=label) for label, finding in judged]
+def _about_objects(findings: Iterable[tuple[str, Finding]]) -> list[Finding]:
+    return [replace(finding, about=label) for label, finding in findings]
 
 
-def _without_hash(placed: list[Diagnostic], result: Result) -> list[Diagnostic]:
+def _without_hash(diagnostics: list[Diagnostic], result: Result) -> list[Diagnostic]:
     """Return findings about objects under names without the hash, which would change with every edit."""
     name = result.job.data["metadata"]["name"]
     built = () if result.objects is None else result.objects.manifests
     hashed = next((manifest["metadata"]["name"] for manifest in built if manifest["kind"] == "JobSet"), name)
-    return placed if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in placed]
+    return diagnostics if hashed == name else [replace(d, object=d.object.replace(hashed, name)) for d in diagnostics]
 
 
 def option_notes(options: Options) -> list[Diagnostic]:

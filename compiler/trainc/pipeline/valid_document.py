@@ -8,15 +8,17 @@ from marshal import dumps, loads
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
-from trainc.findings.text import listed
+from trainc.findings.text import join_words
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
 from trainc.kube.names import KINDS
+from trainc.kube.strategic_merge import Copies
 from trainc.options import Options, Semantics
 from trainc.project.dialects import Dialect, DialectContext, claimed_by, dialect_of
 from trainc.project.dialects.dialect import (
-    LABELLED,
+    LABELED,
+    Conversion,
     Move,
     NamingConvention,
     check_with_removed_fields,
@@ -59,8 +61,8 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
             message = "time has no effect: controllers use it to record when they saw the patch"
             yield Finding(_CODE, "info", message, remove(), (*path, "time"))
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
-        place = (*path, "trainingRuntimeSpec", "template", "metadata")
-        yield from _embedded(template.get("metadata"), place, "patch")
+        metadata_path = (*path, "trainingRuntimeSpec", "template", "metadata")
+        yield from _embedded(template.get("metadata"), metadata_path, "patch")
     for index, override in enumerate(document["spec"].get("podTemplateOverrides") or ()):
         yield from _embedded(override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override")
 
@@ -71,10 +73,12 @@ def empty_amounts(document: Json) -> Iterator[Finding]:
     resources = trainer.get("resourcesPerNode", {})
     path: Path = ("spec", "trainer", "resourcesPerNode")
     empty = [path] if resources is None else [(*path, kind) for kind in _AMOUNTS if resources.get(kind, ()) is None]
-    for place in empty:
-        message = f"{place[-1]} has no value and is ignored: the pods get no resources from it"
-        hint = f"write the amounts below it, as in {_AMOUNTS.get(str(place[-1]), _AMOUNTS['limits'])}, or remove it"
-        yield Finding(_CODE, "warning", message, hint, place)
+    for amounts_path in empty:
+        message = f"{amounts_path[-1]} has no value and is ignored: the pods get no resources from it"
+        hint = (
+            f"write the amounts below it, as in {_AMOUNTS.get(str(amounts_path[-1]), _AMOUNTS['limits'])}, or remove it"
+        )
+        yield Finding(_CODE, "warning", message, hint, amounts_path)
 
 
 def _own_metadata(document: Json) -> Iterator[Finding]:
@@ -82,7 +86,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it: `kubectl get` adds it to objects of a cluster"
-        message = f"{listed(record, 'and')}: ignored, because the API server sets it"
+        message = f"{join_words(record, 'and')}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
@@ -129,9 +133,9 @@ class ValidDocument:
     @property
     def naming(self) -> NamingConvention:
         """The naming convention for jobs and containers in runtimes of this dialect."""
-        return LABELLED if self.dialect is None else self.dialect.naming
+        return LABELED if self.dialect is None else self.dialect.naming
 
-    def behaviour(self, release: Release) -> Release:
+    def behavior(self, release: Release) -> Release:
         """Return the release's facts for a runtime of this dialect: in older ones, initializers mount any volume."""
         return release if self.dialect is None else replace(release, initializer_needs_mount=False)
 
@@ -143,11 +147,11 @@ class ValidDocument:
         """Return the position in the file of the field at `path` in `data`."""
         return self.document.locate(self.original_path(path))
 
-    def place(self, finding: Finding) -> Diagnostic:
+    def diagnose(self, finding: Finding) -> Diagnostic:
         """Return a finding about this document as a diagnostic with its label and position."""
-        return self.document.place(move_finding(finding, self.moves), self.label)
+        return self.document.diagnose(move_finding(finding, self.moves), self.label)
 
-    def place_built(self, finding: Finding) -> Diagnostic:
+    def diagnose_built(self, finding: Finding) -> Diagnostic:
         """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
@@ -174,15 +178,14 @@ def check_document(
             # With the version that was most likely meant, so that other problems are reported too.
             meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
             _, more, _ = check_document(meant, release, options, context)
-        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")], []
+        return None, [*(document.diagnose(f) for f in wrong), *(d for d in more if d.severity == "error")], []
     if dialect is None:
-        data, findings = _schema(document.data, None, release, options)
-        diagnostics = [document.place(finding) for finding in findings]
-        return (None if has_errors(diagnostics) else ValidDocument(document, data)), diagnostics, findings
-    converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
+        converted = Conversion(document.data)
+    else:
+        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
-    diagnostics = [document.place(finding) for finding in converted.findings]
-    diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
+    diagnostics = [document.diagnose(finding) for finding in converted.findings]
+    diagnostics += [document.diagnose(move_finding(finding, converted.moves)) for finding in findings]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics, findings
 
@@ -210,7 +213,7 @@ def valid_part(
     if dialect_of(document.data) is not None or list(_wrong_dialect(document.data, None, options)):
         return None
     name = str(mapping(document.data.get("metadata")).get("name") or "")
-    edited = _Edited(document.data)
+    edited = _EditedCopy(document.data)
     if name:
         edited.set(_NAME, "any")
     guessed: set[str] = set()
@@ -221,7 +224,7 @@ def valid_part(
             return None
         for finding in wrong:
             path = finding.path
-            meant = _as_meant(edited.data, path) if finding.code == "WrongType" and path not in changed else None
+            meant = _convert_value(edited.data, path) if finding.code == "WrongType" and path not in changed else None
             changed.add(path)
             if meant is None or path[-1] == "numNodes":
                 guessed.update(map(str, path))
@@ -237,7 +240,7 @@ def valid_part(
     return None
 
 
-def _as_meant(data: Json, path: Path) -> str | int | None:
+def _convert_value(data: Json, path: Path) -> str | int | None:
     """Return a value of the type that was meant by one of the wrong type, or None if that is not clear."""
     value = value_at_index(data, path)
     if isinstance(value, bool):
@@ -249,16 +252,16 @@ def _as_meant(data: Json, path: Path) -> str | int | None:
     return _SEVERAL_NODES if path[-1] == "numNodes" and isinstance(value, str) else None
 
 
-class _Edited:
+class _EditedCopy:
     """A document of which only what is changed is copied, and only once, however many changes there are."""
 
     def __init__(self, data: Json) -> None:
-        self.data = dict(data)
-        self._copied = {id(self.data)}
+        self._copies = Copies()
+        self.data = self._copies.of(data)
 
     def set(self, path: Path, value: Any) -> None:
         """Write another value to an existing field."""
-        self._holder(path)[path[-1]] = value
+        self._parent_of(path)[path[-1]] = value
 
     def remove(self, path: Path) -> bool:
         """Remove the field at `path`, or what misses it; return False if that is needed.
@@ -269,55 +272,53 @@ class _Edited:
             path = path[:-1]
         if not path or path in _NEEDED:
             return False
-        del self._holder(path)[path[-1]]
+        del self._parent_of(path)[path[-1]]
         return True
 
-    def _holder(self, path: Path) -> Any:
-        inner: Any = self.data
+    def _parent_of(self, path: Path) -> Any:
+        parent = self.data
         for step in path[:-1]:
-            if id(inner[step]) not in self._copied:
-                inner[step] = inner[step].copy()
-                self._copied.add(id(inner[step]))
-            inner = inner[step]
-        return inner
+            parent[step] = self._copies.of(parent[step])
+            parent = parent[step]
+        return parent
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
-    written = _with_namespace(data, options.namespace)
-    if written["kind"] == "TrainJob" or dialect is not None:
-        return _check(written, dialect, release, options.semantics)
+    document = _with_namespace(data, options.namespace)
+    if document["kind"] == "TrainJob" or dialect is not None:
+        return _check(document, dialect, release, options.semantics)
     try:
         # Programs compile many jobs against the same runtime, so check it once. Equal values have equal bytes in version 2.
-        content: Any = written
+        content: Any = document
         stored = _stored_runtime(dumps(content, 2), release, options.semantics)
     except ValueError:
         stored = None
     if stored is not None:
         return loads(stored), []  # noqa: S302 - what `dumps` wrote
-    return _check(written, dialect, release, options.semantics)
+    return _check(document, dialect, release, options.semantics)
 
 
 @lru_cache(maxsize=64)
-def _stored_runtime(written: bytes, release: str, semantics: Semantics) -> bytes | None:
+def _stored_runtime(document: bytes, release: str, semantics: Semantics) -> bytes | None:
     """Return a runtime as the API server stores it, or None if it has findings."""
-    stored, findings = _check(loads(written), None, release, semantics)  # noqa: S302 - what `dumps` wrote
+    stored, findings = _check(loads(document), None, release, semantics)  # noqa: S302 - what `dumps` wrote
     content: Any = stored
     return None if findings else dumps(content, 2)
 
 
 def _check(data: Json, dialect: Dialect | None, release: str, semantics: Semantics) -> tuple[Json, list[Finding]]:
-    written, kind = data, data["kind"]
+    document, kind = data, data["kind"]
     if semantics == "controller":
-        data, findings = check(written, kind, release)
+        data, findings = check(document, kind, release)
     else:
-        data, findings = check_with_removed_fields(written, kind, release, older_dialect=dialect is not None)
+        data, findings = check_with_removed_fields(document, kind, release, older_dialect=dialect is not None)
     # The webhooks' rules are about labels, which older dialects do not have.
     if kind != "TrainJob" and dialect is None and not has_errors(findings):
-        findings = [*findings, *runtime_rules(written, release)]
+        findings = [*findings, *runtime_rules(document, release)]
     if not has_errors(findings):
         # The CRDs of the runtimes do not require a spec; in Go it is then empty.
         data = data if "spec" in data else {**data, "spec": {}}
-        findings = [*findings, *ignored_fields(data, kind), *empty_amounts(written)]
+        findings = [*findings, *ignored_fields(data, kind), *empty_amounts(document)]
     return data, findings
 
 
@@ -356,10 +357,8 @@ def _unknown_version(version: object, kind: object) -> str:
 
 def _right_version(data: Json) -> str:
     """Return the version that was most likely meant by a version that does not exist."""
-    claiming = claimed_by(data)
-    return (
-        names.TRAINER_API if claiming is None or claiming.group.endswith("kubeflow.org") else claiming.api_versions[0]
-    )
+    dialect = claimed_by(data)
+    return names.TRAINER_API if dialect is None or dialect.group.endswith("kubeflow.org") else dialect.api_versions[0]
 
 
 def _with_namespace(data: Json, namespace: str | None) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.findings.text import did_you_mean
@@ -37,27 +37,25 @@ class Applied:
 @cache
 def enabled(names: tuple[str, ...]) -> tuple[Plugin, ...]:
     """Return all enabled plugins: trainc's own, then the third-party ones named in `names`."""
-    if not names:
-        return PLUGINS
-
-    return (*PLUGINS, *choose(names)[0])
+    return (*PLUGINS, *choose(names)[0]) if names else PLUGINS
 
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
-    pairs = [
-        (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
-    ]
-    carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs)
+    policies = ((plugin, plugin.policy_of(job, info)) for plugin in enabled(info.plugins))
+    pairs = [(plugin, policy) for plugin, policy in policies if policy is not None]
+    carries_env = any(
+        plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs
+    )
     return [
-        Applied(plugin, loaded(plugin.passes, "PASSES"), policy)
+        Applied(plugin, load_attribute(plugin.passes, "PASSES"), policy)
         for plugin, policy in pairs
-        if not (carried and plugin.yields)
+        if not (carries_env and plugin.yields)
     ]
 
 
 @cache
-def loaded(module: str, name: str) -> Any:
+def load_attribute(module: str, name: str) -> Any:
     """Return the attribute `name` of a plugin's module, which is imported on first use."""
     return getattr(import_module(module), name)
 
@@ -66,26 +64,26 @@ def loaded(module: str, name: str) -> Any:
 def starting(policy: str) -> Starting | None:
     """Return how the framework of `mlPolicy.<policy>` starts its processes, or None if it has no launchers."""
     module = next((plugin.launchers for plugin in PLUGINS if plugin.launchers and plugin.policy == policy), None)
-    return None if module is None else loaded(module, "STARTING")
+    return None if module is None else load_attribute(module, "STARTING")
 
 
 def launching() -> Iterator[tuple[str, Starting]]:
     """Yield (policy, how its processes start) for each framework that has launchers."""
     for plugin in PLUGINS:
-        own = starting(plugin.policy) if plugin.launchers else None
-        if own is not None:
-            yield plugin.policy, own
+        framework = starting(plugin.policy) if plugin.launchers else None
+        if framework is not None:
+            yield plugin.policy, framework
 
 
 @cache
 def programs(policy: str) -> Programs:
     """Return the launchers of a framework; those of all frameworks are loaded when they are first needed."""
-    own = starting(policy)
+    framework = starting(policy)
 
     def all_launchers() -> list[Launcher]:
-        return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]
+        return [SRUN, *(launcher for _, other in launching() for launcher in other.launchers)]
 
-    return Programs(own.launchers if own else (), all_launchers)
+    return Programs(framework.launchers if framework else (), all_launchers)
 
 
 # The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
@@ -102,46 +100,49 @@ def validate(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Find
     `build_failures` runs under `controller` semantics only, and only if validation finds no errors: the controller does
     not build a job that its webhook refuses.
     """
-    findings = [finding for each in plugins for finding in _validate_one(each, job, info)]
+    findings: list[Finding] = []
+    for applied in plugins:
+        plugin, passes = applied.plugin, applied.passes
+        if passes.validate is not None:
+            findings += passes.validate(job, applied.policy, info)
+        names = plugin.reserved if passes.reserved is None else passes.reserved(job, applied.policy, info)
+        findings += reserved_env(job.trainer, names, plugin.reserved_for)
     if info.gitops or has_errors(findings):
         return findings
-    failures = ((each, each.passes.build_failures) for each in plugins)
-    return findings + [finding for each, fails in failures if fails for finding in fails(job, each.policy, info)]
+    return [*findings, *_results("build_failures", job, info, plugins)]
 
 
-def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]:
-    plugin, passes = each.plugin, each.passes
-    if passes.validate is not None:
-        yield from passes.validate(job, each.policy, info)
-    names = plugin.reserved if passes.reserved is None else passes.reserved(job, each.policy, info)
-    if names:
-        yield from reserved_env(job.trainer, names, plugin.reserved_for)
+def _results(
+    point: Literal["build_failures", "build", "secrets"], job: TrainJob, info: Info, plugins: Sequence[Applied]
+) -> Iterator[Any]:
+    """Yield what the functions of an extension point return, in registry order."""
+    for applied in plugins:
+        if (function := getattr(applied.passes, point)) is not None:
+            yield from function(job, applied.policy, info)
 
 
 def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
     """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
     for point in POINTS:
-        for each in plugins:
-            run = getattr(each.passes, point)
+        for applied in plugins:
+            run = getattr(applied.passes, point)
             if run is None:
                 continue
-            after = run(job, each.policy, info)
+            after = run(job, applied.policy, info)
             if after is not info and observe is not None:
-                observe(each, point, info, after)
+                observe(applied, point, info, after)
             info = after
     return info
 
 
 def build(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Manifest]:
     """Return the objects of all plugins, in registry order."""
-    builders = ((each, each.passes.build) for each in plugins)
-    return [manifest for each, built in builders if built for manifest in built(job, each.policy, info)]
+    return list(_results("build", job, info, plugins))
 
 
 def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> tuple[ProvidedSecret, ...]:
     """Return the Secrets that the built pods mount and that the user must provide."""
-    named = ((each, each.passes.secrets) for each in plugins)
-    return tuple(secret for each, secrets in named if secrets for secret in secrets(job, each.policy, info))
+    return tuple(_results("secrets", job, info, plugins))
 
 
 # Third-party plugins: found through the entry-point group `trainc.plugins`, and used only if they are enabled by
@@ -193,12 +194,12 @@ def _installed() -> Sequence[EntryPoint]:
 
 def _unknown(name: str) -> Diagnostic:
     installed = sorted({point.name for point in _installed()})
-    listed = (
+    available = (
         f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
     )
     hint = (
         did_you_mean(name, installed, 0.5)
-        or f"{listed}; install the distribution that provides {name!r}, or remove the name"
+        or f"{available}; install the distribution that provides {name!r}, or remove the name"
     )
     return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
 

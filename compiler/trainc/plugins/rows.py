@@ -91,13 +91,13 @@ class Row:
     """
 
     pattern: str
-    reads: tuple[Reading, ...]
+    readings: tuple[Reading, ...]
     deviation: Callable[[Situation], str] = lambda _: ""
     verbatim: bool = False
 
     def refs(self, s: Situation) -> Iterable[Ref]:
         """Return the inputs that were read."""
-        return (ref for reading in self.reads for ref in reading(s))
+        return (ref for reading in self.readings for ref in reading(s))
 
 
 Rows: TypeAlias = Mapping[str, tuple[Row, ...]]
@@ -139,8 +139,8 @@ def jobset(*path: str | int) -> Reading:
 
 def set_in_gang_policy(*steps: str, otherwise: Reading) -> Reading:
     """Read a field of the runtime's podGroupPolicy if it is set, and `otherwise` if it is not."""
-    own = gang_policy(*steps)
-    return lambda s: (otherwise if value_at(s.info.pod_group_policy, steps) is None else own)(s)
+    policy_field = gang_policy(*steps)
+    return lambda s: (otherwise if value_at(s.info.pod_group_policy, steps) is None else policy_field)(s)
 
 
 def fixed_rule(rule: str) -> Reading:
@@ -193,9 +193,9 @@ def trainer_nodes(s: Situation) -> Iterator[Ref]:
         yield from nodes(s)
 
 
-def replicated_job(pod_set: PodSet, *rest: str | int) -> FieldPath:
+def replicated_job(pod_set: PodSet, *steps: str | int) -> FieldPath:
     """Return the path in the JobSet of a field of a replicated job."""
-    return ("spec", "replicatedJobs", Item(pod_set.name), *rest)
+    return ("spec", "replicatedJobs", Item(pod_set.name), *steps)
 
 
 def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
@@ -206,9 +206,9 @@ def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
     )
 
 
-def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
+def jobset_path(pod_set: PodSet, container: str, *steps: str | int) -> FieldPath:
     """Return the path in the JobSet of a field of a container."""
-    return replicated_job(pod_set, *POD_SPEC, "containers", Item(container), *rest)
+    return replicated_job(pod_set, *POD_SPEC, "containers", Item(container), *steps)
 
 
 def trainer_env(s: Situation) -> Iterator[Ref]:
@@ -228,13 +228,13 @@ def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iter
 def pod_field(*path: str) -> Reading:
     """Read a field of the pod templates of all replicated jobs, where it is set."""
 
-    def read(s: Situation) -> Iterator[Ref]:
+    def refs(s: Situation) -> Iterator[Ref]:
         for pod_set in s.info.pod_sets:
-            place = replicated_job(pod_set, *POD_TEMPLATE, *path)
-            if s.is_set(place):
-                yield JobSetField(place)
+            field_path = replicated_job(pod_set, *POD_TEMPLATE, *path)
+            if s.is_set(field_path):
+                yield JobSetField(field_path)
 
-    return read
+    return refs
 
 
 COUNTS = (Row("...template.spec.parallelism", (nodes,)), Row("...template.spec.completions", (nodes,)))
@@ -247,12 +247,12 @@ def _has_other_address(s: Situation) -> bool:
 
 
 ADDRESS = when(_has_other_address, "real-master-address")
-UNASKED = when(lambda s: not s.job.has_trainer, "rank-environment-without-trainer")
+WITHOUT_TRAINER = when(lambda s: not s.job.has_trainer, "rank-environment-without-trainer")
 
 
 def address_deviation(s: Situation) -> str:
     """Return the deviation that affects rank 0's address, or an empty string."""
-    return ADDRESS(s) or UNASKED(s)
+    return ADDRESS(s) or WITHOUT_TRAINER(s)
 
 
 def counts_deviation(s: Situation) -> str:
@@ -260,7 +260,7 @@ def counts_deviation(s: Situation) -> str:
     requested = s.job.trainer.resources_per_node
     merged = s.info.trainer_container.resources if s.info.trainer_container else {}
     differs = s.info.gitops and requested is not None and requested != merged
-    return "counts-from-merged-resources" if differs else UNASKED(s)
+    return "counts-from-merged-resources" if differs else WITHOUT_TRAINER(s)
 
 
 # What `explain` says about the size of any gang and the resources that it requests.
@@ -289,22 +289,22 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
             yield parallelism
             yield from (replicas,) if s.info.gitops else ()
         if pod_set.count:
-            yield from _requested(pod_set, resource, s)
+            yield from _requested_in(pod_set, resource, s)
 
 
-def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
+def _requested_in(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
     """Yield the fields in which the pods of one set request a resource."""
     pod = replicated_job(pod_set, *POD_SPEC)
     yield JobSetField((*pod, "overhead", resource))
     for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
         for container in containers:
-            resources, place = _counted(container, kind, pod_set, s)
+            resources, ref_of = _gang_resources(container, kind, pod_set, s)
             if resource in container_requests({"resources": resources}, limits_count=s.info.gitops):
                 requested = "requests" if resource in resources.get("requests", {}) else "limits"
-                yield place((*pod, kind, Item(container.name), "resources", requested, resource))
+                yield ref_of((*pod, kind, Item(container.name), "resources", requested, resource))
 
 
-def _counted(
+def _gang_resources(
     container: Container, kind: str, pod_set: PodSet, s: Situation
 ) -> tuple[Mapping[str, Any], Callable[[FieldPath], Ref]]:
     """Return the resources that the gang counts for a container, and the field that sets them.
@@ -358,12 +358,12 @@ def processes(s: Situation, default: int | str = 1) -> Iterator[Ref]:
 
 def amount(s: Situation, is_counted: Callable[[str], bool]) -> tuple[Ref, ...]:
     """Return the resource amounts from which a count is taken: requests, or limits if requests have none."""
-    resources, place = _counted_resources(s)
+    resources, ref_of = _counted_resources(s)
     for kind in ("requests", "limits"):
         for name, amount in (resources.get(kind) or {}).items():
             if is_counted(name):
                 if parse_quantity(str(amount)).units:
-                    return (place(kind, name),)
+                    return (ref_of(kind, name),)
                 break
     return ()
 
@@ -374,10 +374,9 @@ def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, 
     if not s.info.gitops and requested is not None:
         return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
     for pod_set in s.info.pod_sets:
-        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
-            container = pod_set.container(pod_set.main)
-            if container is not None:
-                return container.resources, _in_container(pod_set)
+        container = pod_set.main_container
+        if container is not None and (pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER):
+            return container.resources, _in_container(pod_set)
     return {}, lambda kind, name: FixedRule(f"no {kind} of {name}")
 
 

@@ -11,6 +11,7 @@ plugin/pkg/admission/{priority,runtimeclass,serviceaccount}/admission.go, v1.36.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path, remove, write
@@ -18,6 +19,7 @@ from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.quantity import (
     NANOS_PER_UNIT,
     POD_LEVEL,
+    ZERO,
     Quantity,
     ResourceList,
     add_resources,
@@ -49,17 +51,17 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
     """Return the objects among `documents` that admission plugins read; Lists are expanded, later objects win."""
     by_kind: dict[str, dict[tuple[str, str], Json]] = {}
-    left = list(documents)[::-1]
-    while left:
-        document = mapping(left.pop())
+    pending = list(documents)[::-1]
+    while pending:
+        document = mapping(pending.pop())
         kind, metadata = document.get("kind"), mapping(document.get("metadata"))
         if not isinstance(kind, str):
             continue
         if kind.endswith("List"):
-            left += items(document.get("items"))[::-1]
+            pending += items(document.get("items"))[::-1]
         elif kind in _GROUPS and str(document.get("apiVersion") or "").rpartition("/")[0] == _GROUPS[kind]:
-            place = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-            by_kind.setdefault(kind, {})[place] = document
+            identity = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+            by_kind.setdefault(kind, {})[identity] = document
     return by_kind
 
 
@@ -73,20 +75,24 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
         yield errors.conflict((*path, "nodeName"), message)
     priority_class = _priority_class(spec, cluster.get("PriorityClass", {}))
     if priority_class is not None:
-        yield from _against_priority_class(spec, path, priority_class)
-    runtime_class = _runtime_class(spec, cluster.get("RuntimeClass", {}))
+        yield from _check_priority_class(spec, path, priority_class)
+    class_name = spec.get("runtimeClassName")
+    # {} where the pod has none, None if it is not known.
+    runtime_class = cluster.get("RuntimeClass", {}).get(("", str(class_name))) if class_name else {}
     if runtime_class is not None:
-        yield from _against_runtime_class(spec, path, runtime_class)
+        yield from _check_runtime_class(spec, path, runtime_class)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    yield from _secrets(spec, path, cluster.get("ServiceAccount", {}).get((namespace, str(account)), {}))
+    yield from _check_secrets(spec, path, cluster.get("ServiceAccount", {}).get((namespace, str(account)), {}))
     if "LimitRange" in cluster or "ResourceQuota" in cluster:
-        ranges, quotas = (
-            [one for (home, _), one in sorted(cluster.get(kind, {}).items()) if home == namespace]
-            for kind in ("LimitRange", "ResourceQuota")
-        )
+        ranges, quotas = (in_namespace(cluster, kind, namespace) for kind in ("LimitRange", "ResourceQuota"))
         name = _name(priority_class) if priority_class else str(spec.get("priorityClassName") or "")
         charged = {**spec, "overhead": _overhead(runtime_class)} if runtime_class else spec
         yield from quota_refusals(charged, path, name, ranges, quotas)
+
+
+def in_namespace(cluster: ClusterObjects, kind: str, namespace: str) -> list[Json]:
+    """Return the objects of a kind in a namespace, by name."""
+    return [document for (home, _), document in sorted(cluster.get(kind, {}).items()) if home == namespace]
 
 
 def _name(document: Json) -> str:
@@ -98,14 +104,14 @@ def _priority_class(spec: Json, classes: Mapping[tuple[str, str], Json]) -> Json
     name = str(spec.get("priorityClassName") or "")
     if name in _SYSTEM_CLASSES:
         return {"metadata": {"name": name}, "value": _SYSTEM_CLASSES[name]}
-    readable = {key: one for key, one in classes.items() if isinstance(one.get("value"), int)}
+    readable = {key: document for key, document in classes.items() if isinstance(document.get("value"), int)}
     if name:
         return readable.get(("", name))
-    defaults = [one for one in readable.values() if one.get("globalDefault") is True]
-    return min(defaults, key=lambda one: int(one["value"]), default={})
+    defaults = (document for document in readable.values() if document.get("globalDefault") is True)
+    return min(defaults, key=lambda document: int(document["value"]), default={})
 
 
-def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Iterator[Finding]:
+def _check_priority_class(spec: Json, path: Path, priority_class: Json) -> Iterator[Finding]:
     name = _name(priority_class)
     if not name:
         giver = "a pod without a priorityClassName has"
@@ -123,17 +129,11 @@ def _against_priority_class(spec: Json, path: Path, priority_class: Json) -> Ite
             yield Finding("PriorityNotOfClass", "error", message, remove(hint.format(field)), (*path, field))
 
 
-def _runtime_class(spec: Json, classes: Mapping[tuple[str, str], Json]) -> Json | None:
-    """Return the class of a pod, {} where it has none, or None if it is not known."""
-    name = spec.get("runtimeClassName")
-    return classes.get(("", str(name))) if name else {}
-
-
 def _overhead(runtime_class: Json) -> Json:
     return mapping(mapping(runtime_class.get("overhead")).get("podFixed"))
 
 
-def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Iterator[Finding]:
+def _check_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Iterator[Finding]:
     name, overhead, fixed = spec.get("runtimeClassName"), mapping(spec.get("overhead")), _overhead(runtime_class)
     if overhead and read_amounts(overhead) != read_amounts(fixed):
         if not name:
@@ -152,36 +152,35 @@ def _against_runtime_class(spec: Json, path: Path, runtime_class: Json) -> Itera
             yield Finding("RuntimeClassConflict", "error", message, hint, (*path, "nodeSelector", key))
 
 
-def _secrets(spec: Json, path: Path, account: Json) -> Iterator[Finding]:
+def _check_secrets(spec: Json, path: Path, account: Json) -> Iterator[Finding]:
     metadata = mapping(account.get("metadata"))
     if mapping(metadata.get("annotations")).get(_ENFORCED) not in _TRUE:
         return
-    for field, used in (("secrets", _mounted(spec, path)), ("imagePullSecrets", _pulled_with(spec, path))):
-        allowed = [str(one.get("name")) for one in objects(account.get(field))]
-        for place, secret in used:
-            if secret not in allowed:
-                message = f"ServiceAccount {metadata.get('name')} does not list {secret} in its {field}, and its pods may use no other secret"
-                hint = f"add {secret} to {field} of the account, or set serviceAccountName to another one"
-                yield Finding("SecretNotAllowed", "error", message, hint, place)
+    pull_secrets = (
+        ((*path, "imagePullSecrets", i, "name"), str(secret.get("name") or ""))
+        for i, secret in enumerate(objects(spec.get("imagePullSecrets")))
+    )
+    for field, used in (("secrets", _mounted_secrets(spec, path)), ("imagePullSecrets", pull_secrets)):
+        allowed = [str(secret.get("name")) for secret in objects(account.get(field))]
+        for secret_path, name in used:
+            if name not in allowed:
+                message = f"ServiceAccount {metadata.get('name')} does not list {name} in its {field}, and its pods may use no other secret"
+                hint = f"add {name} to {field} of the account, or set serviceAccountName to another one"
+                yield Finding("SecretNotAllowed", "error", message, hint, secret_path)
 
 
-def _mounted(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
+def _mounted_secrets(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the Secrets of volumes and variables, with their paths. Projected volumes are free, as upstream."""
     for i, volume in enumerate(objects(spec.get("volumes"))):
         if secret := mapping(volume.get("secret")).get("secretName"):
             yield (*path, "volumes", i, "secret", "secretName"), str(secret)
-    for place, container in containers_of(spec, path):
+    for container_path, container in containers_of(spec, path):
         for i, variable in enumerate(objects(container.get("env"))):
             if secret := mapping(mapping(variable.get("valueFrom")).get("secretKeyRef")).get("name"):
-                yield (*place, "env", i, "valueFrom", "secretKeyRef", "name"), str(secret)
+                yield (*container_path, "env", i, "valueFrom", "secretKeyRef", "name"), str(secret)
         for i, source in enumerate(objects(container.get("envFrom"))):
             if secret := mapping(source.get("secretRef")).get("name"):
-                yield (*place, "envFrom", i, "secretRef", "name"), str(secret)
-
-
-def _pulled_with(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    for i, secret in enumerate(objects(spec.get("imagePullSecrets"))):
-        yield (*path, "imagePullSecrets", i, "name"), str(secret.get("name") or "")
+                yield (*container_path, "envFrom", i, "secretRef", "name"), str(secret)
 
 
 # What the LimitRanges and ResourceQuotas of a namespace refuse of a pod, whatever else runs there.
@@ -191,7 +190,7 @@ def _pulled_with(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
 # pkg/admission/plugin/resourcequota/controller.go, v1.36.
 
 
-_Place: TypeAlias = Callable[[str, str], Path]
+_PathOf: TypeAlias = Callable[[str, str], Path]
 
 _COMPUTE = ("cpu", "memory")
 _QUOTA_PARTS = ("cpu", "memory", "ephemeral-storage")
@@ -200,19 +199,19 @@ _QUOTA_HINT = "request less, use a namespace with a larger quota, or have the qu
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
-    """Something with resources, after all defaults: a container, or the pod as a whole. `written` is its own text."""
+class _Consumer:
+    """Something with resources, after all defaults: a container, or the pod as a whole. `resources` is what it sets itself."""
 
     what: str
     path: Path
-    written: Json
+    resources: Json
     requests: ResourceList
     limits: ResourceList
 
-    def place(self, kind: str, resource: str) -> Path:
+    def path_of(self, kind: str, resource: str) -> Path:
         """Return the path of the amount in question, or of the resources if it is absent or comes from a default."""
         for field in (kind, "limits"):
-            if resource in mapping(self.written.get(field)):
+            if resource in mapping(self.resources.get(field)):
                 return (*self.path, field, resource)
         return self.path
 
@@ -224,170 +223,183 @@ def quota_refusals(
 
     `ranges` and `quotas` are those of the namespace, `priority_class` is the name of the class after admission.
     """
-    limits = [(str(mapping(one.get("metadata")).get("name")), one) for one in ranges]
     containers = _containers(spec, path, ranges)
     for container in containers:
-        yield from _above_default_limit(container)
-    pod = _whole(spec, path, containers)
-    for name, one in limits:
-        for item in objects(mapping(one.get("spec")).get("limits")):
+        yield from _check_default_limit(container)
+    pod = _pod_consumer(spec, path, containers)
+    for limit_range in ranges:
+        name = str(mapping(limit_range.get("metadata")).get("name"))
+        for item in objects(mapping(limit_range.get("spec")).get("limits")):
             if item.get("type") == "Container":
                 for container in containers:
-                    yield from _outside(container, item, name, container.place)
+                    yield from _check_limit_range(container, item, name, container.path_of)
             elif item.get("type") == "Pod":
-                yield from _outside(
-                    pod, item, name, lambda kind, resource: _place_in_pod(pod, containers, kind, resource)
-                )
+                yield from _check_limit_range(pod, item, name, partial(_path_in_pod, pod, containers))
     for quota in quotas:
-        yield from _quota(quota, spec, path, containers, priority_class)
+        yield from _check_quota(quota, spec, path, containers, priority_class)
 
 
-def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Sized]:
-    return [_sized(container, (*place, "resources"), ranges) for place, container in containers_of(spec, path)]
+def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Consumer]:
+    containers = containers_of(spec, path)
+    return [_container_consumer(container, (*place, "resources"), ranges) for place, container in containers]
 
 
-def _sized(container: Json, path: Path, ranges: Iterable[Json]) -> _Sized:
-    written = mapping(container.get("resources"))
-    limits = read_amounts(written.get("limits"))
+def _container_consumer(container: Json, path: Path, ranges: Iterable[Json]) -> _Consumer:
+    resources = mapping(container.get("resources"))
+    limits = read_amounts(resources.get("limits"))
     # The API server copies limits to missing requests before any LimitRange is looked at.
-    requests = {**limits, **read_amounts(written.get("requests"))}
-    for one in ranges:
-        for item in objects(mapping(one.get("spec")).get("limits")):
+    requests = {**limits, **read_amounts(resources.get("requests"))}
+    for limit_range in ranges:
+        for item in objects(mapping(limit_range.get("spec")).get("limits")):
             if item.get("type") == "Container":
                 default = {**read_amounts(item.get("max")), **read_amounts(item.get("default"))}
                 least = {**read_amounts(item.get("min")), **default, **read_amounts(item.get("defaultRequest"))}
                 limits, requests = {**default, **limits}, {**least, **requests}
-    return _Sized(f"container {container.get('name')}", path, written, requests, limits)
+    return _Consumer(f"container {container.get('name')}", path, resources, requests, limits)
 
 
-def _above_default_limit(container: _Sized) -> Iterator[Finding]:
-    for name in read_amounts(container.written.get("requests")):
+def _check_default_limit(container: _Consumer) -> Iterator[Finding]:
+    for name in read_amounts(container.resources.get("requests")):
         limit, request = container.limits.get(name), container.requests[name]
-        if name not in mapping(container.written.get("limits")) and limit is not None and request.nanos > limit.nanos:
+        if name not in mapping(container.resources.get("limits")) and limit is not None and request.nanos > limit.nanos:
             message = f"the request of {name} is {request}, more than the limit of {limit} that a LimitRange sets"
             hint = f"write the limit, too: limits: {{{name}: {request}}}"
             yield Finding("RequestExceedsLimit", "error", message, hint, (*container.path, "requests", name))
 
 
-def _whole(spec: Json, path: Path, containers: Sequence[_Sized]) -> _Sized:
+def _pod_consumer(spec: Json, path: Path, containers: Sequence[_Consumer]) -> _Consumer:
     """Return the pod as the sum of its containers, or what it sets for all of them, without overhead."""
-    own = mapping(spec.get("resources"))
-    limits = {name: amount for name, amount in read_amounts(own.get("limits")).items() if name.startswith(POD_LEVEL)}
-    own_requests = read_amounts(own.get("requests"))
-    requested, limited = (_summed(spec, containers, kind) for kind in ("requests", "limits"))
-    own_requests = {name: own_requests.get(name, requested.get(name, limit)) for name, limit in limits.items()} | {
-        name: amount for name, amount in own_requests.items() if name.startswith(POD_LEVEL)
-    }
-    place = (*path, "resources") if own else path
-    return _Sized("the pod", place, own, {**requested, **own_requests}, {**limited, **limits})
+    resources = mapping(spec.get("resources"))
+    requests, limits = (
+        {name: amount for name, amount in read_amounts(resources.get(kind)).items() if name.startswith(POD_LEVEL)}
+        for kind in ("requests", "limits")
+    )
+    total_requests, total_limits = (_total(spec, containers, kind) for kind in ("requests", "limits"))
+    requests = {name: total_requests.get(name, limit) for name, limit in limits.items()} | requests
+    resources_path = (*path, "resources") if resources else path
+    return _Consumer("the pod", resources_path, resources, {**total_requests, **requests}, {**total_limits, **limits})
 
 
-def _summed(spec: Json, containers: Sequence[_Sized], kind: str) -> ResourceList:
-    sizes = iter(containers)
-    holders: dict[str, list[Json]] = {}
-    for field in ("initContainers", "containers"):
-        holders[field] = [
-            {
-                "restartPolicy": one.get("restartPolicy"),
-                "resources": {"requests": format_resources(getattr(next(sizes), kind))},
-            }
-            for one in objects(spec.get(field))
-        ]
-    return pod_requests(holders)
+def _total(spec: Json, containers: Sequence[_Consumer], kind: str) -> ResourceList:
+    amounts = ({"requests": format_resources(getattr(container, kind))} for container in containers)
+    return pod_requests(
+        {
+            field: [
+                {"restartPolicy": container.get("restartPolicy"), "resources": next(amounts)}
+                for container in objects(spec.get(field))
+            ]
+            for field in ("initContainers", "containers")
+        }
+    )
 
 
-def _place_in_pod(pod: _Sized, containers: Sequence[_Sized], kind: str, resource: str) -> Path:
+def _path_in_pod(pod: _Consumer, containers: Sequence[_Consumer], kind: str, resource: str) -> Path:
     """Return where a pod's total of a resource comes from: its own resources, or the container with most of it."""
-    if any(resource in mapping(pod.written.get(field)) for field in (kind, "limits")) or not containers:
-        return pod.place(kind, resource)
-    nothing = Quantity(0)
-    return max(containers, key=lambda one: getattr(one, kind).get(resource, nothing).nanos).place(kind, resource)
+    if any(resource in mapping(pod.resources.get(field)) for field in (kind, "limits")) or not containers:
+        return pod.path_of(kind, resource)
+    largest = max(containers, key=lambda container: getattr(container, kind).get(resource, ZERO).nanos)
+    return largest.path_of(kind, resource)
 
 
-def _outside(sized: _Sized, item: Json, name: str, place: _Place) -> Iterator[Finding]:
+def _check_limit_range(consumer: _Consumer, item: Json, name: str, path_of: _PathOf) -> Iterator[Finding]:
     """Yield the amounts that an entry of a LimitRange does not allow."""
-    each = "container" if item.get("type") == "Container" else "pod"
-    by_kind = {"requests": sized.requests, "limits": sized.limits}
-    for bound, kinds, words in (
+    unit = "container" if item.get("type") == "Container" else "pod"
+    by_kind = {"requests": consumer.requests, "limits": consumer.limits}
+    for bound, kinds, relation in (
         ("min", ("requests", "limits"), "at least"),
         ("max", ("limits", "requests"), "at most"),
     ):
         for resource, allowed in read_amounts(item.get(bound)).items():
             if resource not in by_kind[kinds[0]]:
-                message = f"LimitRange {name} allows {words} {allowed} {resource} per {each}, so it needs a {kinds[0][:-1]}; {sized.what} has none"
+                message = f"LimitRange {name} allows {relation} {allowed} {resource} per {unit}, so it needs a {kinds[0][:-1]}; {consumer.what} has none"
                 hint = f"add {kinds[0]}: {{{resource}: {allowed}}} to its resources"
-                yield Finding("OutsideLimitRange", "error", message, hint, place(kinds[0], resource))
+                yield Finding("OutsideLimitRange", "error", message, hint, path_of(kinds[0], resource))
                 continue
             for kind in kinds:
                 amount = by_kind[kind].get(resource)
                 if amount is not None and (
                     amount.nanos < allowed.nanos if bound == "min" else amount.nanos > allowed.nanos
                 ):
-                    message = f"{sized.what} has a {resource} {kind[:-1]} of {amount}; LimitRange {name} allows {words} {allowed} per {each}"
+                    message = f"{consumer.what} has a {resource} {kind[:-1]} of {amount}; LimitRange {name} allows {relation} {allowed} per {unit}"
                     hint = f"{'raise' if bound == 'min' else 'lower'} it to {allowed}"
-                    yield Finding("OutsideLimitRange", "error", message, hint, place(kind, resource))
+                    yield Finding("OutsideLimitRange", "error", message, hint, path_of(kind, resource))
                     break
     for resource, ratio in read_amounts(item.get("maxLimitRequestRatio")).items():
-        yield from _ratio(sized, resource, ratio, f"LimitRange {name}", place("limits", resource))
+        yield from _check_ratio(consumer, resource, ratio, f"LimitRange {name}", path_of("limits", resource))
 
 
-def _ratio(sized: _Sized, resource: str, ratio: Quantity, name: str, path: Path) -> Iterator[Finding]:
-    request, limit = sized.requests.get(resource), sized.limits.get(resource)
+def _check_ratio(consumer: _Consumer, resource: str, ratio: Quantity, name: str, path: Path) -> Iterator[Finding]:
+    request, limit = consumer.requests.get(resource), consumer.limits.get(resource)
     rule = f"{name} allows a limit of at most {ratio} times the request"
     if request is None or limit is None or not request.nanos or not limit.nanos:
-        message = f"{rule} for {resource}, so both are needed; {sized.what} does not set them"
+        message = f"{rule} for {resource}, so both are needed; {consumer.what} does not set them"
         hint = f"add both to its resources: requests: {{{resource}: 1}}, limits: {{{resource}: 1}}"
         yield Finding("OutsideLimitRange", "error", message, hint, path)
     elif limit.nanos * NANOS_PER_UNIT > ratio.nanos * request.nanos:
-        message = f"{sized.what} has a {resource} limit of {limit} and a request of {request}; {rule}"
+        message = f"{consumer.what} has a {resource} limit of {limit} and a request of {request}; {rule}"
         lowest = Quantity(-(-limit.nanos * NANOS_PER_UNIT // ratio.nanos), request.family) if ratio.nanos > 0 else limit
         hint = f"raise the request to {lowest}"
         yield Finding("OutsideLimitRange", "error", message, hint, path)
 
 
-def _quota(quota: Json, spec: Json, path: Path, containers: Sequence[_Sized], priority_class: str) -> Iterator[Finding]:
-    name, hard = str(mapping(quota.get("metadata")).get("name")), _counted(quota, spec, containers, priority_class)
+def _check_quota(
+    quota: Json, spec: Json, path: Path, containers: Sequence[_Consumer], priority_class: str
+) -> Iterator[Finding]:
+    name, hard = (
+        str(mapping(quota.get("metadata")).get("name")),
+        _counted_limits(quota, spec, containers, priority_class),
+    )
     if not hard:
         return
     if not mapping(spec.get("resources")):
         for container in containers:
-            yield from _unsized(container, hard, name)
-    pod = _whole(spec, path, containers)
+            yield from _missing_resources(container, hard, name)
+    pod = _pod_consumer(spec, path, containers)
     usage = _usage_of(pod, spec)
     for key, most in hard.items():
         used = usage.get(key)
         if used is None or used.nanos <= most.nanos or not used.nanos:
             continue
         if key in _POD_COUNTS:
-            message, place = f"ResourceQuota {name} allows {most} pods in the namespace", path
+            message, amount_path = f"ResourceQuota {name} allows {most} pods in the namespace", path
         else:
             message = f"a single pod uses {used} of {key}; ResourceQuota {name} allows {most} for the whole namespace"
             kind, _, resource = key.partition(".")
             if kind not in ("requests", "limits"):
                 kind, resource = "requests", key
-            place = _place_in_pod(pod, containers, kind, resource)
-        yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, place)
+            amount_path = _path_in_pod(pod, containers, kind, resource)
+        yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, amount_path)
 
 
 def pod_usage(quota: Json, spec: Json, priority_class: str, ranges: Sequence[Json]) -> ResourceList:
     """Return what a pod uses of each resource that a quota limits; nothing if its scopes leave the pod out."""
     containers = _containers(spec, (), ranges)
-    hard = _counted(quota, spec, containers, priority_class)
-    usage = _usage_of(_whole(spec, (), containers), spec) if hard else {}
+    hard = _counted_limits(quota, spec, containers, priority_class)
+    usage = _usage_of(_pod_consumer(spec, (), containers), spec) if hard else {}
     return {key: used for key, used in usage.items() if key in hard}
 
 
-def _counted(quota: Json, spec: Json, containers: Sequence[_Sized], priority_class: str) -> dict[str, Quantity]:
+def _counted_limits(
+    quota: Json, spec: Json, containers: Sequence[_Consumer], priority_class: str
+) -> dict[str, Quantity]:
     """Return what a quota allows of the resources of pods; nothing if its scopes leave this pod out."""
-    hard = {key: most for key, most in _hard(quota).items() if _counts_pods(key)}
+    hard = {key: most for key, most in _hard_limits(quota).items() if _counts_pods(key)}
     scopes = _scopes(mapping(quota.get("spec")))
     return hard if hard and all(_in_scope(scope, spec, containers, priority_class) for scope in scopes) else {}
 
 
-def _usage_of(pod: _Sized, spec: Json) -> ResourceList:
+def _usage_of(pod: _Consumer, spec: Json) -> ResourceList:
+    """Return what a pod uses of each key of a quota."""
     overhead = read_amounts(spec.get("overhead"))
-    limits = {key: limit + overhead[key] if key in overhead else limit for key, limit in pod.limits.items()}
-    return _usage(add_resources(pod.requests, overhead), limits)
+    usage: dict[str, Quantity] = dict.fromkeys(_POD_COUNTS, Quantity(NANOS_PER_UNIT))
+    for name, amount in add_resources(pod.requests, overhead).items():
+        usage[f"requests.{name}"] = amount
+        if not is_extended(name):
+            usage[name] = amount
+    for name, limit in pod.limits.items():
+        if name in _QUOTA_PARTS:
+            usage[f"limits.{name}"] = limit + overhead[name] if name in overhead else limit
+    return usage
 
 
 def count_refusals(created: Mapping[str, int], path: Path, quotas: Iterable[Json]) -> Iterator[Finding]:
@@ -396,7 +408,7 @@ def count_refusals(created: Mapping[str, int], path: Path, quotas: Iterable[Json
         spec = mapping(quota.get("spec"))
         if any(_scopes(spec)):
             continue  # Scopes select pods.
-        for key, most in _hard(quota).items():
+        for key, most in _hard_limits(quota).items():
             if created.get(key, 0) * NANOS_PER_UNIT > most.nanos:
                 name = mapping(quota.get("metadata")).get("name")
                 message = (
@@ -405,7 +417,7 @@ def count_refusals(created: Mapping[str, int], path: Path, quotas: Iterable[Json
                 yield Finding("ExceedsQuota", "error", message, _QUOTA_HINT, path)
 
 
-def _hard(quota: Json) -> dict[str, Quantity]:
+def _hard_limits(quota: Json) -> dict[str, Quantity]:
     return read_amounts(mapping(quota.get("spec")).get("hard"))
 
 
@@ -421,7 +433,7 @@ def _counts_pods(key: str) -> bool:
     )
 
 
-def _unsized(container: _Sized, hard: Mapping[str, Quantity], quota: str) -> Iterator[Finding]:
+def _missing_resources(container: _Consumer, hard: Mapping[str, Quantity], quota: str) -> Iterator[Finding]:
     """Report a container without an amount of CPU or memory that the quota counts: those have to be given."""
     for kind, prefixes in (("requests", ("", "requests.")), ("limits", ("limits.",))):
         sizes = getattr(container, kind)
@@ -434,22 +446,12 @@ def _unsized(container: _Sized, hard: Mapping[str, Quantity], quota: str) -> Ite
             yield Finding("QuotaNeedsResources", "error", message, hint, container.path)
 
 
-def _usage(requests: ResourceList, limits: ResourceList) -> ResourceList:
-    """Return what a pod uses of each key of a quota."""
-    used: dict[str, Quantity] = dict.fromkeys(_POD_COUNTS, Quantity(NANOS_PER_UNIT))
-    for name, amount in requests.items():
-        used[f"requests.{name}"] = amount
-        if not is_extended(name):
-            used[name] = amount
-    return used | {f"limits.{name}": amount for name, amount in limits.items() if name in _QUOTA_PARTS}
-
-
 def _scopes(spec: Json) -> Iterator[Json]:
     yield from ({"scopeName": scope, "operator": "Exists"} for scope in items(spec.get("scopes")))
     yield from objects(mapping(spec.get("scopeSelector")).get("matchExpressions"))
 
 
-def _in_scope(scope: Json, spec: Json, containers: Sequence[_Sized], priority_class: str) -> bool:
+def _in_scope(scope: Json, spec: Json, containers: Sequence[_Consumer], priority_class: str) -> bool:
     name, operator = str(scope.get("scopeName")), str(scope.get("operator"))
     if name == "PriorityClass":
         if operator in ("Exists", "DoesNotExist"):
@@ -458,9 +460,9 @@ def _in_scope(scope: Json, spec: Json, containers: Sequence[_Sized], priority_cl
     if name in ("Terminating", "NotTerminating"):
         return isinstance(spec.get("activeDeadlineSeconds"), int) == (name == "Terminating")
     if name in ("BestEffort", "NotBestEffort"):
-        own = mapping(spec.get("resources"))
-        sizes = [*(s for one in containers for s in (one.requests, one.limits))]
-        sizes += [read_amounts(own.get(kind)) for kind in ("requests", "limits")]
+        resources = mapping(spec.get("resources"))
+        sizes = [*(s for container in containers for s in (container.requests, container.limits))]
+        sizes += [read_amounts(resources.get(kind)) for kind in ("requests", "limits")]
         best_effort = not any(size[r].nanos > 0 for size in sizes for r in _COMPUTE if r in size)
         return best_effort == (name == "BestEffort")
     return name == "CrossNamespacePodAffinity" and _looks_into_other_namespaces(spec)
@@ -472,7 +474,7 @@ def _looks_into_other_namespaces(spec: Json) -> bool:
         rules = mapping(affinity.get(kind))
         terms = objects(rules.get("requiredDuringSchedulingIgnoredDuringExecution"))
         preferred = objects(rules.get("preferredDuringSchedulingIgnoredDuringExecution"))
-        terms += [mapping(one.get("podAffinityTerm")) for one in preferred]
+        terms += [mapping(preference.get("podAffinityTerm")) for preference in preferred]
         if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
             return True
     return False

@@ -7,7 +7,6 @@ which the schema stage reports. Source of the name forms: kubernetes/apimachiner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove
@@ -63,23 +62,25 @@ def dns_label(value: Any, path: Path) -> Iterable[Finding]:
     return (errors.malformed(path, value, _DNS_LABEL_FORM, errors.suggest_label(value)),)
 
 
-def dns_subdomain(value: Any, path: Path) -> Iterable[Finding]:
-    """A DNS subdomain, like the names of most objects."""
-    if not isinstance(value, str) or is_subdomain(value):
-        return ()
-    return (errors.malformed(path, value, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters"),)
+def name_form(is_valid: Callable[[str], bool], form: str) -> Check:
+    """A name in a certain form, which `form` describes."""
+
+    def check(value: Any, path: Path) -> Iterable[Finding]:
+        return () if not isinstance(value, str) or is_valid(value) else (errors.malformed(path, value, form),)
+
+    return check
 
 
-def qualified_name(value: Any, path: Path) -> Iterable[Finding]:
-    """A name with an optional domain prefix."""
-    return () if not isinstance(value, str) or is_label_key(value) else (errors.malformed(path, value, _KEY_FORM),)
+# The names of most objects, and names with an optional domain prefix.
+dns_subdomain = name_form(is_subdomain, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters")
+qualified_name = name_form(is_label_key, _KEY_FORM)
 
 
 def label_key(value: Any, path: Path) -> Iterable[Finding]:
     """A label key."""
-    return (
-        () if not isinstance(value, str) or is_label_key(value) else (errors.bad_label(path, value, _KEY_FORM, "key"),)
-    )
+    if not isinstance(value, str) or is_label_key(value):
+        return ()
+    return (errors.bad_label(path, value, _KEY_FORM, "key"),)
 
 
 def label_value(value: Any, path: Path) -> Iterable[Finding]:
@@ -97,13 +98,12 @@ def labels(value: Any, path: Path) -> Iterator[Finding]:
             yield from label_value(item, (*path, key))
 
 
-def config_map_key(value: Any, path: Path) -> Iterable[Finding]:
-    """A key in a ConfigMap or a Secret; empty keys are reported as missing."""
-    if not isinstance(value, str) or not value:
-        return ()
-    if len(value) <= SUBDOMAIN_LIMIT and _KEY_CHARACTERS.issuperset(value) and value != "." and value[:2] != "..":
-        return ()
-    return (errors.malformed(path, value, "letters, digits, '-', '_' and '.', not '..' first"),)
+def _is_config_map_key(value: str) -> bool:
+    return len(value) <= SUBDOMAIN_LIMIT and _KEY_CHARACTERS.issuperset(value) and value != "." and value[:2] != ".."
+
+
+# A key in a ConfigMap or a Secret. An empty one is in order here, because it is reported as missing.
+config_map_key = name_form(_is_config_map_key, "letters, digits, '-', '_' and '.', not '..' first")
 
 
 def is_variable_name(value: str) -> bool:
@@ -111,21 +111,7 @@ def is_variable_name(value: str) -> bool:
     return value.isascii() and value.isprintable() and "=" not in value
 
 
-def variable_name(value: Any, path: Path) -> Iterable[Finding]:
-    """The name of an environment variable."""
-    if not isinstance(value, str) or is_variable_name(value):
-        return ()
-    return (errors.malformed(path, value, "printable ASCII characters without '='"),)
-
-
-def port_name(value: Any, path: Path) -> Iterable[Finding]:
-    """The name of a container port."""
-    if not isinstance(value, str) or _is_port_name(value):
-        return ()
-    form = (
-        "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last"
-    )
-    return (errors.malformed(path, value, form),)
+variable_name = name_form(is_variable_name, "printable ASCII characters without '='")
 
 
 def _is_port_name(value: str) -> bool:
@@ -139,14 +125,16 @@ def _is_port_name(value: str) -> bool:
     )
 
 
+port_number = number(1, 65535)
+port_name = name_form(
+    _is_port_name,
+    "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last",
+)
+
+
 def port(value: Any, path: Path) -> Iterable[Finding]:
     """A port, by number or by name."""
-    if isinstance(value, str):
-        return port_name(value, path)
-    return _PORT_NUMBER(value, path)
-
-
-_PORT_NUMBER = number(1, 65535)
+    return port_name(value, path) if isinstance(value, str) else port_number(value, path)
 
 
 def relative_path(value: Any, path: Path) -> Iterable[Finding]:
@@ -229,23 +217,20 @@ def containers_of(spec: Json, path: Path) -> Iterator[tuple[Path, Json]]:
 
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
     """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
-    return partial(check_fields, fields, tuple(needs), also)
 
+    def check(value: Any, path: Path) -> Iterator[Finding]:
+        if not isinstance(value, dict):
+            return
+        for name in needs:
+            if value.get(name) in (None, "", []):
+                yield errors.missing((*path, name))
+        for name, item in value.items():
+            if name in fields and item is not None and (item != "" or name not in needs):
+                yield from fields[name](item, (*path, name))
+        if also is not None:
+            yield from also(value, path)
 
-def check_fields(
-    fields: Mapping[str, Check], needs: tuple[str, ...], also: Check | None, value: Any, path: Path
-) -> Iterator[Finding]:
-    """Check the fields of a mapping; absent fields are only subject to `needs` and `also`."""
-    if not isinstance(value, dict):
-        return
-    for name in needs:
-        if value.get(name) in (None, "", []):
-            yield errors.missing((*path, name))
-    for name, item in value.items():
-        if name in fields and item is not None and (item != "" or name not in needs):
-            yield from fields[name](item, (*path, name))
-    if also is not None:
-        yield from also(value, path)
+    return check
 
 
 def exactly_one(names: Sequence[str], owner: str, hint: str = "keep one of them") -> Check:
@@ -332,27 +317,31 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
     """A reference to a field of the pod: one of `allowed`, or a single label or annotation."""
 
     def check(value: Any, path: Path) -> Iterable[Finding]:
-        written = value.get("fieldPath")
-        if not isinstance(written, str) or not written:
+        field_path = value.get("fieldPath")
+        if not isinstance(field_path, str) or not field_path:
             return ()
-        place = (*path, "fieldPath")
-        name, bracket, key = written.partition("['")
-        if bracket and written.endswith("']"):
-            return _subscripted(place, path, name, key[:-2])
-        return () if _RENAMED.get(written, written) in allowed else (errors.unsupported(place, written, allowed),)
+        source = (*path, "fieldPath")
+        name, bracket, key = field_path.partition("['")
+        if bracket and field_path.endswith("']"):
+            return _check_subscript(source, path, name, key[:-2])
+        return (
+            ()
+            if _RENAMED.get(field_path, field_path) in allowed
+            else (errors.unsupported(source, field_path, allowed),)
+        )
 
     return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
 
 
-def _subscripted(place: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
+def _check_subscript(source: Path, path: Path, name: str, key: str) -> Iterable[Finding]:
     if name not in ("metadata.labels", "metadata.annotations"):
         allowed = ("metadata.labels['KEY']", "metadata.annotations['KEY']")
-        return (errors.unsupported(place, f"{name}['{key}']", allowed),)
+        return (errors.unsupported(source, f"{name}['{key}']", allowed),)
     if is_label_key(key.lower() if name == "metadata.annotations" else key):
         return ()
     message = f"{key!r} is not a valid key for a label or annotation"
     hint = "write the key exactly as in the pod's metadata"
-    return (Finding("InvalidLabel", "error", message, hint, path, source_path=place),)
+    return (Finding("InvalidLabel", "error", message, hint, path, source_path=source),)
 
 
 def resource_ref(value: Any, path: Path) -> Iterator[Finding]:

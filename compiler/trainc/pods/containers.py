@@ -27,6 +27,7 @@ from trainc.pods.checks import (
     one_of,
     port,
     port_name,
+    port_number,
     relative_path,
     resource_ref,
     struct,
@@ -70,18 +71,18 @@ def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         for i, container in enumerate(items(spec.get(kind))):
             if not isinstance(container, dict):
                 continue
-            place = (*path, kind, i)
+            container_path = (*path, kind, i)
             name = container.get("name")
             if name and str(name) in seen:
-                yield errors.duplicate((*place, "name"), name)
+                yield errors.duplicate((*container_path, "name"), name)
             seen.add(str(name))
             if container.get("ports"):
                 # Init containers run one at a time, so they can use the same ports.
-                yield from _host_ports(container, place, ports if kind == "containers" else set())
-            yield from _container(container, place, pod)
+                yield from _host_ports(container, container_path, ports if kind == "containers" else set())
+            yield from _container(container, container_path, pod)
             if not _OFTEN_SET.issuperset(container):
                 starts_and_ends = kind == "initContainers" and container.get("restartPolicy") != "Always"
-                yield from (_no_hooks if starts_and_ends else _hooks)(container, place, pod)
+                yield from (_no_hooks if starts_and_ends else _hooks)(container, container_path, pod)
 
 
 def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
@@ -106,10 +107,10 @@ def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         yield from check_devices(container, path, pod.volumes)
     if not _OFTEN_SET.issuperset(container):
         yield from _FIELDS(container, path)
-        yield from _rarely_set(container, path, pod)
+        yield from _rare_fields(container, path, pod)
 
 
-def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
+def _rare_fields(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("securityContext"):
         from trainc.pods.security import check_container_security
 
@@ -118,12 +119,12 @@ def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("resizePolicy"):
         yield from check_resize_policy(container["resizePolicy"], (*path, "resizePolicy"), pod.restart_policy)
     if container.get("restartPolicyRules"):
-        rules, place = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
+        rules, rules_path = items(container["restartPolicyRules"]), (*path, "restartPolicyRules")
         if container.get("restartPolicy") is None:
             yield errors.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
         if len(rules) > _MOST_RULES:
-            yield errors.too_many(place, len(rules), _MOST_RULES)
-        yield from list_of(_RULE)(rules, place)
+            yield errors.too_many(rules_path, len(rules), _MOST_RULES)
+        yield from list_of(_RULE)(rules, rules_path)
 
 
 # Ports.
@@ -134,13 +135,12 @@ def _missing_number(value: Any, path: Path) -> Iterator[Finding]:
         yield errors.missing((*path, "containerPort"))
 
 
-_PORT = number(1, 65535)
 _PORTS = list_of(
     struct(
         {
             "name": unless_empty(port_name),
-            "containerPort": unless_empty(_PORT),
-            "hostPort": unless_empty(_PORT),
+            "containerPort": unless_empty(port_number),
+            "hostPort": unless_empty(port_number),
             "protocol": one_of("", "TCP", "UDP", "SCTP"),
         },
         also=_missing_number,
@@ -150,11 +150,15 @@ _PORTS = list_of(
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
     """Report host ports that several containers use at the same time."""
-    for i, each in enumerate(objects(container.get("ports"))):
-        if each.get("hostPort"):
-            key = (str(each.get("protocol") or "TCP"), str(each.get("hostIP") or ""), str(each["hostPort"]))
+    for i, container_port in enumerate(objects(container.get("ports"))):
+        if container_port.get("hostPort"):
+            key = (
+                str(container_port.get("protocol") or "TCP"),
+                str(container_port.get("hostIP") or ""),
+                str(container_port["hostPort"]),
+            )
             if key in seen:
-                yield errors.duplicate((*path, "ports", i, "hostPort"), each["hostPort"])
+                yield errors.duplicate((*path, "ports", i, "hostPort"), container_port["hostPort"])
             seen.add(key)
 
 
@@ -215,18 +219,18 @@ def _env(variables: Any, path: Path, volumes: Mapping[str, Json]) -> Iterator[Fi
 
 
 def _value_from(variable: Json, path: Path) -> Iterator[Finding]:
-    place, written = (*path, "valueFrom"), mapping(variable["valueFrom"])
-    sources = [name for name, value in written.items() if value is not None and name in _SOURCES]
+    source_path, value_from = (*path, "valueFrom"), mapping(variable["valueFrom"])
+    sources = [name for name, value in value_from.items() if value is not None and name in _SOURCES]
     for name in sources:
-        yield from _SOURCES[name](written[name], (*place, name))
+        yield from _SOURCES[name](value_from[name], (*source_path, name))
     if not sources:
-        yield errors.missing_choice(place, tuple(_SOURCES), "valueFrom")
+        yield errors.missing_choice(source_path, tuple(_SOURCES), "valueFrom")
     elif variable.get("value"):
         message = f"variable {variable.get('name')!r} has both value and valueFrom"
-        yield Finding("ValueAndValueFrom", "error", message, "keep one of them", place)
+        yield Finding("ValueAndValueFrom", "error", message, "keep one of them", source_path)
     elif len(sources) > 1:
         message = f"variable {variable.get('name')!r} has more than one source: {' and '.join(sources)}"
-        yield errors.conflict(place, message)
+        yield errors.conflict(source_path, message)
 
 
 def _from_file(file: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
@@ -273,7 +277,7 @@ _HANDLERS: dict[str, Check] = {
     "httpGet": struct({"port": port, "scheme": one_of("", "HTTP", "HTTPS"), "httpHeaders": list_of(_header)}),
     "tcpSocket": struct({"port": port}),
 }
-_PROBE_HANDLERS = {**_HANDLERS, "grpc": struct({"port": _PORT})}
+_PROBE_HANDLERS = {**_HANDLERS, "grpc": struct({"port": port_number})}
 _TIMES = struct(
     {
         **dict.fromkeys(("initialDelaySeconds", "timeoutSeconds", "periodSeconds"), number(0)),
@@ -298,12 +302,12 @@ def _hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
             yield from _TIMES(probe, (*path, name))
             yield from _probe_of_kind(name, probe, (*path, name))
 
-    def sleep(value: Any, place: Path) -> Iterator[Finding]:
+    def sleep(value: Any, path: Path) -> Iterator[Finding]:
         seconds, most = value.get("seconds"), pod.grace_period
         if isinstance(seconds, int) and most is not None and not 0 <= seconds <= most:
             message = f"the hook sleeps {seconds} seconds, but the pod has only {most} seconds to stop"
             hint = "increase terminationGracePeriodSeconds, or sleep less"
-            yield Finding("OutOfRange", "error", message, hint, place)
+            yield Finding("OutOfRange", "error", message, hint, path)
 
     for name in ("postStart", "preStop"):
         if isinstance(hook := mapping(container.get("lifecycle")).get(name), dict):
@@ -317,8 +321,8 @@ def _probe_of_kind(name: str, probe: Json, path: Path) -> Iterator[Finding]:
             yield errors.misplaced((*path, "terminationGracePeriodSeconds"), message, remove())
     elif isinstance(count := probe.get("successThreshold"), int) and count > 1:
         message = f"successThreshold of a {name} must be 1"
-        place = (*path, "successThreshold")
-        yield Finding("OutOfRange", "error", message, write(1, ", or remove it"), place)
+        threshold_path = (*path, "successThreshold")
+        yield Finding("OutOfRange", "error", message, write(1, ", or remove it"), threshold_path)
 
 
 def _handler(holder: Json, path: Path, handlers: Mapping[str, Check]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trainc.findings import Finding, Fix, Hint, Path, choose
+from trainc.findings.text import did_you_mean, join_words
 from trainc.schema.shapes import quote
 
 _LONGEST_NAME = 63
@@ -18,7 +19,7 @@ def missing(path: Path, why: str = "") -> Finding:
 
 def missing_choice(path: Path, names: Sequence[str], where: str) -> Finding:
     """One of several fields is required, but none is present."""
-    return Finding("MissingRequired", "error", f"{where} needs {join_alternatives(names)}", "add one of them", path)
+    return Finding("MissingRequired", "error", f"{where} needs {join_words(names, 'or')}", "add one of them", path)
 
 
 def conflict(path: Path, message: str, hint: str = "keep one of them") -> Finding:
@@ -33,10 +34,10 @@ def misplaced(path: Path, message: str, hint: str) -> Finding:
 
 def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
     """A value that is not in the enum of its field; empty values in `allowed` are not suggested."""
-    words = sorted(word for word in allowed if word)
-    same = [word for word in words if word.lower() == str(value).lower()]
-    text = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
-    hint = Hint(text, *(Fix("set", word) for word in same[:1] or words))
+    choices = sorted(choice for choice in allowed if choice)
+    same = [choice for choice in choices if choice.lower() == str(value).lower()]
+    text = f"write {same[0]}: upper and lower case matter" if same else f"use {join_words(choices, 'or')}"
+    hint = Hint(text, *(Fix("set", choice) for choice in same[:1] or choices))
     return Finding("UnsupportedValue", "error", f"{quote(str(value))} is not a valid {path[-1]}", hint, path)
 
 
@@ -101,9 +102,7 @@ def too_long(path: Path, length: int, most: int) -> Finding:
 
 def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Finding:
     """A reference to a volume, claim or container that is not in the pod."""
-    from trainc.findings.text import did_you_mean
-
-    names = sorted(word for word in names if word)
+    names = sorted(filter(None, names))
     add = f"add the {kind} to the pod"
     if kind == "volume":
         add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
@@ -111,15 +110,10 @@ def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Findin
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 
-def join_alternatives(words: Sequence[str]) -> str:
-    """Join words as `a, b or c`."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
 def suggest_label(value: str) -> str:
     """Return a valid DNS label similar to `value`; empty if none of its characters are usable."""
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in value.lower()[:_LONGEST_NAME])
-    return kept.strip("-")
+    label = "".join(c if c.isascii() and c.isalnum() else "-" for c in value.lower()[:_LONGEST_NAME])
+    return label.strip("-")
 
 
 def _field(path: Path) -> str:

@@ -43,18 +43,18 @@ def validate_job(job: Json, path: Path = ()) -> list[Finding]:
     The template must include the defaults of JobSet's webhook; those of batch/v1 are implied. Paths start with `path`.
     All findings are errors. Values of the wrong type are ignored, because the schema stage reports them.
     """
-    return list(_problems(job, path))
+    return list(_findings(job, path))
 
 
-def _problems(job: Json, path: Path) -> Iterator[Finding]:
-    spec, place = mapping(job.get("spec")), (*path, "spec")
+def _findings(job: Json, path: Path) -> Iterator[Finding]:
+    spec, spec_path = mapping(job.get("spec")), (*path, "spec")
     template = mapping(spec.get("template"))
     yield from check_metadata(mapping(job.get("metadata")), (*path, "metadata"))
-    yield from _FIELDS(spec, place)
-    yield from _indexes(spec, place)
-    yield from _rare(spec, template, place)
-    yield from _restarts(spec, template, place)
-    yield from check_template(template, (*place, "template"))
+    yield from _FIELDS(spec, spec_path)
+    yield from _indexes(spec, spec_path)
+    yield from _rare_fields(spec, template, spec_path)
+    yield from _restart_policy(spec, template, spec_path)
+    yield from check_template(template, (*spec_path, "template"))
 
 
 def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
@@ -66,10 +66,9 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
         yield from _without_indexes(spec, path)
         return
     if completions is None and parallelism is not None:
-        message = "an Indexed Job sets parallelism, but not completions"
-        place = (*path, "completions")
-        hint = "set completions to the same number"
-        yield Finding("CompletionsMissing", "error", message, hint, place, source_path=(*path, "parallelism"))
+        message, hint = "an Indexed Job sets parallelism, but not completions", "set completions to the same number"
+        source_path = (*path, "parallelism")
+        yield Finding("CompletionsMissing", "error", message, hint, (*path, "completions"), source_path=source_path)
     if isinstance(parallelism, int) and parallelism > _MOST_INDEXED:
         yield errors.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
     if isinstance(failed, int):
@@ -94,21 +93,21 @@ def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
         yield errors.bad_policy((*path, "successPolicy"), message, write("Indexed", field="completionMode", verb="set"))
 
 
-def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+def _rare_fields(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     manager = spec.get("managedBy")
     if isinstance(manager, str):
-        yield from _manager(manager, (*path, "managedBy"))
+        yield from _check_manager(manager, (*path, "managedBy"))
     if any(spec.get(name) is not None for name in ("podFailurePolicy", "successPolicy", "podReplacementPolicy")):
         yield from _policies(spec, template, path)
     if spec.get("selector") is not None or spec.get("manualSelector") is True:
-        yield from _selector(spec, path)
+        yield from _check_selector(spec, path)
     for key in mapping(mapping(template.get("metadata")).get("labels")):
         if key in _GENERATED_LABELS and spec.get("manualSelector") is not True:
-            place = (*path, "template", "metadata", "labels", key)
-            yield errors.misplaced(place, f"the label {key} is set by the API server", remove())
+            label_path = (*path, "template", "metadata", "labels", key)
+            yield errors.misplaced(label_path, f"the label {key} is set by the API server", remove())
 
 
-def _manager(value: str, path: Path) -> Iterator[Finding]:
+def _check_manager(value: str, path: Path) -> Iterator[Finding]:
     if not is_domain_prefixed_path(value):
         message = f"{value!r} is not the name of a controller"
         hint = "write <domain>/<name>, such as kueue.x-k8s.io/multikueue"
@@ -117,7 +116,7 @@ def _manager(value: str, path: Path) -> Iterator[Finding]:
         yield errors.too_long(path, length(value), _LONGEST_MANAGER)
 
 
-def _selector(spec: Json, path: Path) -> Iterator[Finding]:
+def _check_selector(spec: Json, path: Path) -> Iterator[Finding]:
     """Check the selector: the API server generates one, unless manualSelector is set."""
     selector = mapping(spec.get("selector"))
     if spec.get("manualSelector") is True:
@@ -131,30 +130,30 @@ def _selector(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
-    selector, place = spec["selector"], (*path, "selector")
-    yield from label_selector(selector, place)
+    selector, selector_path = spec["selector"], (*path, "selector")
+    yield from label_selector(selector, selector_path)
     labels = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("labels"))
     for key, value in mapping(mapping(selector).get("matchLabels")).items():
         # JobSet adds its own labels to the pods.
         if labels.get(key) != value and not str(key).startswith("jobset.sigs.k8s.io/"):
             message = f"the pods of the Job do not have the label {key}: {value}"
             hint = "add it to the labels of the template, or remove selector and manualSelector"
-            yield errors.bad_selector((*place, "matchLabels", key), message, hint)
+            yield errors.bad_selector((*selector_path, "matchLabels", key), message, hint)
 
 
-def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+def _restart_policy(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     policy = mapping(template.get("spec")).get("restartPolicy")
-    place = (*path, "template", "spec", "restartPolicy")
+    policy_path = (*path, "template", "spec", "restartPolicy")
     if policy in (None, ""):
-        yield errors.missing(place, "the pods of a Job need OnFailure or Never")
+        yield errors.missing(policy_path, "the pods of a Job need OnFailure or Never")
     elif isinstance(policy, str) and policy not in _RESTARTS:
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
         hint = suggest(policy, ("Never", "OnFailure"), "use restartPolicy: Never or OnFailure")
-        yield Finding("InvalidRestartPolicy", "error", message, hint, place)
+        yield Finding("InvalidRestartPolicy", "error", message, hint, policy_path)
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"
-        yield Finding("PodFailurePolicyNeedsNever", "error", message, hint, place)
+        yield Finding("PodFailurePolicyNeedsNever", "error", message, hint, policy_path)
 
 
 def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
@@ -171,23 +170,25 @@ def _policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
 
 def _failure_policy(policy: Json, spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     rules = items(policy.get("rules"))
-    names = [str(each.get("name")) for _, each in containers_of(mapping(template.get("spec")), path)]
+    names = [str(container.get("name")) for _, container in containers_of(mapping(template.get("spec")), path)]
     if len(rules) > _MOST_RULES:
         yield errors.too_many(path, len(rules), _MOST_RULES)
     for i, rule in enumerate(map(mapping, rules)):
-        place = (*path, i)
-        yield from _action(rule, spec, (*place, "action"))
+        rule_path = (*path, i)
+        yield from _action(rule, spec, (*rule_path, "action"))
         codes, conditions = rule.get("onExitCodes"), items(rule.get("onPodConditions"))
         if isinstance(codes, dict):
-            yield from _exit_codes(codes, (*place, "onExitCodes"), names)
+            yield from _exit_codes(codes, (*rule_path, "onExitCodes"), names)
         if len(conditions) > _MOST_RULES:
-            yield errors.too_many((*place, "onPodConditions"), len(conditions), _MOST_RULES)
+            yield errors.too_many((*rule_path, "onPodConditions"), len(conditions), _MOST_RULES)
         for k, condition in enumerate(conditions):
-            yield from _CONDITION(condition, (*place, "onPodConditions", k))
+            yield from _CONDITION(condition, (*rule_path, "onPodConditions", k))
         if codes is not None and conditions:
-            yield errors.bad_policy(place, "a rule has both onExitCodes and onPodConditions", "split it into two rules")
+            yield errors.bad_policy(
+                rule_path, "a rule has both onExitCodes and onPodConditions", "split it into two rules"
+            )
         elif codes is None and not conditions:
-            yield errors.bad_policy(place, "a rule has no condition", "add onExitCodes or onPodConditions")
+            yield errors.bad_policy(rule_path, "a rule has no condition", "add onExitCodes or onPodConditions")
 
 
 _CONDITION = struct({"type": qualified_name, "status": one_of("", "True", "False", "Unknown")}, needs=("type",))
@@ -210,21 +211,21 @@ def _exit_codes(codes: Json, path: Path, containers: Collection[str]) -> Iterato
         yield errors.unsupported((*path, "operator"), operator, ("In", "NotIn"))
     if name is not None and name not in containers:
         yield errors.not_in_pod((*path, "containerName"), "container", str(name), containers)
-    place = (*path, "values")
+    values_path = (*path, "values")
     if not values:
-        yield errors.missing(place)
+        yield errors.missing(values_path)
     elif len(values) > _MOST_EXIT_CODES:
-        yield errors.too_many(place, len(values), _MOST_EXIT_CODES)
+        yield errors.too_many(values_path, len(values), _MOST_EXIT_CODES)
     seen: set[str] = set()
     for i, value in enumerate(values):
         if operator == "In" and value == 0:
-            yield errors.bad_policy((*place, i), "exit code 0 means success", remove())
+            yield errors.bad_policy((*values_path, i), "exit code 0 means success", remove())
         if str(value) in seen:
-            yield errors.duplicate((*place, i), value)
+            yield errors.duplicate((*values_path, i), value)
         seen.add(str(value))
-    whole = [value for value in values if isinstance(value, int)]
-    if whole != sorted(whole):
-        yield errors.bad_policy(place, "the exit codes are not in ascending order", write(sorted(set(whole))))
+    integers = [value for value in values if isinstance(value, int)]
+    if integers != sorted(integers):
+        yield errors.bad_policy(values_path, "the exit codes are not in ascending order", write(sorted(set(integers))))
 
 
 def _success_policy(policy: Json, completions: object, path: Path) -> Iterator[Finding]:
@@ -242,18 +243,19 @@ def _success_rule(rule: Json, completions: int, path: Path) -> Iterator[Finding]
     indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
     if indexes is None and count is None:
         yield errors.missing_choice(path, ("succeededCount", "succeededIndexes"), "a rule of a success policy")
-    named = completions
+    indexed = completions
     if isinstance(indexes, str):
-        place = (*path, "succeededIndexes")
+        indexes_path = (*path, "succeededIndexes")
         if len(indexes) > _LONGEST_INDEXES:
-            yield errors.too_long(place, len(indexes), _LONGEST_INDEXES)
+            yield errors.too_long(indexes_path, len(indexes), _LONGEST_INDEXES)
         try:
-            named = _count_indexes(indexes, completions)
+            indexed = _count_indexes(indexes, completions)
         except ValueError as error:
-            named = 0
-            yield errors.bad_policy(place, f"{indexes!r}: {error}", 'write indexes in ascending order, as in "0,2-4"')
-    if isinstance(count, int) and not 0 <= count <= min(completions, named):
-        yield errors.out_of_range((*path, "succeededCount"), count, 0, max(0, min(completions, named)))
+            indexed = 0
+            hint = 'write indexes in ascending order, as in "0,2-4"'
+            yield errors.bad_policy(indexes_path, f"{indexes!r}: {error}", hint)
+    if isinstance(count, int) and not 0 <= count <= min(completions, indexed):
+        yield errors.out_of_range((*path, "succeededCount"), count, 0, max(0, min(completions, indexed)))
 
 
 def _count_indexes(text: str, completions: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from trainc.findings import Finding, Path, suggest, write
 from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.names import is_label_key
-from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, read_quantity
 from trainc.pods import errors
 from trainc.pods.checks import dns_label
 
@@ -39,11 +39,11 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
         for name, amount in amounts.items():
             if name not in _COMPUTE:
                 yield from check_name(str(name), (*path, field, name))
-            if quantity := _quantity(amount):
+            if quantity := read_quantity(amount):
                 yield from _amount(str(name), quantity, (*path, field, name))
     for name, amount in requests.items():
-        if (name in limits or _cannot_be_overcommitted(str(name))) and (request := _quantity(amount)):
-            limit = _quantity(limits[name]) if name in limits else None
+        if (name in limits or _cannot_be_overcommitted(str(name))) and (request := read_quantity(amount)):
+            limit = read_quantity(limits[name]) if name in limits else None
             yield from _against_limit(str(name), request, limit, path, limited=name in limits)
     names = {*map(str, limits), *map(str, requests)}
     if any(name.startswith(_HUGE_PAGES) for name in names) and not names.intersection(_COMPUTE):
@@ -53,15 +53,8 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
 
 def read_amounts(amounts: object) -> dict[str, Quantity]:
     """Return the amounts of a resource list that are quantities; the schema stage reports the others."""
-    read = {str(name): _quantity(amount) for name, amount in mapping(amounts).items()}
-    return {name: quantity for name, quantity in read.items() if quantity is not None}
-
-
-def _quantity(amount: object) -> Quantity | None:
-    try:
-        return parse_quantity(str(amount))
-    except ValueError:
-        return None  # Reported by the schema stage.
+    quantities = {str(name): read_quantity(amount) for name, amount in mapping(amounts).items()}
+    return {name: quantity for name, quantity in quantities.items() if quantity is not None}
 
 
 def _container_resource(name: str, path: Path) -> Iterator[Finding]:
@@ -101,7 +94,7 @@ def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
 
 
 def _is_divisible(name: str, amount: Quantity) -> bool:
-    page = _quantity(name.removeprefix(_HUGE_PAGES))
+    page = read_quantity(name.removeprefix(_HUGE_PAGES))
     if page is None or page.nanos <= 0 or page.nanos % NANOS_PER_UNIT:
         return False
     return amount.units % page.units == 0
@@ -110,19 +103,18 @@ def _is_divisible(name: str, amount: Quantity) -> bool:
 def _against_limit(
     name: str, request: Quantity, limit: Quantity | None, path: Path, *, limited: bool
 ) -> Iterator[Finding]:
-    place = (*path, "requests", name)
+    code, source = "ExtendedResourceUnequal", (*path, "requests", name)
     if _cannot_be_overcommitted(name):
         if not limited:
             message = f"{name}: {request} is requested without a limit, which Kubernetes refuses for devices"
             hint = f"move it to limits: {{{name}: {request}}}; the request is the same by default"
-            finding = Finding("ExtendedResourceUnequal", "error", message, hint, (*path, "limits"), source_path=place)
-            yield finding
+            yield Finding(code, "error", message, hint, (*path, "limits"), source_path=source)
         elif limit is not None and limit.nanos != request.nanos:
             message = f"the request of {name} is {request} and its limit {limit}; they must be equal"
-            yield Finding("ExtendedResourceUnequal", "error", message, "remove the request, or make them equal", place)
+            yield Finding(code, "error", message, "remove the request, or make them equal", source)
     elif limit is not None and request.nanos > limit.nanos:
         message = f"the request of {name} is {request}, more than its limit of {limit}"
-        yield Finding("RequestExceedsLimit", "error", message, "raise the limit, or lower the request", place)
+        yield Finding("RequestExceedsLimit", "error", message, "raise the limit, or lower the request", source)
 
 
 def _cannot_be_overcommitted(name: str) -> bool:
@@ -172,39 +164,39 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
 
 def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     """Check pod-level `resources`, which must cover those of the containers."""
-    resources, place = mapping(spec["resources"]), (*path, "resources")
+    resources, resources_path = mapping(spec["resources"]), (*path, "resources")
     if mapping(spec.get("os")).get("name") == "windows":
-        yield errors.misplaced(
-            place, "a Windows pod cannot have resources for the whole pod", "move them to the containers"
-        )
+        message = "a Windows pod cannot have resources for the whole pod"
+        yield errors.misplaced(resources_path, message, "move them to the containers")
         return
     if resources.get("claims") is not None:
         message, hint = "claims cannot be set for the whole pod", "move claims to the resources of a container"
-        yield errors.misplaced((*place, "claims"), message, hint)
-    yield from _check(resources, place, _pod_resource)
+        yield errors.misplaced((*resources_path, "claims"), message, hint)
+    yield from _check(resources, resources_path, _pod_resource)
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for kind, amounts in (("requests", requests), ("limits", limits)):
         for name in map(str, amounts):
-            total, own = _together(spec, kind, name), _quantity(amounts[name])
+            total, pod_amount = _total_nanos(spec, kind, name), read_quantity(amounts[name])
             exact = kind == "requests" or name.startswith(_HUGE_PAGES)
-            if exact and own is not None and total > own.nanos:
-                message = f"the {kind} of {name} are {Quantity(total, own.family)} for the containers, but {own} for the whole pod"
-                yield Finding("RequestExceedsLimit", "error", message, "increase that of the pod", (*place, kind, name))
+            if exact and pod_amount is not None and total > pod_amount.nanos:
+                message = f"the {kind} of {name} are {Quantity(total, pod_amount.family)} for the containers, but {pod_amount} for the whole pod"
+                amount_path = (*resources_path, kind, name)
+                yield Finding("RequestExceedsLimit", "error", message, "increase that of the pod", amount_path)
     for i, container in enumerate(objects(spec.get("containers"))):
         for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():
-            limit, most = _quantity(amount), _quantity(limits.get(name))
+            limit, most = read_quantity(amount), read_quantity(limits.get(name))
             if limit is not None and most is not None and limit.nanos > most.nanos:
                 message = f"the limit of {name} is {limit} for the container, but {most} for the whole pod"
-                where = (*path, "containers", i, "resources", "limits", name)
-                yield Finding("RequestExceedsLimit", "error", message, "raise the limit of the pod", where)
+                limit_path = (*path, "containers", i, "resources", "limits", name)
+                yield Finding("RequestExceedsLimit", "error", message, "raise the limit of the pod", limit_path)
 
 
-def _together(spec: Json, kind: str, name: str) -> int:
+def _total_nanos(spec: Json, kind: str, name: str) -> int:
     """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
     at_once, alone = 0, 0
     for field in ("initContainers", "containers"):
         for container in objects(spec.get(field)):
-            amount = _quantity(mapping(mapping(container.get("resources")).get(kind)).get(name, "0"))
+            amount = read_quantity(mapping(mapping(container.get("resources")).get(kind)).get(name, "0"))
             nanos = amount.nanos if amount is not None else 0
             if field == "containers" or container.get("restartPolicy") == "Always":
                 at_once += nanos

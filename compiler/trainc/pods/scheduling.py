@@ -102,11 +102,11 @@ _NODE_AFFINITY = struct(
 
 
 def _toleration(value: Any, path: Path) -> Iterator[Finding]:
-    operator, place = value.get("operator") or "Equal", (*path, "operator")
+    operator, operator_path = value.get("operator") or "Equal", (*path, "operator")
     tolerated = value.get("value") or ""
     if not value.get("key") and operator != "Exists":
         message, hint = "a toleration without a key needs operator Exists", "add the taint's key, or operator: Exists"
-        yield errors.bad_selector(place, message, hint)
+        yield errors.bad_selector(operator_path, message, hint)
     if value.get("tolerationSeconds") is not None and value.get("effect") != "NoExecute":
         message = "tolerationSeconds needs effect NoExecute"
         yield errors.bad_selector(
@@ -115,14 +115,14 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
     if operator == "Exists":
         if tolerated:
             message, hint = "operator Exists cannot have a value", "remove value, or use operator: Equal"
-            yield errors.bad_selector(place, message, hint)
+            yield errors.bad_selector(operator_path, message, hint)
     elif operator != "Equal":
         # Lt and Gt need the feature gate TaintTolerationComparisonOperators, which is off in 1.36.
-        yield errors.unsupported(place, operator, ("Equal", "Exists"))
+        yield errors.unsupported(operator_path, operator, ("Equal", "Exists"))
     elif isinstance(tolerated, str) and not is_label_value(tolerated):
         message = f"{tolerated!r} is not a valid value for a taint"
         hint = "copy the taint's value from `kubectl describe node`"
-        yield Finding("InvalidSelector", "error", message, hint, place, source_path=(*path, "value"))
+        yield Finding("InvalidSelector", "error", message, hint, operator_path, source_path=(*path, "value"))
 
 
 def _constraint(value: Any, path: Path) -> Iterator[Finding]:

@@ -47,21 +47,21 @@ _NOT_ON_WINDOWS = {"hostUsers": None, "hostPID": False, "hostIPC": False, "share
 
 
 def _profile(value: Any, path: Path) -> Iterator[Finding]:
-    kind, name, place = value.get("type"), value.get("localhostProfile"), (*path, "localhostProfile")
+    kind, name, profile_path = value.get("type"), value.get("localhostProfile"), (*path, "localhostProfile")
     if kind == "Localhost" and not name:
-        yield errors.missing(place, "type Localhost needs it")
+        yield errors.missing(profile_path, "type Localhost needs it")
     elif kind in _PROFILES and kind != "Localhost" and name is not None:
-        yield errors.conflict(place, f"localhostProfile needs type Localhost, not {kind}", remove())
+        yield errors.conflict(profile_path, f"localhostProfile needs type Localhost, not {kind}", remove())
 
 
 def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
     yield from _profile(value, path)
-    name, place = value.get("localhostProfile"), (*path, "localhostProfile")
+    name, profile_path = value.get("localhostProfile"), (*path, "localhostProfile")
     if value.get("type") == "Localhost" and isinstance(name, str):
         if name != name.strip():
-            yield errors.malformed(place, name, "a name without spaces around it")
+            yield errors.malformed(profile_path, name, "a name without spaces around it")
         if len(name) > _LONGEST_PATH:
-            yield errors.too_long(place, len(name), _LONGEST_PATH)
+            yield errors.too_long(profile_path, len(name), _LONGEST_PATH)
 
 
 def _selinux_change(value: Any, path: Path) -> Iterator[Finding]:
@@ -94,9 +94,9 @@ _CONTAINER = struct({**_BOTH, "procMount": one_of("Default", "Unmasked")})
 
 def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
     """Check the security context of a pod, its namespaces and its operating system."""
-    context, place = mapping(spec.get("securityContext")), (*path, "securityContext")
-    yield from _POD(context, place)
-    yield from _sysctls(context.get("sysctls"), (*place, "sysctls"), spec)
+    context, context_path = mapping(spec.get("securityContext")), (*path, "securityContext")
+    yield from _POD(context, context_path)
+    yield from _sysctls(context.get("sysctls"), (*context_path, "sysctls"), spec)
     yield from _host_namespaces(spec, path)
     yield from _operating_system(spec, path)
 
@@ -120,17 +120,17 @@ def check_container_security(context: Any, path: Path, *, host_users: bool) -> I
 def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
     seen: set[str] = set()
     for i, sysctl in enumerate(objects(value)):
-        name, place = str(sysctl.get("name") or ""), (*path, i, "name")
+        name, name_path = str(sysctl.get("name") or ""), (*path, i, "name")
         if not name:
-            yield errors.missing(place)
+            yield errors.missing(name_path)
         elif len(name) > _LONGEST_SYSCTL or not _SYSCTL.fullmatch(name):
-            yield errors.malformed(place, name, "a kernel parameter such as net.core.somaxconn")
+            yield errors.malformed(name_path, name, "a kernel parameter such as net.core.somaxconn")
         elif name in seen:
-            yield errors.duplicate(place, name)
+            yield errors.duplicate(name_path, name)
         seen.add(name)
         for field, prefixes in _HOST_SYSCTLS.items():
             if spec.get(field) is True and name.replace("/", ".").startswith(prefixes):
-                yield errors.conflict(place, f"{name} and {field} cannot be used together")
+                yield errors.conflict(name_path, f"{name} and {field} cannot be used together")
 
 
 def _host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
@@ -143,11 +143,11 @@ def _host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
         if spec.get(name) is True:
             message = f"{name} needs the user namespace of the host"
             yield errors.conflict((*path, name), message, "remove hostUsers: false")
-    for place, container in containers_of(spec, path):
+    for container_path, container in containers_of(spec, path):
         if container.get("volumeDevices"):
             message = "block devices need the user namespace of the host"
             hint = "remove hostUsers: false, or mount the volume instead"
-            yield errors.conflict((*place, "volumeDevices"), message, hint)
+            yield errors.conflict((*container_path, "volumeDevices"), message, hint)
 
 
 def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
@@ -157,11 +157,11 @@ def _operating_system(spec: Json, path: Path) -> Iterator[Finding]:
     if name not in ("linux", "windows"):
         yield errors.unsupported((*path, "os", "name"), name, ("linux", "windows"))
         return
-    for place, holder in ((path, spec), *containers_of(spec, path)):
+    for holder_path, holder in ((path, spec), *containers_of(spec, path)):
         context = mapping(holder.get("securityContext"))
         for field in _FORBIDDEN[name]:
             if context.get(field) is not None:
-                yield _not_on((*place, "securityContext", field), name)
+                yield _not_on((*holder_path, "securityContext", field), name)
     if name == "windows":
         for field, absent in _NOT_ON_WINDOWS.items():
             if spec.get(field) not in (None, absent):

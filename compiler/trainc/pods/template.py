@@ -130,22 +130,22 @@ def _alias(value: Any, path: Path) -> Iterator[Finding]:
 def _host_names(spec: Json, path: Path) -> Iterator[Finding]:
     config = spec.get("dnsConfig")
     if spec.get("dnsPolicy") == "None" and not items(mapping(config).get("nameservers")):
-        place = (*path, "dnsConfig") if config is None else (*path, "dnsConfig", "nameservers")
+        config_path = (*path, "dnsConfig") if config is None else (*path, "dnsConfig", "nameservers")
         source = (*path, "dnsPolicy") if config is None else None
         message = "with dnsPolicy None, the pod has no name server"
         hint = "add dnsConfig: {nameservers: [10.0.0.10]}, or use dnsPolicy: ClusterFirst"
-        yield Finding("MissingRequired", "error", message, hint, place, source_path=source)
+        yield Finding("MissingRequired", "error", message, hint, config_path, source_path=source)
     if spec.get("hostNetwork") is True:
         yield from _host_ports(spec, path)
-    name, place = spec.get("hostnameOverride"), (*path, "hostnameOverride")
+    name, config_path = spec.get("hostnameOverride"), (*path, "hostnameOverride")
     if name in (None, ""):
         return
-    yield from dns_subdomain(name, place)
+    yield from dns_subdomain(name, config_path)
     if isinstance(name, str) and len(name) > _LONGEST_HOSTNAME:
-        yield errors.too_long(place, len(name), _LONGEST_HOSTNAME)
+        yield errors.too_long(config_path, len(name), _LONGEST_HOSTNAME)
     for other in ("hostNetwork", "setHostnameAsFQDN"):
         if spec.get(other) is True:
-            yield errors.conflict(place, f"hostnameOverride and {other} cannot be used together")
+            yield errors.conflict(config_path, f"hostnameOverride and {other} cannot be used together")
 
 
 def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:
@@ -154,8 +154,8 @@ def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:
         for k, port in enumerate(objects(container.get("ports"))):
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
                 message = f"with hostNetwork, hostPort {port['hostPort']} and containerPort {port.get('containerPort')} must be equal"
-                place = (*path, "containers", i, "ports", k, "hostPort")
-                yield errors.conflict(place, message, remove("remove hostPort, or make them equal"))
+                port_path = (*path, "containers", i, "ports", k, "hostPort")
+                yield errors.conflict(port_path, message, remove("remove hostPort, or make them equal"))
 
 
 # Empty strings count as absent, except in fields that are pointers in Go.

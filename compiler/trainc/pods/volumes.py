@@ -13,7 +13,7 @@ from typing import Any
 from trainc.findings import Finding, Path, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.kube.names import is_subdomain
-from trainc.kube.quantity import parse_quantity
+from trainc.kube.quantity import read_quantity
 from trainc.pods import errors
 from trainc.pods.checks import (
     PULL_POLICY,
@@ -26,6 +26,7 @@ from trainc.pods.checks import (
     field_ref,
     label_selector,
     list_of,
+    name_form,
     number,
     one_of,
     path_without_dotdot,
@@ -43,12 +44,12 @@ def check_volumes(volumes: Any, path: Path) -> Iterator[Finding]:
     """Check the volumes of a pod."""
     yield from duplicates(volumes, "name", path)
     for i, volume in enumerate(objects(volumes)):
-        name, place = volume.get("name"), (*path, i)
+        name, volume_path = volume.get("name"), (*path, i)
         if not name:
-            yield errors.missing((*place, "name"))
+            yield errors.missing((*volume_path, "name"))
         else:
-            yield from dns_label(name, (*place, "name"))
-        yield from _source(volume, place)
+            yield from dns_label(name, (*volume_path, "name"))
+        yield from _source(volume, volume_path)
 
 
 def _source(volume: Json, path: Path) -> Iterator[Finding]:
@@ -67,11 +68,8 @@ def _source(volume: Json, path: Path) -> Iterator[Finding]:
 
 
 def _size_limit(value: Any, path: Path) -> Iterable[Finding]:
-    try:
-        negative = parse_quantity(str(value)).nanos < 0
-    except ValueError:
-        return ()  # Reported by the schema stage.
-    return (errors.out_of_range(path, value, 0),) if negative else ()
+    size = read_quantity(value)
+    return (errors.out_of_range(path, value, 0),) if size is not None and size.nanos < 0 else ()
 
 
 def _medium(value: Any, path: Path) -> Iterable[Finding]:
@@ -135,15 +133,15 @@ def _projected(value: Any, path: Path) -> Iterator[Finding]:
         yield errors.missing((*path, "sources"))
     seen: set[str] = set()
     for i, source in enumerate(objects(value.get("sources"))):
-        place = (*path, "sources", i)
+        source_path = (*path, "sources", i)
         present = [name for name in source if source[name] is not None]
         if len(present) > 1:
             message = f"an item of sources has {' and '.join(map(str, present))}"
-            yield errors.conflict(place, message, "split it into one item each")
+            yield errors.conflict(source_path, message, "split it into one item each")
         for name in present:
             if name in _PROJECTIONS:
-                yield from _PROJECTIONS[name](source[name], (*place, name))
-        for where, file in _projected_files(source, place):
+                yield from _PROJECTIONS[name](source[name], (*source_path, name))
+        for where, file in _projected_files(source, source_path):
             if file in seen:
                 message, hint = f"two sources write to {file!r}", "rename one of them"
                 yield Finding("ConflictingFields", "error", message, hint, path, source_path=where)
@@ -166,16 +164,16 @@ _IDENTITY = ("apiGroup", "kind", "name")
 
 
 def _claim_template(ephemeral: Any, path: Path) -> Iterator[Finding]:
-    template, place = ephemeral.get("volumeClaimTemplate"), (*path, "volumeClaimTemplate")
+    template, template_path = ephemeral.get("volumeClaimTemplate"), (*path, "volumeClaimTemplate")
     if not isinstance(template, dict):
         return
     metadata = mapping(template.get("metadata"))
-    yield from check_metadata(metadata, (*place, "metadata"))
+    yield from check_metadata(metadata, (*template_path, "metadata"))
     for field in metadata:
         if field not in ("labels", "annotations", "creationTimestamp") and metadata[field]:
             message = f"a claim that is created with its pod cannot have {field}"
-            yield errors.misplaced((*place, "metadata", field), message, "keep only labels and annotations")
-    yield from _CLAIM(mapping(template.get("spec")), (*place, "spec"))
+            yield errors.misplaced((*template_path, "metadata", field), message, "keep only labels and annotations")
+    yield from _CLAIM(mapping(template.get("spec")), (*template_path, "spec"))
 
 
 def _claim(spec: Any, path: Path) -> Iterator[Finding]:
@@ -203,13 +201,10 @@ def _storage(resources: Json, path: Path) -> Iterator[Finding]:
         message, hint = "the claim does not request any storage", "add resources: {requests: {storage: 100Gi}}"
         yield Finding("MissingRequired", "error", message, hint, path)
         return
-    try:
-        positive = parse_quantity(str(amount)).nanos > 0
-    except ValueError:
-        return  # Reported by the schema stage.
-    if not positive:
-        place = (*path, "requests", "storage")
-        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", "request more than 0", place)
+    quantity = read_quantity(amount)
+    if quantity is not None and quantity.nanos <= 0:
+        storage_path = (*path, "requests", "storage")
+        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", "request more than 0", storage_path)
 
 
 def _data_source(source: Any, path: Path) -> Iterator[Finding]:
@@ -246,10 +241,10 @@ _INITIATORS = (
 )
 
 
-def _initiator(value: Any, path: Path) -> Iterable[Finding]:
-    if not isinstance(value, str) or any(value.startswith(p) and form.search(value) for p, form in _INITIATORS):
-        return ()
-    return (errors.malformed(path, value, "a name such as iqn.2001-04.com.example:storage"),)
+_initiator = name_form(
+    lambda value: any(value.startswith(prefix) and form.search(value) for prefix, form in _INITIATORS),
+    "a name such as iqn.2001-04.com.example:storage",
+)
 
 
 def _iscsi(value: Any, path: Path) -> Iterator[Finding]:
@@ -258,11 +253,11 @@ def _iscsi(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def _fc(value: Any, path: Path) -> Iterator[Finding]:
-    names, ids, place = value.get("targetWWNs"), value.get("wwids"), (*path, "targetWWNs")
+    names, ids, names_path = value.get("targetWWNs"), value.get("wwids"), (*path, "targetWWNs")
     if not names and not ids:
-        yield errors.missing_choice(place, ("targetWWNs", "wwids"), "fc")
+        yield errors.missing_choice(names_path, ("targetWWNs", "wwids"), "fc")
     if names and ids:
-        yield errors.conflict(place, "targetWWNs and wwids cannot be used together")
+        yield errors.conflict(names_path, "targetWWNs and wwids cannot be used together")
     if names and value.get("lun") is None:
         yield errors.missing((*path, "lun"), "targetWWNs needs it")
     elif names:
@@ -316,18 +311,18 @@ def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> It
     devices = [mapping(device) for device in items(container.get("volumeDevices"))]
     yield from duplicates(container.get("volumeMounts"), "mountPath", (*path, "volumeMounts"))
     for i, mount in enumerate(objects(container.get("volumeMounts"))):
-        place = (*path, "volumeMounts", i)
+        mount_path = (*path, "volumeMounts", i)
         name, mounted = mount.get("name"), mount.get("mountPath")
         if not name or not mounted:
-            yield from (errors.missing((*place, field)) for field in ("name", "mountPath") if not mount.get(field))
+            yield from (errors.missing((*mount_path, field)) for field in ("name", "mountPath") if not mount.get(field))
         elif str(name) not in volumes:
-            yield errors.not_in_pod((*place, "name"), "volume", str(name), volumes)
+            yield errors.not_in_pod((*mount_path, "name"), "volume", str(name), volumes)
         for field, other in (("name", "name"), ("mountPath", "devicePath")):
             if mount.get(field) and any(device.get(other) == mount[field] for device in devices):
                 message = f"{mount[field]!r} is used both in volumeMounts and in volumeDevices"
-                yield errors.conflict((*place, field), message)
+                yield errors.conflict((*mount_path, field), message)
         if len(mount) > 2:
-            yield from _mount_options(mount, place, container)
+            yield from _mount_options(mount, mount_path, container)
 
 
 def _mount_options(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
@@ -344,17 +339,17 @@ def _mount_options(mount: Json, path: Path, container: Json) -> Iterator[Finding
             yield errors.misplaced(
                 (*path, "mountPropagation"), message, write("HostToContainer", field="mountPropagation", verb="use")
             )
-    place = (*path, "recursiveReadOnly")
+    recursive_path = (*path, "recursiveReadOnly")
     if recursive is not None:
-        yield from _READ_ONLY(recursive, place)
+        yield from _READ_ONLY(recursive, recursive_path)
     if recursive in ("IfPossible", "Enabled"):
         if mount.get("readOnly") is not True:
             yield errors.conflict(
-                place, "recursiveReadOnly needs readOnly: true", write("true", field="readOnly", verb="add")
+                recursive_path, "recursiveReadOnly needs readOnly: true", write("true", field="readOnly", verb="add")
             )
         if propagation not in (None, "None"):
             message = f"recursiveReadOnly and mountPropagation {propagation} cannot be used together"
-            yield errors.conflict(place, message)
+            yield errors.conflict(recursive_path, message)
 
 
 def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
@@ -362,12 +357,12 @@ def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> I
     for field in ("name", "devicePath"):
         yield from duplicates(container.get("volumeDevices"), field, (*path, "volumeDevices"))
     for i, device in enumerate(objects(container.get("volumeDevices"))):
-        place = (*path, "volumeDevices", i)
+        device_path = (*path, "volumeDevices", i)
         name = device.get("name")
-        yield from (errors.missing((*place, field)) for field in ("name", "devicePath") if not device.get(field))
+        yield from (errors.missing((*device_path, field)) for field in ("name", "devicePath") if not device.get(field))
         if name and str(name) not in volumes:
-            yield errors.not_in_pod((*place, "name"), "volume", str(name), volumes)
+            yield errors.not_in_pod((*device_path, "name"), "volume", str(name), volumes)
         elif name and not any(volumes[str(name)].get(source) is not None for source in _CLAIM_SOURCES):
             message = f"volume {name!r} is not a claim, and only claims can be block devices"
-            yield errors.misplaced((*place, "name"), message, "mount it under volumeMounts")
-        yield from path_without_dotdot(device.get("devicePath"), (*place, "devicePath"))
+            yield errors.misplaced((*device_path, "name"), message, "mount it under volumeMounts")
+        yield from path_without_dotdot(device.get("devicePath"), (*device_path, "devicePath"))

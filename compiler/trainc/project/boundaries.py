@@ -9,8 +9,8 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.kube.documents import POD_SPEC, identity_of, mapping, value_at
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name
+from trainc.kube.documents import POD_SPEC, identity_of, pod_spec_of, value_at
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
@@ -30,19 +30,19 @@ def check_boundaries(
 
     `runtimes` are those of the folders that trainc.yaml names.
     """
-    ours = [document for document in documents if is_trainer_document(document.data)]
+    trainer_documents = [document for document in documents if is_trainer_document(document.data)]
     if configuration.namespaces:
-        for document in ours:
+        for document in trainer_documents:
             yield from _foreign_namespace(document, configuration)
     by_key = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
-    for document in ours if by_key else ():
-        other = by_key.get(_key(document))
-        if other is None or other.data.get("spec") == document.data.get("spec"):
+    for document in trainer_documents if by_key else ():
+        shared = by_key.get(_key(document))
+        if shared is None or shared.data.get("spec") == document.data.get("spec"):
             continue
-        if os.path.realpath(other.file) != os.path.realpath(document.file):
-            message = f"this runtime would take the place of that in {other.file}, for the jobs of everybody"
+        if os.path.realpath(shared.file) != os.path.realpath(document.file):
+            message = f"this runtime would take the place of that in {shared.file}, for the jobs of everybody"
             hint = "rename it; `runtimes` in trainc.yaml names the folders of the runtimes that all jobs share"
-            yield document.place(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
+            yield document.diagnose(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
 
 
 def _key(document: Document) -> tuple[Any, ...]:
@@ -53,10 +53,10 @@ def _key(document: Document) -> tuple[Any, ...]:
 def _foreign_namespace(document: Document, configuration: Configuration) -> Iterator[Diagnostic]:
     if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime"):
         return
-    written = document
-    while written.before is not None:
-        written = written.before
-    namespace = identity_of(written.data)[0]
+    original = document
+    while original.before is not None:
+        original = original.before
+    namespace = identity_of(original.data)[0]
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     allowed = next(
         (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None
@@ -64,7 +64,7 @@ def _foreign_namespace(document: Document, configuration: Configuration) -> Iter
     if namespace and allowed is not None and not any(matches(namespace, name) for name in allowed):
         message = f"{inside} may not have jobs in namespace {namespace}, only in {' or '.join(allowed) or 'none'}"
         hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
-        yield written.place(
+        yield original.diagnose(
             Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")), label_of(document.data)
         )
 
@@ -80,25 +80,20 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
                 hint = f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>"
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)
             name = full_name(image)
-            if images.registries and not is_of(name, images.registries):
+            if images.registries and not any(is_in_registry(name, registry) for registry in images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
                 hint = f"use an image from {' or '.join(images.registries)}"
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 
-def is_of(name: str, registries: Iterable[str]) -> bool:
-    """Return whether the full name of an image belongs to one of these registries, or parts of them."""
-    return any(name == one or name.startswith(f"{one}/") for one in registries)
-
-
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for index, job in enumerate(jobset["spec"].get("replicatedJobs") or ()):
-        pod = mapping(mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec"))
+        pod = pod_spec_of(job)
         above: Path = ("spec", "replicatedJobs", index, *POD_SPEC)
-        for field, below in _IMAGES:
+        for field, image_path in _IMAGES:
             for number, item in enumerate(pod.get(field) or ()):
-                if isinstance(image := value_at(item, below), str):
-                    yield (*above, field, number, *below), image
+                if isinstance(image := value_at(item, image_path), str):
+                    yield (*above, field, number, *image_path), image
 
 
 # What a change of trainc.yaml makes less strict, for reviewers: a pull request must not quietly switch off its
@@ -115,13 +110,15 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
     gone = [name for name in before.known_environments if name not in after.known_environments]
     if gone and after.known_environments:
         yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
-    yield from _rules(before.rules, after.rules)
-    yield from _added("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")
-    yield from _added("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
-    yield from _added(
+    yield from _looser_rules(before.rules, after.rules)
+    yield from _missing_from(
+        "exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read"
+    )
+    yield from _missing_from("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
+    yield from _missing_from(
         "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
     )
-    yield from _namespaces(before.namespaces, after.namespaces)
+    yield from _looser_namespaces(before.namespaces, after.namespaces)
     yield from _looser_images(before.images, after.images)
     if before.cluster and not after.cluster:
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
@@ -129,13 +126,13 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
         yield f"`output` was {before.output}: what is in that folder is no longer checked."
 
 
-def _added(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:
+def _missing_from(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:
     for value in after:
         if value not in before:
             yield f"`{key}`: {sentence.format(value)}."
 
 
-def _namespaces(before: Mapping[str, Collection[str]], after: Mapping[str, Collection[str]]) -> Iterator[str]:
+def _looser_namespaces(before: Mapping[str, Collection[str]], after: Mapping[str, Collection[str]]) -> Iterator[str]:
     for glob in before:
         if glob not in after:
             yield f"`namespaces`: {glob} is gone."
@@ -149,11 +146,13 @@ def _looser_images(before: Images, after: Images) -> Iterator[str]:
         yield "`images` need no longer be pinned."
     if before.registries and not after.registries:
         yield "`images` may come from every registry."
-    elif before.registries and (more := [one for one in after.registries if not is_of(one, before.registries)]):
+    elif before.registries and (
+        more := [new for new in after.registries if not any(is_in_registry(new, old) for old in before.registries)]
+    ):
         yield f"`images` may come from {', '.join(more)}."
 
 
-def _rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:
+def _looser_rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:
     """Rules by which a code counts less than it did; of several for the same files, the last one wins."""
     for code, glob in dict.fromkeys((rule.code, rule.glob) for rule in (*after, *before)):
         old, new = (_RANKS[_level(rules, code, glob)] for rules in (before, after))

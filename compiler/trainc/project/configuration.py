@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
-from trainc.findings import CompileError, Diagnostic, Finding, Source, sort_diagnostics
+from trainc.findings import Diagnostic, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.kube.names import QUEUE_LABEL
-from trainc.options import Limits
-from trainc.reading.document import Document
 from trainc.reading.files import Exclude
-from trainc.reading.opening import OUTSIDE_HINT, error_reason, folders_upward, is_inside, read_file, root_around
-from trainc.reading.yaml_reader import read_documents
+from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field, replace
 
-# os.path, not pathlib: it starts faster.
-
-
-FILE_NAME = "trainc.yaml"
 CODE = "InvalidConfiguration"
 
 
@@ -105,81 +97,6 @@ class Configuration:
             sources = () if resources else (os.path.dirname(self.file or "") or os.curdir,)
         read = any(is_inside(file, os.path.realpath(source)) for source in sources)
         return file in resources or (read and not self.exclude(file))
-
-
-def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
-    """Read the file given by `--config`, or the nearest trainc.yaml above all of `paths`. Raises CompileError.
-
-    Its paths must stay inside the surrounding repository, unless the limits allow otherwise.
-    """
-    file = named or _search(paths)
-    if file is None:
-        return Configuration()
-    root = root_around(os.path.dirname(file) or os.curdir)
-    if not named and not limits.allow_outside and not is_inside(file, root):
-        message = f"{file} is a symlink to a file outside the repository"
-        raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
-    document = _read(file, limits)
-    # The schema takes time, and a single file has no trainc.yaml.
-    from trainc.project.trainc_yaml import missing_paths, settings_in_file
-
-    own, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
-    if findings:
-        raise CompileError([document.place(finding, FILE_NAME) for finding in findings])
-    return replace(own, missing=missing_paths(document, os.path.dirname(file)))
-
-
-def _search(paths: Sequence[str]) -> str | None:
-    """The nearest trainc.yaml, searching upwards from the folder that contains all input, wherever trainc is run.
-
-    The search ends at the folder with `.git` and skips folders of other users: see `folders_upward`.
-    """
-    folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
-    start = os.path.commonpath(folders) if folders else os.getcwd()
-    files = (os.path.join(folder, FILE_NAME) for folder in folders_upward(start))
-    nearest = next(filter(os.path.isfile, files), None)
-    return None if nearest is None else os.path.relpath(nearest)
-
-
-_DEEPEST_BELOW = 3
-
-
-def settings_below(folder: str) -> list[str]:
-    """Return the folders below `folder`, to a small depth, that have a trainc.yaml, relative to it."""
-    folders, waiting = [], [(folder, 0)]
-    while waiting:
-        above, depth = waiting.pop()
-        with suppress(OSError), os.scandir(above) as entries:
-            for entry in entries:
-                if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
-                    continue
-                if os.path.isfile(os.path.join(entry.path, FILE_NAME)):
-                    folders.append(os.path.relpath(entry.path, folder))
-                elif depth < _DEEPEST_BELOW:
-                    waiting.append((entry.path, depth + 1))
-    return sorted(folders)
-
-
-def _read(file: str, limits: Limits) -> Document:
-    try:
-        documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
-    except OSError as error:
-        message = f"{file} cannot be read: {error_reason(error)}"
-        inside = os.path.join(file, FILE_NAME)
-        hint = f"name the file: --config {inside}" if os.path.isfile(inside) else "check the path given to --config"
-        raise CompileError([Diagnostic(CODE, "error", message, hint)]) from None
-    if problems:
-        raise CompileError(problems)
-    if len(documents) > 1:
-        wrong = Finding(CODE, "error", "trainc.yaml must be a single document", "remove the other documents")
-        raise CompileError([documents[1].place(wrong, FILE_NAME)])
-    document = documents[0] if documents else Document.of({})
-    if "apiVersion" in document.data and "kind" in document.data:
-        hint = "rename this file, or pass the settings file with --config FILE"
-        message = f"this is a {document.data['kind']}, not a trainc settings file"
-        wrong = Finding(CODE, "error", message, hint, ("kind",))
-        raise CompileError([document.place(wrong, FILE_NAME)])
-    return document
 
 
 # The environments of trainc.yaml: which of them are processed, and one report about all of them.

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
-from trainc.options import layered
+from trainc.options import merge_layers
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
@@ -88,28 +88,27 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     """Return the settings in a trainc.yaml and all problems; with `root`, its paths may not lead outside that folder."""
     folder = os.path.dirname(file)
     data, findings = TRAINC_YAML.check(document)
-    own, problems = _read_settings(data, folder, Configuration(file))
+    top_level, problems = _read_settings(data, folder, Configuration(file))
     findings += problems
     environments: dict[str, Configuration] = {}
     names = tuple(data.get(ENVIRONMENTS, ()))
     for name, settings in data.get(ENVIRONMENTS, {}).items():
-        configuration, problems = _read_settings(settings, folder, own)
+        configuration, problems = _read_settings(settings, folder, top_level)
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
         environments[name] = replace(configuration, environment=name, known_environments=names)
     findings += _same_output(data)
     if not findings:
-        findings += [
-            wrong
-            for configuration in (environments.values() or [own])
-            for wrong in _output_among_sources(configuration)
-        ]
+        for configuration in environments.values() or [top_level]:
+            findings += _output_among_sources(configuration)
     if not findings and root is not None:
         findings += _leading_outside(data, folder, root)
-    return replace(own, environments=environments), findings
+    return replace(top_level, environments=environments), findings
 
 
-def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) -> tuple[Configuration, list[Finding]]:
-    """Return `around` with the settings that the file or an environment sets instead, and problems with their values.
+def _read_settings(
+    data: Mapping[str, Any], folder: str, inherited: Configuration
+) -> tuple[Configuration, list[Finding]]:
+    """Return `inherited` with the settings that the file or an environment sets instead, and problems with their values.
 
     An environment adds its rules and globs to those of the file.
     """
@@ -122,9 +121,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
-    values["exclude"] = Exclude(folder, (*around.exclude.globs, *data.get("exclude", ())))
-    values["adopted"] = (*around.adopted, *data.get("adopted", ()))
-    outputs = [each for each in (around.output, values.get("output")) if each]
+    values["exclude"] = Exclude(folder, (*inherited.exclude.globs, *data.get("exclude", ())))
+    values["adopted"] = (*inherited.adopted, *data.get("adopted", ()))
+    outputs = list(filter(None, (inherited.output, values.get("output"))))
     if "sources" in data:
         matches = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
         values["sources"] = tuple(path for paths in matches for path in paths)
@@ -133,16 +132,16 @@ def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration) 
     if "namespaces" in data:
         values["namespaces"] = {glob: tuple(names) for glob, names in data["namespaces"].items()}
     if "images" in data:
-        allowed = tuple(each.rstrip("/") for each in data["images"].get("registries", ()))
+        allowed = tuple(registry.rstrip("/") for registry in data["images"].get("registries", ()))
         values["images"] = Images(data["images"].get("pinned", False), allowed)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
-    values["rules"] = (*around.rules, *rules)
-    url = str(data.get("docsUrl", around.docs_url))
-    values["docs_url"] = values.pop("docsUrl", around.docs_url)
+    values["rules"] = (*inherited.rules, *rules)
+    url = str(data.get("docsUrl", inherited.docs_url))
+    values["docs_url"] = values.pop("docsUrl", inherited.docs_url)
     if url and not url.startswith(("https://", "http://")):
         problems.append(_wrong(("docsUrl",), f"{url} is not a web address", "write `docsUrl: https://HOST/PATH`"))
     options, wrong = read_options(data, "trainc.yaml", CODE)
-    return replace(around, **values, options=layered(around.options, options)), [*problems, *wrong]
+    return replace(inherited, **values, options=merge_layers(inherited.options, options)), [*problems, *wrong]
 
 
 def _selection(data: Mapping[str, Any], folder: str) -> Selection:
@@ -157,18 +156,18 @@ def _selection(data: Mapping[str, Any], folder: str) -> Selection:
 
 def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterator[Finding]:
     """Errors about the paths in a valid trainc.yaml."""
-    for place, path in _named_paths(data):
-        if place[-1] == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
-            yield _wrong(place, f"{path} is inside the .git folder", "choose another folder")
+    for field_path, path in _named_paths(data):
+        if field_path[-1] == "output" and any(map(is_git_folder, os.path.normpath(path).replace("\\", "/").split("/"))):
+            yield _wrong(field_path, f"{path} is inside the .git folder", "choose another folder")
         if not is_inside(os.path.join(folder, path), root):
             message = f"{path} is outside the repository"
-            yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, place)
+            yield Finding("OutsideRoot", "error", message, OUTSIDE_HINT, field_path)
 
 
 def missing_paths(document: Document, folder: str) -> dict[str, Source]:
     """Return the lines of a valid trainc.yaml with paths to read that do not exist, by path as trainc reads it."""
-    joined = [(place, os.path.join(folder, path)) for place, path in _named_paths(document.data)]
-    missing = {path: document.locate(place) for place, path in joined if not os.path.lexists(path)}
+    joined = [(field_path, os.path.join(folder, path)) for field_path, path in _named_paths(document.data)]
+    missing = {path: document.locate(field_path) for field_path, path in joined if not os.path.lexists(path)}
     return {path: source for path, source in missing.items() if source is not None}
 
 
@@ -176,7 +175,7 @@ def _named_paths(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield each path that the file or an environment names, and where."""
     parts: dict[Path, Any] = {
         (): data,
-        **{(ENVIRONMENTS, name): own for name, own in data.get(ENVIRONMENTS, {}).items()},
+        **{(ENVIRONMENTS, name): settings for name, settings in data.get(ENVIRONMENTS, {}).items()},
     }
     for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
         value = parts[above].get(key, ())
@@ -193,11 +192,12 @@ def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         output = settings.get("output")
         for other, other_output in outputs.items() if output else ():
-            if os.path.normpath(output) == os.path.normpath(other_output):
+            path, other_path = os.path.normpath(output), os.path.normpath(other_output)
+            if path == other_path:
                 message = f"{output} is also the output of {other}"
-            elif is_below(os.path.normpath(output), os.path.normpath(other_output)):
+            elif is_below(path, other_path):
                 message = f"{output} is inside {other_output}, the output of {other}"
-            elif is_below(os.path.normpath(other_output), os.path.normpath(output)):
+            elif is_below(other_path, path):
                 message = f"{output} contains {other_output}, the output of {other}"
             else:
                 continue

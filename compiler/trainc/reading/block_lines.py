@@ -114,7 +114,7 @@ _IN_BRACKETS = _IN_KEYS | frozenset("$()+=@%")
 _BETWEEN = ((":", " ", "#"), (":",))
 # YAML parsers look for the colon within 1,024 characters; real keys are much shorter.
 _LONGEST_KEY = 300
-_LONGEST_KNOWN = 200
+_LONGEST_CACHED = 200
 # Keeps the recursion in `_collection` bounded.
 _MOST_BRACKETS = 50
 # Line breaks in YAML 1.1 besides the line feed, and the BOM, which is only valid at the start of a document.
@@ -144,20 +144,20 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
         raise NotPlainError
     root: list[Any] = [None]
     # The open mappings and lists, outermost first, each with its column.
-    around: list[tuple[int, Any]] = [(-1, root)]
+    containers: list[tuple[int, Any]] = [(-1, root)]
     # The key or index of the last value, its column, and whether the value is on the lines that follow.
     slot: Any = 0
-    before, awaited = -1, True
+    last_column, is_below = -1, True
     for number, column, key, value in _entries(text):
-        if awaited and (column > before or (column == before and key is None and slot.__class__ is str)):
+        if is_below and (column > last_column or (column == last_column and key is None and slot.__class__ is str)):
             container: Any = [] if key is None else {}
-            around[-1][1][slot] = container
-            around.append((column, container))
+            containers[-1][1][slot] = container
+            containers.append((column, container))
         else:
-            container = _continue_container(around, column, list if key is None else dict)
-        if len(around) + (_height(value) if value.__class__ in _COLLECTIONS else 0) > depth + 1:
+            container = _continue_container(containers, column, list if key is None else dict)
+        if len(containers) + (_height(value) if value.__class__ in _COLLECTIONS else 0) > depth + 1:
             raise NotPlainError
-        before, awaited = column, value is _BELOW
+        last_column, is_below = column, value is _BELOW
         if key is None:
             slot = len(container)
             container.append(None)
@@ -165,7 +165,7 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
             raise NotPlainError
         else:
             slot = key
-        container[slot] = None if awaited else value
+        container[slot] = None if is_below else value
         if marks is not None:
             marks.setdefault(id(container), {})[slot] = number, column
     if root[0].__class__ is not dict:
@@ -174,7 +174,7 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
     return result
 
 
-class LinePlaces:
+class LinePositions:
     """The places of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
 
     __slots__ = ("_columns", "_lines", "_marks", "_root")
@@ -189,41 +189,41 @@ class LinePlaces:
     def find(self, path: Path) -> tuple[int, int]:
         """Return the place of a key or list item, or of its nearest existing ancestor."""
         container: Any = self._root
-        place = next(iter(self._marks[id(container)].values()))
+        position = next(iter(self._marks[id(container)].values()))
         start = 0
         for depth, step in enumerate(path):
             marks = self._marks.get(id(container))
             if marks is None and container.__class__ in _COLLECTIONS:
-                return self._in_brackets(place, start, path[depth:])
+                return self._in_brackets(position, start, path[depth:])
             if marks is None or step not in marks:
                 break
-            place, container = marks[step], container[step]
-            line, column = place
+            position, container = marks[step], container[step]
+            line, column = position
             after = column + 1 if isinstance(step, int) else self._lines[line].find(": ", column) + 1
             start = _after_spaces(self._lines[line], after)
             if isinstance(step, int):
-                place = line, start
-        return place
+                position = line, start
+        return position
 
-    def _in_brackets(self, place: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
+    def _in_brackets(self, position: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
         """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
-        columns = self._columns.get((place[0], start))
+        columns = self._columns.get((position[0], start))
         if columns is None:
-            positions: list[tuple[Path, int]] = []
-            _collection(self._lines[place[0]], start, positions)
-            columns = self._columns[place[0], start] = dict(positions)
+            items: list[tuple[Path, int]] = []
+            _collection(self._lines[position[0]], start, items)
+            columns = self._columns[position[0], start] = dict(items)
         while path and path not in columns:
             path = path[:-1]
-        return (place[0], columns[path]) if path else place
+        return (position[0], columns[path]) if path else position
 
 
-def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
+def _continue_container(containers: list[tuple[int, Any]], column: int, kind: type) -> Any:
     """Close inner containers and return the mapping or list of the given kind that continues at `column`."""
-    while around[-1][0] > column:
-        around.pop()
-    if around[-1][0] == column and around[-1][1].__class__ is not kind:
-        around.pop()  # A list may be in the same column as its key.
-    at, container = around[-1]
+    while containers[-1][0] > column:
+        containers.pop()
+    if containers[-1][0] == column and containers[-1][1].__class__ is not kind:
+        containers.pop()  # A list may be in the same column as its key.
+    at, container = containers[-1]
     if at != column or container.__class__ is not kind:
         raise NotPlainError
     return container
@@ -236,7 +236,7 @@ def _entries(text: str) -> Iterator[tuple[int, int, str | None, Any]]:
     while at < end:
         number, line = at, lines[at]
         at += 1
-        for column, key, value in _known(line) if len(line) < _LONGEST_KNOWN else _read(line):
+        for column, key, value in _parse_line_cached(line) if len(line) < _LONGEST_CACHED else _parse_line(line):
             if value.__class__ is not _Unread:
                 yield number, column, key, value
             elif value[0] == "|":
@@ -246,7 +246,7 @@ def _entries(text: str) -> Iterator[tuple[int, int, str | None, Any]]:
                 yield number, column, key, _in_brackets(value)
 
 
-def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
+def _parse_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
     """Return (column, key, value) of the entries that start on a line, like `_entries`; values that need more parsing are `_Unread`."""
     content = line.lstrip(" ")
     if not content or content[0] == "#":
@@ -270,7 +270,7 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
     return (*entries, (column, key, value))
 
 
-_known = lru_cache(maxsize=4096)(_read)  # Consecutive documents have many lines in common.
+_parse_line_cached = lru_cache(maxsize=4096)(_parse_line)  # Consecutive documents have many lines in common.
 
 
 class _Unread(str):
@@ -346,22 +346,22 @@ def _value(text: str) -> Any:
 
 def _quoted(text: str) -> str:
     """Parse a quoted string without escapes."""
-    inner, closing, rest = text[1:].partition(text[0])
-    if not closing or (text[0] == '"' and "\\" in inner) or not _is_nothing(rest):
+    inner, closing, trailing = text[1:].partition(text[0])
+    if not closing or (text[0] == '"' and "\\" in inner) or not _is_comment_or_empty(trailing):
         raise NotPlainError
     return inner
 
 
-def _is_nothing(rest: str) -> bool:
+def _is_comment_or_empty(text: str) -> bool:
     """Return whether nothing follows but a comment."""
-    return not rest or (rest[0] == " " and rest.lstrip(" ")[0] == "#")
+    return not text or (text[0] == " " and text.lstrip(" ")[0] == "#")
 
 
 def _in_brackets(text: str) -> Any:
     if text.count("[") + text.count("{") > _MOST_BRACKETS:
         raise NotPlainError
     value, at = _collection(text, 0)
-    if not _is_nothing(text[at:]):
+    if not _is_comment_or_empty(text[at:]):
         raise NotPlainError
     return value
 

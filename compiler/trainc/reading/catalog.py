@@ -7,7 +7,7 @@ A runtime is `<name>.yaml`, or `<name>/<release>.yaml` for each release that cha
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 from trainc.findings import Path, Source
@@ -20,7 +20,7 @@ from trainc.startup.records import dataclass, replace
 
 RELEASES_ANNOTATION = "trainc/releases"
 # The prefix of catalog files in diagnostics.
-SHOWN_FOLDER = "catalog:"
+CATALOG_PREFIX = "catalog:"
 _SUFFIX = ".yaml"
 
 
@@ -42,11 +42,11 @@ def find(name: str, release: str) -> Document | Callable[[], NotFound]:
 
     The explanation is lazy because it reads many files, and is not needed if the input defines the runtime.
     """
-    for path in _serving(name, release):
-        document = _read(path)
+    for path in _candidate_files(name, release):
+        document = _read_runtime(path)
         if release in releases_of(document):
             return document
-    return lambda: _instead(name, release)
+    return lambda: _explain_missing(name, release)
 
 
 def names(release: str | None = None) -> list[str]:
@@ -59,7 +59,7 @@ def names(release: str | None = None) -> list[str]:
 
 def releases(name: str) -> tuple[str, ...]:
     """Return the releases that have this runtime, oldest first; empty if the name is unknown."""
-    served = {release for path in _files(name) for release in releases_of(_read(path))}
+    served = {release for path in _files(name) for release in releases_of(_read_runtime(path))}
     return tuple(release for release in RELEASES if release in served)
 
 
@@ -71,12 +71,12 @@ def releases_of(document: Document) -> tuple[str, ...]:
     return tuple(release for release in RELEASES if any(release in span for span in spans))
 
 
-def text_of(shown: str) -> str:
+def text_of(file: str) -> str:
     """Return the text of a catalog file, given its name in `Document.file`."""
     folder = catalog_folder()
-    path = os.path.normpath(os.path.join(folder, shown.removeprefix(SHOWN_FOLDER)))
+    path = os.path.normpath(os.path.join(folder, file.removeprefix(CATALOG_PREFIX)))
     if not is_below(path, folder):
-        raise FileNotFoundError(shown)
+        raise FileNotFoundError(file)
     return read_file(path, Limits().file_bytes).decode()
 
 
@@ -90,19 +90,19 @@ def _files(name: str) -> list[str]:
     return [os.path.join(folder, entry) for entry in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
 
 
-def _serving(name: str, release: str) -> list[str]:
+def _candidate_files(name: str, release: str) -> list[str]:
     """Return the one file that may apply to `release`: the latest that does not start after it."""
     files = _files(name)
     started = [path for path in files if os.path.basename(path).removesuffix(_SUFFIX) <= release]
     return started[-1:] if len(files) > 1 else files
 
 
-def _instead(name: str, release: str) -> NotFound:
+def _explain_missing(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.findings.text import did_you_mean, misspelt
+        from trainc.findings.text import correct_spelling, did_you_mean
 
-        return NotFound("", did_you_mean(name, names(release), 0.5), misspelt(name, names(release)))
+        return NotFound("", did_you_mean(name, names(release), 0.5), correct_spelling(name, names(release)))
     first, last = serving[0], serving[-1]
     if first > release:
         return NotFound(
@@ -111,28 +111,21 @@ def _instead(name: str, release: str) -> NotFound:
     return NotFound(f"trainc's catalog has it only up to Trainer {last}", f"compile for Trainer {last} with --release")
 
 
-def _read(path: str) -> Document:
-    name = SHOWN_FOLDER + os.path.relpath(path, catalog_folder())
+def _read_runtime(path: str) -> Document:
+    name = CATALOG_PREFIX + os.path.relpath(path, catalog_folder())
     (document, *_), _ = read_documents(read_file(path, Limits().file_bytes), name, Limits())
-    return replace(document, locate=_marked(document.locate))
 
+    def locate(path: Path) -> Source | None:
+        source = document.locate(path)
+        return source and replace(source, origin="catalog")  # An input file could have the same name.
 
-def _marked(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
-    """Mark positions as being in the catalog, since an input file could have the same name."""
-
-    def marked(path: Path) -> Source | None:
-        source = locate(path)
-        return source and replace(source, origin="catalog")
-
-    return marked
+    return replace(document, locate=locate)
 
 
 def catalog_folder() -> str:
     """Return the catalog's directory: in the package if it is installed, at the top of the repository in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return next(path for path in _candidates(package) if os.path.isdir(path))
-
-
-def _candidates(package: str) -> Iterator[str]:
-    yield os.path.join(package, "catalog")
-    yield os.path.join(os.path.dirname(os.path.dirname(package)), "runtimes")
+    installed = os.path.join(package, "catalog")
+    return (
+        installed if os.path.isdir(installed) else os.path.join(os.path.dirname(os.path.dirname(package)), "runtimes")
+    )

@@ -78,22 +78,22 @@ class Dump:
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
         by_hand: list[_HandWritten] = []
-        for each, listing in documents:
-            if not isinstance(each, Mapping):
+        for document, listing in documents:
+            if not isinstance(document, Mapping):
                 continue
-            if each.get("kind") == KIND and each.get("apiVersion") == API:
-                by_hand.append(_HandWritten(each, _MOST_NODES - sum(written.nodes for written in by_hand)))
-            elif (kind := self._add(each)) and listing:
-                printed.setdefault(listing, set()).add((kind, _key(each)[0]))
+            if document.get("kind") == KIND and document.get("apiVersion") == API:
+                by_hand.append(_HandWritten(document, _MOST_NODES - sum(cluster.nodes for cluster in by_hand)))
+            elif (kind := self._add(document)) and listing:
+                printed.setdefault(listing, set()).add((kind, _key(document)[0]))
         for listed in printed.values():
             # A list with objects of several namespaces is of all namespaces; otherwise it may be of that one alone.
             everywhere = len({namespace for _, namespace in listed if namespace}) > 1
             self._complete |= {(kind, _EVERYWHERE if everywhere else namespace) for kind, namespace in listed}
-        for written in by_hand:
-            for each in written.objects:  # What was exported takes precedence.
-                self._objects.setdefault(each["kind"], {}).setdefault(_key(each), each)
-            self._complete |= written.complete
-            self.problems += written.problems
+        for cluster in by_hand:
+            for manifest in cluster.objects:  # What was exported takes precedence.
+                self._objects.setdefault(manifest["kind"], {}).setdefault(_key(manifest), manifest)
+            self._complete |= cluster.complete
+            self.problems += cluster.problems
 
     @classmethod
     def read(cls, path: str, limits: Limits, stdin: BinaryIO | None = None) -> tuple[Dump | None, list[Diagnostic]]:
@@ -106,12 +106,12 @@ class Dump:
 
     @classmethod
     def of_documents(cls, documents: Iterable[Document]) -> Dump:
-        """The dump in documents that were read from files."""
+        """Create a dump from documents that were read from files."""
         return cls((document.data, document.listing) for document in documents)
 
     @classmethod
     def of_objects(cls, documents: Iterable[Any], complete: Iterable[tuple[str, str]] = ()) -> Dump:
-        """The dump in single objects and Lists; it is `complete` for these kinds and namespaces ("*" is every one)."""
+        """Create a dump from objects and Lists; it is `complete` for these kinds and namespaces ("*" is all of them)."""
         dump = cls(
             (item, f"list {number}" if is_printed(document) else "")
             for number, document in enumerate(documents)
@@ -130,11 +130,11 @@ class Dump:
 
     def __iter__(self) -> Iterator[Json]:
         """Every object that has a kind and a name, once."""
-        return (each for group in self._of_groups.values() for each in group.values())
+        return (manifest for group in self._of_groups.values() for manifest in group.values())
 
-    def every(self, kind: str) -> list[Json]:
+    def list_all(self, kind: str) -> list[Json]:
         """The objects of a kind, including those without a name."""
-        return [*self.of(kind).values(), *(each for each in self.nameless if each.get("kind") == kind)]
+        return [*self.of(kind).values(), *(manifest for manifest in self.nameless if manifest.get("kind") == kind)]
 
     def get(self, kind: str, namespace: str, name: str) -> Json | None:
         """The object of that kind, namespace (empty for one of the whole cluster) and name."""
@@ -145,56 +145,56 @@ class Dump:
         return sorted(name for where, name in self.of(kind) if where == namespace)
 
     def is_complete(self, kind: str, namespace: str = "") -> bool:
-        """Whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
+        """Return whether an object of that kind and namespace that is not in the dump does not exist in the cluster."""
         return (kind, namespace) in self._complete or (kind, _EVERYWHERE) in self._complete
 
     def covers(self, kind: str, namespace: str = "") -> bool:
-        """Whether a kind was exported at all, or is listed by hand for that namespace."""
+        """Return whether a kind was exported at all, or is listed by hand for that namespace."""
         return kind in self._exported or self.is_complete(kind, namespace)
 
     def images(self) -> Iterator[str]:
         """The images of all containers in Deployments, which show what is installed."""
-        for deployment in self.every("Deployment"):
+        for deployment in self.list_all("Deployment"):
             template = mapping(mapping(deployment.get("spec")).get("template"))
             for container in objects(mapping(template.get("spec")).get("containers")):
                 yield str(container.get("image") or "")
 
     def version(self, image: str) -> str:
         """The tag of the first image whose path ends in `image`; empty if there is none, or it has no tag."""
-        for each in self.images():
-            path, _, tag = each.partition("@")[0].rpartition(":")
+        for full_image in self.images():
+            path, _, tag = full_image.partition("@")[0].rpartition(":")
             if f"/{path}".endswith(f"/{image}") and "/" not in tag:
                 return tag
         return ""
 
-    def _add(self, each: Json) -> str:
+    def _add(self, manifest: Json) -> str:
         """Add an object and return its kind; empty if it does not count."""
-        kind, key = each.get("kind"), _key(each)
+        kind, key = manifest.get("kind"), _key(manifest)
         if not isinstance(kind, str) or not key[1]:
-            self.nameless.append(each)
+            self.nameless.append(manifest)
             return ""
-        self._of_groups.setdefault((group_of(each), kind), {}).setdefault(key, each)
-        if kind in KINDS and "apiVersion" in each and group_of(each) != KINDS[kind].group:
+        self._of_groups.setdefault((group_of(manifest), kind), {}).setdefault(key, manifest)
+        if kind in KINDS and "apiVersion" in manifest and group_of(manifest) != KINDS[kind].group:
             return ""
         self._exported.add(kind)
-        if self._objects.setdefault(kind, {}).setdefault(key, each) is not each:
-            self.repeated.append(each)
+        if self._objects.setdefault(kind, {}).setdefault(key, manifest) is not manifest:
+            self.repeated.append(manifest)
         return kind
 
 
-def group_of(each: Json) -> str:
+def group_of(manifest: Json) -> str:
     """The API group of an object; empty for the core API."""
-    return str(each.get("apiVersion") or "").rpartition("/")[0]
+    return str(manifest.get("apiVersion") or "").rpartition("/")[0]
 
 
-def label_of(each: Json) -> str:
+def label_of(manifest: Json) -> str:
     """The name of an object in diagnostics: `ClusterQueue team-a`."""
-    namespace, name = _key(each)
-    return f"{each['kind']} {namespace}/{name}" if namespace else f"{each['kind']} {name}".rstrip()
+    namespace, name = _key(manifest)
+    return f"{manifest['kind']} {namespace}/{name}" if namespace else f"{manifest['kind']} {name}".rstrip()
 
 
-def _key(each: Json) -> Key:
-    metadata = mapping(each.get("metadata"))
+def _key(manifest: Json) -> Key:
+    metadata = mapping(manifest.get("metadata"))
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
@@ -275,50 +275,51 @@ class _HandWritten:
         self.nodes = 0
         self.objects: list[Json] = []
         self.complete: set[tuple[str, str]] = set()
-        listed, findings = CLUSTER.check(without_nulls(CLUSTER.schema, document))
+        data, findings = CLUSTER.check(without_nulls(CLUSTER.schema, document))
+        label = label_of(document)
         self.problems = [
-            Diagnostic(one.code, "error", one.message, one.hint or _HINT, label_of(document), format_path(one.path))
-            for one in findings
+            Diagnostic(finding.code, "error", finding.message, finding.hint or _HINT, label, format_path(finding.path))
+            for finding in findings
         ]
         for key, kind in _OF_CLUSTER.items():
-            self._names(kind, "", listed.get(key))
-        for namespace, contents in listed.get("namespaces", {}).items():
+            self._names(kind, "", data.get(key))
+        for namespace, contents in data.get("namespaces", {}).items():
             self._make("Namespace", "", str(namespace))
             for key, kind in _OF_NAMESPACE.items():
                 self._names(kind, str(namespace), mapping(contents).get(key))
-        if "nodes" in listed:
+        if "nodes" in data:
             self.complete.add(("Node", ""))
-        for i, node_type in enumerate(listed.get("nodes", ())):
+        for i, node_type in enumerate(data.get("nodes", ())):
             count = node_type.get("count")
             self.nodes += 1 if count is None else int(count)
             if self.nodes > room:
                 message, path = f"with these, there are more than {_MOST_NODES:,} nodes", f"nodes[{i}].count"
-                self.problems.append(Diagnostic(CLUSTER.code, "error", message, _HINT, label_of(document), path))
+                self.problems.append(Diagnostic(CLUSTER.code, "error", message, _HINT, label, path))
                 break
             self._nodes(node_type)
 
     def _make(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
         metadata = {"namespace": namespace, "name": name} if namespace else {"name": name}
-        made: dict[str, Any] = {"kind": kind, "metadata": metadata}
-        self.objects.append(made)
-        return made
+        manifest: dict[str, Any] = {"kind": kind, "metadata": metadata}
+        self.objects.append(manifest)
+        return manifest
 
     def _names(self, kind: str, namespace: str, listed: Any) -> None:
         """Add the objects of a list; without one, nothing is known about the kind."""
         if listed is None:
             return
         for name in listed:
-            made = self._make(kind, namespace, str(name))
+            manifest = self._make(kind, namespace, str(name))
             if isinstance(listed, Mapping) and listed[name] is not None:
-                made["data"] = dict.fromkeys(listed[name], "")
+                manifest["data"] = dict.fromkeys(listed[name], "")
         self.complete.add((kind, namespace))
 
     def _nodes(self, node_type: Json) -> None:
         name, count = node_type["name"], node_type.get("count")
-        room = {"pods": _PODS_PER_NODE, **node_type.get("allocatable", {})}
+        allocatable = {"pods": _PODS_PER_NODE, **node_type.get("allocatable", {})}
         for number in range(1 if count is None else int(count)):
             node = self._make("Node", "", f"{name}-{number}")
             labels = {"kubernetes.io/hostname": f"{name}-{number}", **node_type.get("labels", {})}
             node["metadata"] |= {"labels": labels, "annotations": {UNCOUNTED: "true"} if count is None else {}}
             node["spec"] = {"taints": node_type.get("taints", [])}
-            node["status"] = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+            node["status"] = {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]}

@@ -32,7 +32,7 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", _nowhere)
 
-    def place(self, finding: Finding, label: str = "") -> Diagnostic:
+    def diagnose(self, finding: Finding, label: str = "") -> Diagnostic:
         """Convert a finding about this document to a diagnostic; `label` overrides the name of the object.
 
         An error about a value that has yet to be filled in is one about the template.
@@ -106,8 +106,8 @@ class Chunk:
 
     def part(self, start: int, end: int) -> Chunk:
         """Return the text from `start` to `end` as a chunk."""
-        place = self.source(start)
-        return Chunk(self.text[start:end], self.file, place.line, place.column)
+        source = self.source(start)
+        return Chunk(self.text[start:end], self.file, source.line, source.column)
 
 
 def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
@@ -139,12 +139,12 @@ def items(value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield each object in `value` with its path. Nested lists are expanded too."""
     waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
-        path, each = waiting.pop()
-        if not is_list(each):
-            yield path, each
+        path, item = waiting.pop()
+        if not is_list(item):
+            yield path, item
             continue
-        inner = each["items"]
-        waiting += [((*path, "items", i), _named(inner[i], each)) for i in range(len(inner) - 1, -1, -1)]
+        inner = item["items"]
+        waiting += [((*path, "items", i), _with_kind(inner[i], item)) for i in range(len(inner) - 1, -1, -1)]
 
 
 def is_list(value: Any) -> bool:
@@ -159,7 +159,7 @@ def is_printed(value: Any) -> bool:
     return isinstance(metadata, dict) and isinstance(metadata.get("resourceVersion"), str)
 
 
-def _named(item: Any, parent: dict[str, Any]) -> Any:
+def _with_kind(item: Any, parent: dict[str, Any]) -> Any:
     """Add the kind to an item of a typed list such as `TrainJobList`; items of a plain `List` have their own."""
     kind = parent["kind"].removesuffix("List")
     if not kind or not isinstance(item, dict) or item.get("kind"):

@@ -41,63 +41,125 @@ class Range(NamedTuple):
 class Field:
     """A field or an item of a list. `key` is where its name stands, that of an item being empty; `value` its value.
 
-    `whole` reaches from its name to the end of the last line that belongs to it. `text` is that of a scalar.
+    `extent` reaches from its name to the end of the last line that belongs to it. `text` is that of a scalar.
     """
 
     path: Path
     key: Range
     value: Range
-    whole: Range
+    extent: Range
     kind: str
     text: str
 
 
-class Tree:
-    """One document of a text, parsed when a field of it is first asked for; `whole` is its range.
+# The step to an entry of a mapping or list, its key if it has one, its value, and where the next entry starts.
+_Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
 
-    A document that cannot be read as YAML has no fields. Those asked for are made, and no others.
+
+class Tree:
+    """One document of a text, parsed when a field of it is first asked for; `extent` is its range.
+
+    A document that cannot be read as YAML has no fields. The parser does not keep where a node ends.
     """
 
     def __init__(self, chunk: Chunk) -> None:
-        self._reader = _Reader(chunk)
-        self._end = len(chunk.text)
-        self.whole = Range(self._reader.place(0), self._reader.place(len(chunk.text.rstrip())))
+        self._chunk = chunk
+        self.extent = self._range(0, len(chunk.text.rstrip()))
 
     @functools.cached_property
     def _root(self) -> Node | None:
         from yaml.error import YAMLError
 
         try:
-            return compose(self._reader.chunk, Limits())
+            return compose(self._chunk, Limits())
         except (YAMLError, RefusedError):
             return None
 
     def fields(self) -> Iterator[Field]:
         """Yield every field, outermost first, in the order of the text."""
-        return self._reader.fields(self._root, (), self._end)
+        return self._fields(self._root, (), len(self._chunk.text))
 
     def find(self, path: Path) -> Field | None:
         """Return the field at a path, the last one of several, or None."""
-        node, end, field = self._root, self._end, None
-        for depth, step in enumerate(path, start=1):
-            found = [one for one in self._reader.entries(node, end) if one[0] == step]
-            if not found:
+        key, node, end = None, self._root, len(self._chunk.text)
+        for step in path:
+            entries = [entry for entry in self._entries(node, end) if entry[0] == step]
+            if not entries:
                 return None
-            _, key, node, end = found[-1]
-            field = (key, node, end) if depth == len(path) else None
-        return self._reader.field(path, *field) if field is not None else None
+            _, key, node, end = entries[-1]
+        return self._field(path, key, node, end) if path and node is not None else None
 
     def around(self, position: Position) -> list[Field]:
         """Return the fields between whose start and that of the next one a place is, outermost first."""
-        index = self._reader.index_of(position)
-        return list(self._reader.fields(self._root, (), self._end, index)) if index is not None else []
+        index = self._index_of(position)
+        return list(self._fields(self._root, (), len(self._chunk.text), index)) if index is not None else []
 
     def at(self, position: Position) -> Field | None:
         """Return the innermost field at a place."""
-        enclosing = [
-            field for field in self.around(position) if field.key.holds(position) or field.value.holds(position)
-        ]
-        return enclosing[-1] if enclosing else None
+        fields = reversed(self.around(position))
+        return next((field for field in fields if field.key.holds(position) or field.value.holds(position)), None)
+
+    def _range(self, start: int, end: int) -> Range:
+        first, last = self._chunk.source(start), self._chunk.source(end)
+        return Range(Position(first.line - 1, first.column - 1), Position(last.line - 1, last.column - 1))
+
+    def _index_of(self, position: Position) -> int | None:
+        """Return the index of a position in the text of the chunk; None before and after it."""
+        lines = self._chunk.text.split("\n")
+        line = position.line + 1 - self._chunk.line
+        if not 0 <= line < len(lines):
+            return None
+        return sum(map(len, lines[:line])) + line + position.column - (0 if line else self._chunk.column - 1)
+
+    def _entries(self, node: Node | None, end: int) -> Iterator[_Entry]:
+        """Yield the entries of a node that nothing of reaches beyond `end`."""
+        if node is None or node.kind not in ("mapping", "sequence"):
+            return
+        if node.kind == "mapping":
+            pairs: list[tuple[Node | None, Node]] = list(node.pairs())
+        else:
+            pairs = [(None, item) for item in node.children]
+        starts = [(value if key is None else key).index for key, value in pairs]
+        for number, ((key, value), stop) in enumerate(zip(pairs, (*starts[1:], end), strict=False)):
+            yield number if key is None else key.text, key, value, stop
+
+    def _fields(self, node: Node | None, path: Path, end: int, near: int | None = None) -> Iterator[Field]:
+        """Yield the fields below a node, with `near` only those that are around that index."""
+        for step, key, value, stop in self._entries(node, end):
+            if near is None or (value if key is None else key).index <= near <= stop:
+                yield self._field((*path, step), key, value, stop)
+                yield from self._fields(value, (*path, step), stop, near)
+
+    def _field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
+        """Make the field at a path, which nothing of reaches beyond `stop`."""
+        start = value.index if key is None else key.index
+        last = self._content_end(max(value.index, start), stop)
+        key_range = self._range(start, start if key is None else self._end_of(key, stop))
+        value_range = self._range(value.index, self._end_of(value, last))
+        return Field(path, key_range, value_range, self._range(start, last), value.kind, value.text)
+
+    def _end_of(self, node: Node, stop: int) -> int:
+        """Return the index after a scalar on one line, or after the closing bracket; for anything else, `stop`."""
+        text, start = self._chunk.text, node.index
+        if node.kind != "scalar":
+            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
+        if text[start : start + 1] in ("'", '"'):
+            end = _closing(text, start)
+            return end if end > start else stop
+        if text.startswith(node.text, start):
+            return start + len(node.text)
+        end = text.find("\n", start, stop)
+        return stop if end < 0 else end
+
+    def _content_end(self, start: int, stop: int) -> int:
+        """Return the end of the last line before `stop` with content, which the next item's dash and comments are not."""
+        text = self._chunk.text[start:stop]
+        lines = text.split("\n")
+        while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
+            lines.pop()
+            if not lines:
+                return start
+        return start + len("\n".join(lines).rstrip())
 
 
 def lines_of(text: str) -> list[str]:
@@ -111,82 +173,8 @@ def trees(text: str) -> list[Tree]:
     return [Tree(chunk) for chunk in chunks if chunk.text.strip()]
 
 
-# The step to an entry of a mapping or list, its key if it has one, its value, and where the next entry starts.
-_Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
-
-
-class _Reader:
-    """Makes fields of nodes, whose own ends the parser does not keep."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-
-    def place(self, index: int) -> Position:
-        source = self.chunk.source(index)
-        return Position(source.line - 1, source.column - 1)
-
-    def index_of(self, position: Position) -> int | None:
-        """Where in the text of the chunk a place is; None before and behind it."""
-        lines = self.chunk.text.split("\n")
-        line = position.line + 1 - self.chunk.line
-        if not 0 <= line < len(lines):
-            return None
-        return sum(len(one) + 1 for one in lines[:line]) + position.column - (0 if line else self.chunk.column - 1)
-
-    def entries(self, node: Node | None, end: int) -> Iterator[_Entry]:
-        """Yield the entries of a node that nothing of reaches beyond `end`."""
-        if node is None or node.kind not in ("mapping", "sequence"):
-            return
-        if node.kind == "mapping":
-            pairs: list[tuple[Node | None, Node]] = list(node.pairs())
-        else:
-            pairs = [(None, item) for item in node.children]
-        starts = [(value if key is None else key).index for key, value in pairs]
-        for number, ((key, value), stop) in enumerate(zip(pairs, (*starts[1:], end), strict=False)):
-            yield number if key is None else key.text, key, value, stop
-
-    def fields(self, node: Node | None, path: Path, end: int, near: int | None = None) -> Iterator[Field]:
-        """Yield the fields below a node, with `near` only those that are around that index."""
-        for step, key, value, stop in self.entries(node, end):
-            if near is None or (value if key is None else key).index <= near <= stop:
-                yield self.field((*path, step), key, value, stop)
-                yield from self.fields(value, (*path, step), stop, near)
-
-    def field(self, path: Path, key: Node | None, value: Node, stop: int) -> Field:
-        """Make the field at a path, which nothing of reaches beyond `stop`."""
-        start = value.index if key is None else key.index
-        last = self._trimmed(max(value.index, start), stop)
-        named = Range(self.place(start), self.place(start if key is None else self._end_of(key, stop)))
-        held = Range(self.place(value.index), self.place(self._end_of(value, last)))
-        return Field(path, named, held, Range(named.start, self.place(last)), value.kind, value.text)
-
-    def _end_of(self, node: Node, stop: int) -> int:
-        """Behind the last character of a scalar on one line, or of brackets; of anything else, where it stops."""
-        text, start = self.chunk.text, node.index
-        if node.kind != "scalar":
-            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
-        if text[start : start + 1] in ("'", '"'):
-            end = _closing(text, start)
-            return end if end > start else stop
-        return start + len(node.text) if text.startswith(node.text, start) else self._line_end(start, stop)
-
-    def _line_end(self, start: int, stop: int) -> int:
-        end = self.chunk.text.find("\n", start, stop)
-        return stop if end < 0 else end
-
-    def _trimmed(self, start: int, stop: int) -> int:
-        """The end of the last line before `stop` that says something: what stands there may be the next item's dash."""
-        text = self.chunk.text[start:stop]
-        lines = text.split("\n")
-        while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):
-            lines.pop()
-            if not lines:
-                return start
-        return start + len("\n".join(lines).rstrip())
-
-
 def _closing(text: str, start: int) -> int:
-    """Behind the quote that closes the one at `start`; `start` where none does."""
+    """Return the index after the quote that closes the one at `start`, or `start` if it is not closed."""
     quote, at = text[start], start + 1
     while at < len(text):
         if quote == '"' and text[at] == "\\":
@@ -201,7 +189,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _closing_bracket(text: str, start: int, stop: int) -> int:
-    """Behind the bracket that closes the one at `start`; `stop` where none does before."""
+    """Return the index after the bracket that closes the one at `start`, or `stop` if it is not closed before."""
     depth, at = 0, start
     while at < stop:
         if text[at] in ("'", '"') and text[at - 1] in " ,:[{":
@@ -243,44 +231,44 @@ class EditedText:
         """Return the edits that fix a diagnostic of this text, one of which is enough."""
         if diagnostic.source is None or not diagnostic.fixes:
             return []
-        place = Position(diagnostic.source.line - 1, diagnostic.source.column - 1)
-        around = ((tree, field) for tree in self._trees for field in tree.around(place))
-        here = [(tree, field) for tree, field in around if place in (field.key.start, field.value.start)]
+        position = Position(diagnostic.source.line - 1, diagnostic.source.column - 1)
+        around = ((tree, field) for tree in self._trees for field in tree.around(position))
+        fields = [(tree, field) for tree, field in around if position in (field.key.start, field.value.start)]
         # A list of a built object stands where its first item does.
-        lists = [(tree, tree.find(field.path[:-1])) for tree, field in here if field.path[1:] and field.path[-1] == 0]
-        here += [(tree, field) for tree, field in lists if field is not None]
-        named = [one for one in here if not diagnostic.path or _is_last(one[1], diagnostic.path)]
-        made: list[Edit | None] = []
+        lists = [(tree, tree.find(field.path[:-1])) for tree, field in fields if field.path[1:] and field.path[-1] == 0]
+        fields += [(tree, field) for tree, field in lists if field is not None]
+        targets = [target for target in fields if not diagnostic.path or _is_last(target[1], diagnostic.path)]
+        edits: list[Edit | None] = []
         for fix in diagnostic.fixes:
             if fix.action == "set" and fix.name:
-                made.append(self._set_field(fix, diagnostic.path, here))
-            elif named:
-                made.append(self._change(fix, *named[0 if diagnostic.path else -1]))
+                edits.append(self._set_field(fix, diagnostic.path, fields))
+            elif targets:
+                edits.append(self._change(fix, *targets[0 if diagnostic.path else -1]))
             elif fix.action == "replace" and not diagnostic.path:  # In a comment.
-                made.append(self._write(fix, place, place))
-        return [edit for edit in made if edit is not None]
+                edits.append(self._write(fix, position, position))
+        return [edit for edit in edits if edit is not None]
 
     def ignoring(self, diagnostic: Diagnostic) -> Edit | None:
         """Return the comment that ignores a warning or an info, its reason still to be written; None if none can."""
         source, code = diagnostic.source, diagnostic.code
         if source is None or source.line > len(self.lines) or diagnostic.severity == "error" or code in _NEVER_IGNORED:
             return None
-        line, place = self.lines[source.line - 1], Position(source.line - 1, 0)
+        line, position = self.lines[source.line - 1], Position(source.line - 1, 0)
         indent = line[: len(line) - len(line.lstrip())]
         text = f"{indent}# trainc: ignore[{code}] reason\n"
-        return Edit(f"Ignore {code} here", Range(place, place), text)
+        return Edit(f"Ignore {code} here", Range(position, position), text)
 
     def _change(self, fix: Fix, tree: Tree, field: Field) -> Edit | None:
         """Return the edit of the field itself."""
         if fix.action == "remove" and fix.name in ("", field.text):
             return self._remove(tree, field)
         if fix.action in ("remove", "replace"):
-            named = tree.find((*field.path, "name"))
-            field = named if named is not None and named.text == fix.name else field
+            name = tree.find((*field.path, "name"))
+            field = name if name is not None and name.text == fix.name else field
             is_key = field.path[-1] == fix.name
             if (is_key and tree.find((*field.path[:-1], fix.text)) is not None) or not _QUOTING.isdisjoint(fix.text):
                 return None
-            start, end = field.key if is_key else (field.value.start, field.whole.end)
+            start, end = field.key if is_key else (field.value.start, field.extent.end)
             return self._write(fix, start, end)
         if fix.text[:1] == "[" and isinstance(field.path[-1], int):
             field = tree.find(field.path[:-1]) or field  # A list for the one that has the item.
@@ -309,20 +297,22 @@ class EditedText:
                 return Edit(title, Range(Position(number, match.start()), Position(number, match.end())), fix.text)
         return None
 
-    def _set_field(self, fix: Fix, path: str, here: Sequence[tuple[Tree, Field]]) -> Edit | None:
+    def _set_field(self, fix: Fix, path: str, fields: Sequence[tuple[Tree, Field]]) -> Edit | None:
         """Set a field of the mapping that `path` is about, or leads into if that very field is missing."""
         step = format_key(fix.name, leads=fix.name == path)
         above = path.removesuffix(step)
-        for tree, field in here:
+        for tree, field in fields:
             inside = isinstance(field.path[-1], int)
             if not _is_last(field, path):
                 if above == path or (above and not _is_last(field, above)):
                     continue
                 inside = bool(above)
-            named = tree.find((*(field.path if inside else field.path[:-1]), fix.name))
-            if named is not None:
+            existing = tree.find((*(field.path if inside else field.path[:-1]), fix.name))
+            if existing is not None:
                 return (
-                    Edit(f"Change {fix.name} to {fix.text}", named.value, fix.text) if named.kind == "scalar" else None
+                    Edit(f"Change {fix.name} to {fix.text}", existing.value, fix.text)
+                    if existing.kind == "scalar"
+                    else None
                 )
             if inside and field.kind != "mapping":
                 return None
@@ -330,28 +320,28 @@ class EditedText:
             between = f"\n{' ' * column}"
             if self.lines[line][:column].strip(" -"):
                 column, between = column + inside, ", "
-            place = Position(line, column)
-            return Edit(f"Add {fix.name}: {fix.text}", Range(place, place), f"{fix.name}: {fix.text}{between}")
+            position = Position(line, column)
+            return Edit(f"Add {fix.name}: {fix.text}", Range(position, position), f"{fix.name}: {fix.text}{between}")
         return None
 
     def _remove(self, tree: Tree, field: Field) -> Edit | None:
         """Delete a field or an item, with its lines or its comma."""
-        last, named = field.path[-1], tree.find((*field.path, "name"))
-        title = f"Remove {last if isinstance(last, str) else field.text or (named.text if named else last)}"
-        first, end = field.whole
+        last, name = field.path[-1], tree.find((*field.path, "name"))
+        title = f"Remove {last if isinstance(last, str) else field.text or (name.text if name else last)}"
+        first, end = field.extent
         before, after = self.lines[first.line][: first.column], self.lines[end.line][end.column :].split(" #")[0]
         alone = not before.strip() or (isinstance(last, int) and before.strip() == "-")
         if alone and not after.strip() and end.line + 1 < len(self.lines):
             return Edit(title, Range(Position(first.line, 0), Position(end.line + 1, 0)), "")
         end = field.value.end
         after = self.lines[end.line][end.column :]
-        rest = after.lstrip()
+        following = after.lstrip()
         if first.line != end.line:
             return None
-        if rest.startswith(","):
-            gone = len(after) - len(rest[1:].lstrip())
-            return Edit(title, Range(first, Position(end.line, end.column + gone)), "")
-        if rest[:1] in ("]", "}") and before.rstrip()[-1:] == ",":
+        if following.startswith(","):
+            length = len(after) - len(following[1:].lstrip())
+            return Edit(title, Range(first, Position(end.line, end.column + length)), "")
+        if following[:1] in ("]", "}") and before.rstrip()[-1:] == ",":
             return Edit(title, Range(Position(first.line, len(before.rstrip()) - 1), end), "")
         return None
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import error_reason, is_below, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, read_bounded
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -48,10 +48,11 @@ _WORDS = (
     b"kind: Sweep",
 )
 # Statements with which a template may load the words from other files.
-_TAKEN_IN = (b"include", b"import", b"extends")
+_INCLUDE_STATEMENTS = (b"include", b"import", b"extends")
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
+# Names of files that look as if they should be read: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`.
 _NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$")
-_OURS = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b")
+_KIND_LINE = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
         return [path]
     from trainc.findings.policy import matches
 
-    glob, hidden = os.path.relpath(path, folder or os.curdir), {os.path.realpath(each) for each in skip}
+    glob, hidden = os.path.relpath(path, folder or os.curdir), {*map(os.path.realpath, skip)}
     matching, waiting = [], [folder]
     while waiting:
         above = waiting.pop()
@@ -99,32 +100,8 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
 
 def is_unrelated(data: bytes, *, template: bool = False) -> bool:
     """Return whether a file contains nothing that is relevant to trainc."""
-    words = (*_WORDS, *_TAKEN_IN) if template else _WORDS
+    words = (*_WORDS, *_INCLUDE_STATEMENTS) if template else _WORDS
     return not (any(word in data for word in words) or b"\0" in data[:64] or data.startswith(_OTHER_ENCODINGS))
-
-
-def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
-    """Create the info that reports the number of skipped files."""
-    from trainc.findings.text import counted
-
-    who = "it mentions" if count == 1 else "they mention"
-    message = f"skipped {counted(count, 'file')} in {', '.join(paths)}: {who} none of the API groups that trainc reads"
-    return Diagnostic("SkippedDocument", "info", message)
-
-
-def has_near_name(name: str) -> bool:
-    """Return whether an ignored file looks misnamed: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`."""
-    return _NEAR_NAME.search(name) is not None
-
-
-def near_file(path: str, data: bytes) -> Diagnostic | None:
-    """Create an info about a misnamed file if it contains one of our documents."""
-    match = _OURS.search(data)
-    if match is None:
-        return None
-    message = f"{path} contains a {match[1].decode()}, but was not read: its name does not end in .yaml, .yml or .json"
-    hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
-    return Diagnostic("OtherExtension", "info", message, hint)
 
 
 # os.path keeps paths as the user wrote them, and imports faster than pathlib.
@@ -138,8 +115,6 @@ OVERLAY_FILE = "overlay.yaml"
 # Suffixes of the files to read in directories.
 TEMPLATE_SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
-# trainc's own settings, which are among the input files.
-_OF_OUR_OWN = ("trainc.yaml",)
 _MOST_OF_NEAR = 1_000_000
 
 
@@ -169,12 +144,12 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     """
     walk = Walk(skip, limits, exclude)
     documents: list[Document] = []
-    read = 0
+    file_count = 0
     for path in paths:
         for file in walk.files(os.fspath(path)):
-            read += 1
+            file_count += 1
             if step is not None:
-                step("reading", read, None)
+                step("reading", file_count, None)
             data = walk.read(file, stdin)
             if data is not None and (everything or not walk.skips(file, path, data)):
                 if texts is not None:
@@ -218,7 +193,7 @@ class Walk:
         self._exclude = exclude
         self._foreign = 0
         # Real paths that must not be visited (again): first the output directory, then everything visited.
-        self._met = set() if skip is None else {os.path.realpath(skip)}
+        self._visited = set() if skip is None else {os.path.realpath(skip)}
 
     def files(self, path: str) -> Iterator[str]:
         """Yield the files at `path`, which is a path from the command line."""
@@ -248,14 +223,21 @@ class Walk:
         """Return whether to skip a file as unrelated; never true for files given on the command line."""
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
-        self._foreign += os.path.basename(file) not in _OF_OUR_OWN
+        self._foreign += os.path.basename(file) != CONFIGURATION_FILE
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
         """Return the info with the number of unrelated files under `paths`, if there were any."""
-        return (
-            [unrelated_files(self._foreign, [shown_path(os.fspath(path)) for path in paths])] if self._foreign else []
+        if not self._foreign:
+            return []
+        from trainc.findings.text import counted
+
+        folders = ", ".join(shown_path(os.fspath(path)) for path in paths)
+        who = "it mentions" if self._foreign == 1 else "they mention"
+        message = (
+            f"skipped {counted(self._foreign, 'file')} in {folders}: {who} none of the API groups that trainc reads"
         )
+        return [Diagnostic("SkippedDocument", "info", message)]
 
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
@@ -271,34 +253,37 @@ class Walk:
                 elif self._is_new(entry.real):
                     waiting += (child for child in self._entries(entry) if not self._exclude(child.path))
             elif not path.endswith(READ_SUFFIXES):
-                if has_near_name(path) and entry.is_file and self._is_new(entry.real):
-                    self._near(path)
+                if _NEAR_NAME.search(path) and entry.is_file and self._is_new(entry.real):
+                    self._report_near_name(path)
             elif self._is_inside(entry, real_root) and self._is_new(entry.real):
                 if entry.is_file:
                     yield path
                 else:
                     self._unreadable(path, "it is not a regular file")
 
-    def _near(self, path: str) -> None:
+    def _report_near_name(self, path: str) -> None:
         """Report a misnamed file if it contains one of our documents."""
         with suppress(OSError):
-            diagnostic = near_file(shown_path(path), read_bytes(path, _MOST_OF_NEAR))
-            self.diagnostics += [diagnostic] if diagnostic is not None else []
+            if match := _KIND_LINE.search(read_bytes(path, _MOST_OF_NEAR)):
+                kind = match[1].decode()
+                message = f"{shown_path(path)} contains a {kind}, but was not read: its name does not end in .yaml, .yml or .json"
+                hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
+                self.diagnostics.append(Diagnostic("OtherExtension", "info", message, hint))
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
         """Return the entries of a directory in reverse order, because the caller pops them from the end."""
         try:
             with os.scandir(folder.path) as entries:
-                shown = [entry for entry in entries if not entry.name.startswith(".")]
-                shown.sort(key=lambda entry: entry.name, reverse=True)
-                return [_entry(entry, folder.real) for entry in shown]
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
+                visible.sort(key=lambda entry: entry.name, reverse=True)
+                return [_entry(entry, folder.real) for entry in visible]
         except OSError as error:
             self._unreadable(folder.path, error)
             return []
 
     def _is_new(self, real: str) -> bool:
-        new = real not in self._met
-        self._met.add(real)
+        new = real not in self._visited
+        self._visited.add(real)
         return new
 
     def _is_inside(self, entry: _Entry, root: str) -> bool:
@@ -334,16 +319,16 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
 
 
 # The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
-named_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("named_in_settings", default=None)
+missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
 
 
 def _no_such_path(path: str) -> Diagnostic:
     from trainc.findings.text import near_names
 
-    place = (named_in_settings.get() or {}).get(path)
+    source = (missing_in_settings.get() or {}).get(path)
     if {"*", "?"} & {*path}:
         hint = "check the glob: `*` stands for a name or a part of one, `**` for any number of folders"
-        return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=place)
+        return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=source)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
         near = near_names(name, sorted(os.listdir(parent or ".")))
@@ -352,8 +337,8 @@ def _no_such_path(path: str) -> Diagnostic:
     if near:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
     else:
-        hint = "create it, or remove it here" if place else "check the path: it is a file, a folder, or `-` for stdin"
-    return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=place)
+        hint = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
+    return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=source)
 
 
 def shown_path(path: str) -> str:

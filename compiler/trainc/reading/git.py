@@ -11,10 +11,11 @@ from tempfile import TemporaryFile
 from typing import IO
 from unicodedata import normalize
 
-from trainc.findings import CompileError, Diagnostic
+from trainc.findings import Diagnostic
+from trainc.findings.compile_error import CompileError
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
-from trainc.reading.opening import is_git_folder, is_inside, repository_above
+from trainc.reading.opening import error_reason, is_git_folder, is_inside, repository_above
 from trainc.startup.records import dataclass
 
 # Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
@@ -52,12 +53,12 @@ def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -
 
     Kills git if the block raises. Raises CompileError if git fails.
     """
-    with TemporaryFile() as requested, TemporaryFile() as errors:
-        requested.write(stdin_data)
-        requested.seek(0)
+    with TemporaryFile() as stdin, TemporaryFile() as errors:
+        stdin.write(stdin_data)
+        stdin.seek(0)
         try:
             git = subprocess.Popen(  # noqa: S603 - as in _git
-                _command(folder, arguments), stdin=requested, stdout=subprocess.PIPE, stderr=errors, env=_environment()
+                _command(folder, arguments), stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=_environment()
             )
         except OSError as error:
             raise _cannot_run_git(error) from None
@@ -77,14 +78,14 @@ def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -
 def run_git(folder: str, arguments: Iterable[str]) -> bytes:
     """Run git and return its output. Raises CompileError if git fails."""
     try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
+        process = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
             _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
         )
     except OSError as error:
         raise _cannot_run_git(error) from None
-    if done.returncode:
-        raise refused(_error_message(done.stderr, done.returncode))
-    return done.stdout
+    if process.returncode:
+        raise refused(_error_message(process.stderr, process.returncode))
+    return process.stdout
 
 
 def _command(folder: str, arguments: Iterable[str]) -> list[str]:
@@ -104,15 +105,12 @@ def _error_message(stderr: bytes, status: int) -> str:
 
 
 def _cannot_run_git(error: OSError) -> CompileError:
-    return refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}")
+    return refused(f"git cannot be run: {error_reason(error)}")
 
 
 def refused(message: str, hint: str = REVISION_HINT) -> CompileError:
     """Create the error for a revision that cannot be read."""
     return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])
-
-
-# os.path imports faster than pathlib.
 
 
 _LINK = "120000"
@@ -152,25 +150,23 @@ def repository_of(folder: str) -> Repository:
 
 def commit_of(repository: Repository, revision: str) -> str:
     """Resolve a revision to a commit. Raises CompileError if it does not exist."""
-    try:
-        return (
-            run_git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
-            .decode()
-            .strip()
-        )
-    except CompileError:
-        hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise refused(f"there is no revision {revision!r}", hint) from None
+    arguments = ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
+    return _find_commit(repository, arguments, f"there is no revision {revision!r}")
 
 
 def merge_base(repository: Repository, revision: str) -> str:
     """Return the commit at which HEAD left `revision`. Raises CompileError if there is none, or `revision` is unknown."""
-    commit = commit_of(repository, revision)
+    arguments = ["merge-base", commit_of(repository, revision), "HEAD"]
+    return _find_commit(repository, arguments, f"HEAD and {revision!r} have no common commit")
+
+
+def _find_commit(repository: Repository, arguments: Sequence[str], message: str) -> str:
+    """Return the commit that git prints. A shallow clone may be why it prints none."""
     try:
-        return run_git(repository.top, ["merge-base", commit, "HEAD"]).decode().strip()
+        return run_git(repository.top, arguments).decode().strip()
     except CompileError:
         hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise refused(f"HEAD and {revision!r} have no common commit", hint) from None
+        raise refused(message, hint) from None
 
 
 def submodules(repository: Repository, folder: str, commit: str | None = None) -> dict[str, bytes]:
@@ -233,11 +229,11 @@ def write_revision(
     revision does not exist or exceeds the limits; the limits are checked before any content is read.
     """
     commit = commit_of(repository, revision)
-    entries = list(_bounded(filter(_is_wanted, _listed(repository.top, commit, limits, paths)), limits))
-    _check_places(entries)
+    entries = list(_bounded(filter(_is_input, _list_entries(repository.top, commit, limits, paths)), limits))
+    _check_paths(entries)
     # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
-    new = [entry for entry in entries if not os.path.lexists(_place(target, entry))]
+    new = [entry for entry in entries if not os.path.lexists(_target_path(target, entry))]
     for entry, content in _contents(repository.top, new, limits):
         try:
             _write(entry, content, target)
@@ -257,11 +253,11 @@ def find_changed_files(
     """
     prefix = repository.prefix
     below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
-    listed = (entry for entry in _listed(repository.top, commit, limits, below) if entry.path in texts)
-    entries = {entry.path: entry for entry in listed}
+    listing = _list_entries(repository.top, commit, limits, below)
+    entries = {entry.path: entry for entry in listing if entry.path in texts}
     changed: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
-    other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
-    changed |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
+    changed_entries = [entry for path, entry in entries.items() if _blob(texts[path], entry) != entry.blob]
+    changed |= {entry.path: content for entry, content in _contents(repository.top, changed_entries, limits)}
     return changed
 
 
@@ -269,14 +265,12 @@ def _blob(data: bytes, like: _Entry) -> bytes:
     """Return the git object ID of a file with this content."""
     import hashlib
 
-    algorithm = (
-        hashlib.sha1 if len(like.blob) == len(hashlib.sha1(usedforsecurity=False).hexdigest()) else hashlib.sha256
-    )
+    algorithm = hashlib.sha1 if len(like.blob) == 40 else hashlib.sha256
     return algorithm(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest().encode()
 
 
 def _write(entry: _Entry, content: bytes, target: str) -> None:
-    path = _place(target, entry)
+    path = _target_path(target, entry)
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     if os.path.realpath(folder) != folder:
@@ -288,32 +282,32 @@ def _write(entry: _Entry, content: bytes, target: str) -> None:
             stream.write(content)
 
 
-def _place(target: str, entry: _Entry) -> str:
+def _target_path(target: str, entry: _Entry) -> str:
     return os.path.join(os.path.realpath(target), *entry.path.split("/"))
 
 
-def _check_places(entries: Sequence[_Entry]) -> None:
+def _check_paths(entries: Sequence[_Entry]) -> None:
     """Reject trees with duplicate paths or paths through symlinks, also on case-insensitive file systems."""
-    links = {_folded(entry.path) for entry in entries if entry.mode == _LINK}
-    met: set[str] = set()
+    links = {_fold_case(entry.path) for entry in entries if entry.mode == _LINK}
+    paths: set[str] = set()
     for entry in entries:
-        parts = _folded(entry.path).split("/")
+        parts = _fold_case(entry.path).split("/")
         if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
             raise _unreadable(entry.path, "a parent folder is a symbolic link in the same revision")
-        if entry.path in met:
+        if entry.path in paths:
             raise _unreadable(entry.path, "the revision contains it twice")
-        met.add(entry.path)
+        paths.add(entry.path)
 
 
-def _folded(path: str) -> str:
+def _fold_case(path: str) -> str:
     return normalize("NFC", path.casefold()) if not path.isascii() else path.lower()
 
 
-def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
+def _list_entries(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
     """Yield all entries of a commit's tree. Streams the output, since a malicious tree can have millions of entries."""
     subpaths = [path for path in paths if path not in ("", os.curdir)]
     listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(subpaths if len(subpaths) == len(paths) else ())]
-    left, rest = limits.file_bytes, b""
+    left, remainder = limits.file_bytes, b""
     with git_output(top, listing) as git:
         while block := git.read(_BLOCK):
             left -= len(block)
@@ -321,7 +315,7 @@ def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iter
                 raise _unreadable(
                     "", f"its file names have more than {limits.file_bytes:,} bytes (see --max-file-bytes)"
                 )
-            *records, rest = (rest + block).split(b"\0")
+            *records, remainder = (remainder + block).split(b"\0")
             yield from map(_entry, records)
 
 
@@ -339,7 +333,7 @@ def _entry(record: bytes) -> _Entry:
     return _Entry(mode.decode(), blob, os.fsdecode(path))
 
 
-def _is_wanted(entry: _Entry) -> bool:
+def _is_input(entry: _Entry) -> bool:
     parts = entry.path.split("/")
     safe = (
         not {"", ".", ".."} & set(parts)
@@ -353,9 +347,9 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
     """Yield entries with their content, one at a time, after checking the limits for all of them."""
     if not entries:
         return
-    requested = b"".join(entry.blob + b"\n" for entry in entries)
+    object_ids = b"".join(entry.blob + b"\n" for entry in entries)
     left = limits.file_bytes
-    with git_output(top, ["cat-file", "--batch-check"], requested) as git:
+    with git_output(top, ["cat-file", "--batch-check"], object_ids) as git:
         for entry in entries:
             size = _size(entry, git.readline())
             left -= size
@@ -364,7 +358,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
             if left < 0:
                 reason = f"reading it would exceed the limit of bytes, {limits.file_bytes:,} (see --max-file-bytes)"
                 raise _unreadable(entry.path, reason)
-    with git_output(top, ["cat-file", "--batch"], requested) as git:
+    with git_output(top, ["cat-file", "--batch"], object_ids) as git:
         for entry in entries:
             content = git.read(_size(entry, git.readline()) + 1)
             yield entry, content[:-1]

@@ -28,21 +28,21 @@ def text_of(file: str) -> str:
 class Comments:
     """The ignore comments of each file. `read` returns the text of a file."""
 
-    def __init__(self, read: Callable[[str], str] = text_of) -> None:
-        self._read = read
-        self._found: dict[str, Sequence[Ignore]] = {}
+    def __init__(self, read_text: Callable[[str], str] = text_of) -> None:
+        self._read_text = read_text
+        self._ignores: dict[str, Sequence[Ignore]] = {}
         self._by_line: dict[str, dict[tuple[str, int], Ignore]] = {}
 
     def __call__(self, file: str) -> Sequence[Ignore]:
         """Return the ignore comments of a file."""
-        if file not in self._found:
-            self._found[file] = tuple(ignores_of(self._read(file), file))
-        return self._found[file]
+        if file not in self._ignores:
+            self._ignores[file] = tuple(ignores_of(self._read_text(file), file))
+        return self._ignores[file]
 
     def about(self, file: str, code: str, line: int) -> Ignore | None:
         """Return the first comment that ignores a code on a line of a file."""
         if file not in self._by_line:
-            self._by_line[file] = {(one.code, one.line): one for one in reversed(self(file))}
+            self._by_line[file] = {(ignore.code, ignore.line): ignore for ignore in reversed(self(file))}
         return self._by_line[file].get((code, line))
 
 
@@ -82,11 +82,10 @@ def check_ignores(ignores: Iterable[Ignore], diagnostics: Iterable[Diagnostic]) 
     """Check ignore comments against all diagnostics, including ignored ones, whose source is their comment."""
     used = {diagnostic.source for diagnostic in diagnostics if diagnostic.severity == "ignored"}
     for ignore in ignores:
-        hint = unknown_code(ignore.code)
         if not ignore.code:
             message, hint = "the comment has no code", "write `# trainc: ignore[Code] reason`"
             yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
-        elif hint:
+        elif hint := unknown_code(ignore.code):
             message = f"there is no diagnostic {ignore.code}"
             yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
         elif ignore.code in GUARDED:

@@ -22,7 +22,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _BLOCK = 1 << 16
 # `trainc build <(helm template .)`. Paths inside files cannot lead here, as this is outside any repository.
-_OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+_SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 # The contents of editor buffers by real path.
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
 
@@ -37,7 +37,7 @@ def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
         _UNSAVED.reset(before)
 
 
-def _as_edited(path: str | os.PathLike[str]) -> bytes | None:
+def _unsaved_content(path: str | os.PathLike[str]) -> bytes | None:
     """Return the content of a file from `unsaved`, if present."""
     texts = _UNSAVED.get()
     if not texts or not any(os.path.basename(edited_path) == os.path.basename(path) for edited_path in texts):
@@ -64,7 +64,7 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
     except UnicodeEncodeError:
         raise NoRegularFileError(errno.EINVAL, "its name is not valid UTF-8", name) from None
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-    if not regular and not (links and name.startswith(_OF_THE_SHELL)):
+    if not regular and not (links and name.startswith(_SHELL_PIPES)):
         os.close(descriptor)
         raise NoRegularFileError(errno.EINVAL, "it is not a regular file", name)
     if not regular:
@@ -74,7 +74,7 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
 
 def read_file(path: str | os.PathLike[str], most: int, *, links: bool = True) -> bytes:
     """Read a whole file via `open_file`. Raises OSError if it has more than `most` bytes."""
-    if (edited := _as_edited(path)) is not None:
+    if (edited := _unsaved_content(path)) is not None:
         return edited
     with open_file(path, links=links) as stream:
         return read_bounded(stream, most, os.fspath(path))
@@ -100,15 +100,10 @@ def error_reason(error: OSError) -> str:
 # Confines references in files to the repository that the file is in.
 
 
-# os.path imports faster than pathlib.
-
-
 CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
     "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), or pass --allow-outside"
 )
-
-
 _SHORT_NAME = pattern(r"git~\d+")
 # HFS+ ignores these in names (git's utf8.c, next_hfs_char).
 _IGNORED_IN_NAMES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
@@ -129,17 +124,12 @@ def folders_upward(start: str) -> Iterator[str]:
     """
     folder = start
     owners = {0, _status(start).st_uid, getattr(os, "geteuid", int)()}
-    while not _is_of_others(folder, owners):
+    while (status := _status(folder)).st_uid in owners and status.st_mode & _SHARED != _SHARED:
         yield folder
         parent = os.path.dirname(folder)
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return
         folder = parent
-
-
-def _is_of_others(folder: str, owners: set[int]) -> bool:
-    status = _status(folder)
-    return status.st_uid not in owners or status.st_mode & _SHARED == _SHARED
 
 
 # World-writable with the sticky bit, like /tmp.
@@ -161,11 +151,11 @@ def root_around(folder: str) -> str:
     """
     start = os.path.realpath(folder)
     configured = ""
-    for each in folders_upward(start):
-        if os.path.exists(os.path.join(each, ".git")):
-            return each
-        if not configured and os.path.isfile(os.path.join(each, CONFIGURATION_FILE)):
-            configured = each
+    for parent in folders_upward(start):
+        if os.path.exists(os.path.join(parent, ".git")):
+            return parent
+        if not configured and os.path.isfile(os.path.join(parent, CONFIGURATION_FILE)):
+            configured = parent
     here = os.path.realpath(os.curdir)
     return configured or (here if is_inside(start, here) else os.path.dirname(start))
 
@@ -173,7 +163,7 @@ def root_around(folder: str) -> str:
 def repository_above(path: str) -> str | None:
     """Return the real path of the nearest directory with `.git` at or above `path`, or None."""
     folders = folders_upward(os.path.realpath(path))
-    return next((each for each in folders if os.path.exists(os.path.join(each, ".git"))), None)
+    return next((parent for parent in folders if os.path.exists(os.path.join(parent, ".git"))), None)
 
 
 def is_inside(path: str, root: str) -> bool:

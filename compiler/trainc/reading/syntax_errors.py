@@ -48,16 +48,16 @@ def misplaced_key(text: str, index: int) -> MisplacedKey | None:
 def _first_is_off(line: re.Match[str], above: list[str], text: str) -> MisplacedKey | None:
     """The first key of a mapping, a space off: the parser notices at the second, which has the usual indentation."""
     column = len(line["indent"])
-    near = next((i for i in range(len(above) - 1, 0, -1) if _depth(above[i]) <= column + 1), 0)
+    near = next((i for i in range(len(above) - 1, 0, -1) if _indent(above[i]) <= column + 1), 0)
     first, parent = _KEY_LINE.match(above[near]), _OPENING.fullmatch(above[near - 1])
     if near == 0 or first is None or parent is None or abs(len(first["indent"]) - column) != 1:
         return None
     pairs = zip(lines := text.splitlines(), lines[1:], strict=False)
     steps = [
-        _depth(below) - _depth(other) for other, below in pairs if _OPENING.fullmatch(other) and below != above[near]
+        _indent(below) - _indent(other) for other, below in pairs if _OPENING.fullmatch(other) and below != above[near]
     ]
     usual = max(filter(None, steps), key=steps.count, default=2)
-    if column - _depth(above[near - 1]) != usual:
+    if column - _indent(above[near - 1]) != usual:
         return None
     return MisplacedKey(
         text.rfind(f"\n{above[near]}", 0, line.start()) + 1 + len(first["indent"]),
@@ -66,7 +66,7 @@ def _first_is_off(line: re.Match[str], above: list[str], text: str) -> Misplaced
     )
 
 
-def _depth(line: str) -> int:
+def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
@@ -74,7 +74,7 @@ def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
     """A field of a list item that is in the column of the item's dash."""
     column = len(line["indent"])
     # Lines of the item itself are indented further than its dash.
-    item = next((other for other in reversed(above) if _depth(other) <= column), "")
+    item = next((other for other in reversed(above) if _indent(other) <= column), "")
     dash = _ITEM_LINE.match(item)
     if dash is None or len(dash["indent"]) != column:
         return None
@@ -130,7 +130,7 @@ def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Explanation:
     """One kind of syntax error. `problem` is a pattern for the messages of both libyaml and PyYAML's own parser.
 
     `opening` means that the start of the broken construct is a better position than where parsing failed.
@@ -142,96 +142,96 @@ class _Reading:
     opening: bool = False
 
 
-_TAB = _Reading(
+_TAB = _Explanation(
     "tab character", "this line is indented with a tab", "indent it with spaces: YAML does not allow tabs there"
 )
-_TRAILING = _Reading(
+_TRAILING = _Explanation(
     "", "there is text after the end of the value", "put the whole value in quotes, or start a comment with ` #`"
 )
-_ENDING = _Reading("", "the document ends in the middle of a value", "close the bracket that is still open")
-_MISPLACED = _Reading(
+_ENDING = _Explanation("", "the document ends in the middle of a value", "close the bracket that is still open")
+_MISPLACED = _Explanation(
     "expected (key|'-' indicator)|expected <block end>",
     "the indentation of this line matches no mapping or list above it",
     "put all keys of a mapping, and all dashes of a list, in the same column",
 )
-_NO_KEY = _Reading(
+_NO_KEY = _Explanation(
     "could not find expected ':'",
     "expected `key: value` on this line",
     "write `key: value` with a space after the colon, or indent the line under its key",
     opening=True,
 )
-_READINGS = (
+_EXPLANATIONS = (
     _MISPLACED,
     _NO_KEY,
-    _Reading(
+    _Explanation(
         "mapping values are not allowed",
         "a second `: ` in this value would start a mapping, which cannot be here",
         "put quotes around a value that contains `: `, or leave the space out, as in image: NAME:TAG; put a key in the same column as the other keys of its mapping",
     ),
-    _Reading(
+    _Explanation(
         "sequence entries are not allowed", "a list cannot start here", "start the list on the line after its key"
     ),
-    _Reading("mapping keys are not allowed", "a value cannot be a lone `?`", "put the value in quotes"),
-    _Reading(
+    _Explanation("mapping keys are not allowed", "a value cannot be a lone `?`", "put the value in quotes"),
+    _Explanation(
         r"expected ',' or '\]'",
         "this `[` is not closed",
         "separate the items with commas and close the list with `]`; put quotes around items with brackets, commas or quotes in them",
         opening=True,
     ),
-    _Reading(
+    _Explanation(
         r"expected ',' or '\}'",
         "this `{` is not closed",
         "separate the entries with commas and close the mapping with `}`",
         opening=True,
     ),
-    _Reading(
+    _Explanation(
         "unexpected (end of stream|document (indicator|separator))",
         "this quote is never closed",
         "add the closing quote",
         opening=True,
     ),
-    _Reading(
+    _Explanation(
         "unexpected ':'",
         "a colon inside brackets needs a space after it",
         "put a space after the colon, or quotes around the text",
     ),
     _TAB,
-    _Reading("cannot start any token", "a value cannot start with this character", "put the value in quotes"),
-    _Reading(
+    _Explanation("cannot start any token", "a value cannot start with this character", "put the value in quotes"),
+    _Explanation(
         "escape (character|sequence)|hexa?decimal number|invalid Unicode character",
         "YAML does not know this escape sequence",
         r"write `\\` for a backslash, or use single quotes, which have no escapes",
     ),
-    _Reading(
+    _Explanation(
         "<?document start>?|directive|incompatible YAML document|undefined tag handle",
         "this is a YAML directive, or a second document without a `---` line before it",
         "remove `%` directives, which kubectl refuses, and put a `---` line between the documents",
     ),
-    _Reading(
+    _Explanation(
         "node content",
         "a value is missing here",
         "write the value, or remove the key or dash before it; put quotes around a value that starts with a special character",
     ),
-    _Reading(
+    _Explanation(
         "alphabetic or numeric",
         "a value that starts with `&` or `*` is an anchor or alias, and this one has no valid name",
         "put the value in quotes",
     ),
-    _Reading(
+    _Explanation(
         "indentation indicator|comment or line break",
         "there is text after the `|` or `>` that starts a block of text",
         "start the text on the next line",
     ),
-    _Reading(
+    _Explanation(
         r"tag|expected '!'|whitespace",
         "a value that starts with `!` is a tag, and this one is malformed",
         "put the value in quotes",
     ),
 )
-_UNKNOWN = _Reading(
+_UNKNOWN = _Explanation(
     "", "this is not valid YAML", "check the indentation, quotes and brackets on this line and the one before"
 )
-_ELLIPSIS = _Reading(
+_ELLIPSIS = _Explanation(
     "",
     "this ellipsis stands for something that was left out",
     "remove the ellipsis, or replace it with what was left out",
@@ -254,47 +254,47 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     if conflict := _CONFLICT.search(chunk.text):
         hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
         return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)
-    return _as_read(error, chunk)
+    return _explain(error, chunk)
 
 
-def _as_read(error: YAMLError, chunk: Chunk) -> Diagnostic:
+def _explain(error: YAMLError, chunk: Chunk) -> Diagnostic:
     """Say what the parser's message means, and where the cause is: often not where it noticed."""
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
-    reading = next((r for r in _READINGS if re.search(r.problem, problem)), _UNKNOWN)
-    index = _index(error, reading.opening, chunk.text)
+    explanation = next((known for known in _EXPLANATIONS if re.search(known.problem, problem)), _UNKNOWN)
+    index = _index(error, explanation.opening, chunk.text)
     before, after = chunk.around(index)
-    place = _ellipsis(chunk.text, index - len(before)) if _ELLIPSIS_PROBLEM.search(problem) else None
-    if place is not None:
-        reading, index = _ELLIPSIS, place
+    ellipsis = _ellipsis(chunk.text, index - len(before)) if _ELLIPSIS_PROBLEM.search(problem) else None
+    if ellipsis is not None:
+        explanation, index = _ELLIPSIS, ellipsis
     elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
         return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
     elif blank := _BLANK.search(before + after.partition("\n")[0]):
         line = _BLANK.sub(" ", before + after)
         index += blank.start() - len(before)
-        reading = _Reading(
+        explanation = _Explanation(
             "",
             f"this is U+{ord(blank.group()):04X}, a space that YAML does not treat as one, probably from a web page or a chat",
             f"replace it with a normal space: `{line.strip()}`"
             if len(line) <= _LONGEST
             else "replace it with a normal space",
         )
-    elif reading.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
-        reading, index = _quoted_again(chunk, end), end - 1
+    elif explanation.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
+        explanation, index = _quoted_again(chunk, end), end - 1
     elif after.startswith("\t"):
-        reading = replace(_TAB, hint=f"{_TAB.hint}{_untabbed(chunk.text[: index - len(before)], after.strip())}")
-    elif reading is _NO_KEY and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
+        explanation = replace(_TAB, hint=f"{_TAB.hint}{_untabbed(chunk.text[: index - len(before)], after.strip())}")
+    elif explanation is _NO_KEY and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
         text = f"{key_line[1]}: {key_line[2] or ''}".rstrip()
-        reading = replace(reading, hint=f"write `{text}`, or indent the line under its key")
-    elif reading is _MISPLACED and before.strip():
-        reading = _TRAILING
+        explanation = replace(explanation, hint=f"write `{text}`, or indent the line under its key")
+    elif explanation is _MISPLACED and before.strip():
+        explanation = _TRAILING
         if after[:1] in ("}", "]"):
-            reading = replace(
+            explanation = replace(
                 _TRAILING, hint=f"remove this {after[0]}, which closes nothing; or put the value in quotes"
             )
     elif not chunk.text[index:].strip() and "node content" in problem:
-        reading = _ENDING
-    hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else reading.hint
-    return chunk.error("YAMLSyntax", index, reading.message, hint)
+        explanation = _ENDING
+    hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else explanation.hint
+    return chunk.error("YAMLSyntax", index, explanation.message, hint)
 
 
 def _untabbed(above: str, line: str) -> str:
@@ -316,19 +316,19 @@ def _after_quote(error: YAMLError, text: str) -> int:
     return mark.index if mark is not None and text[mark.index - 1 : mark.index] in ("'", '"') else 0
 
 
-def _quoted_again(chunk: Chunk, end: int) -> _Reading:
+def _quoted_again(chunk: Chunk, end: int) -> _Explanation:
     """Explain a string that ends too early at the quote before `end`, and suggest the other kind of quotes."""
     quote = chunk.text[end - 1]
     other = "'" if quote == '"' else '"'
     before, after = chunk.around(end - 1)
     start, last = before.rfind(quote), after.rfind(quote)
-    whole = before[start + 1 :] + after[:last]
-    is_known = start >= 0 and last > 0 and len(whole) <= _LONGEST and not {other, "\\"} & set(whole)
+    item = before[start + 1 :] + after[:last]
+    is_known = start >= 0 and last > 0 and len(item) <= _LONGEST and not {other, "\\"} & set(item)
     hint = f"put {'single' if other == chr(39) else 'double'} quotes around the whole item"
-    return _Reading(
+    return _Explanation(
         "",
         f"this quote ends the text early: {after[1:].split(maxsplit=1)[0]!r} is outside of it",
-        f"{hint}: {other}{whole}{other}" if is_known else hint,
+        f"{hint}: {other}{item}{other}" if is_known else hint,
     )
 
 

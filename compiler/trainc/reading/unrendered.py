@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source
+from trainc.kube.documents import value_at_index, walk
 from trainc.startup.patterns import pattern
 
 CODE = "UnrenderedTemplate"
@@ -32,7 +33,7 @@ def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnos
     reported = {problem.source.line - 1 for problem in problems if problem.source is not None}
     for number in sorted({near for line in reported for near in (line - 1, line) if 0 <= near < len(lines)}):
         if (match := _BREAKING.search(lines[number])) is not None:
-            message, hint = _explanation(_shown(lines[number].strip()), text, file)
+            message, hint = _explain(lines[number].strip(), text, file)
             column = match.end() - len(match[0].lstrip()) + 1
             return Diagnostic(CODE, "error", message, hint, source=Source(file, number + 1, column))
     return None
@@ -40,59 +41,36 @@ def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnos
 
 def template_finding(data: Any, path: Path, file: str) -> Finding | None:
     """Return the finding about a document's first placeholder, if there is one in the value at `path`."""
-    value = data
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    if _placeholder(path, value) is None:
+    value = value_at_index(data, path)
+    if not _has_placeholder(path, value):
         return None
-    first = _first(data) or (path, str(value))
-    message, hint = _explanation(_shown(first[1]), first[1], file)
-    return Finding(CODE, "error", message, hint, first[0])
+    path, value = next(entry for entry in walk(data) if _has_placeholder(*entry))
+    message, hint = _explain(value, value, file)
+    return Finding(CODE, "error", message, hint, path)
 
 
-def _first(data: Any) -> tuple[Path, str] | None:
-    waiting: list[tuple[Path, Any]] = [((), data)]
-    while waiting:
-        path, value = waiting.pop()
-        if _placeholder(path, value) is not None:
-            return path, value
-        if isinstance(value, dict):
-            waiting += reversed([((*path, key), inner) for key, inner in value.items()])
-        elif isinstance(value, list):
-            waiting += reversed([((*path, index), inner) for index, inner in enumerate(value)])
-    return None
+def _has_placeholder(path: Path, value: Any) -> bool:
+    """Return whether a value has a placeholder that is not part of a script, a text within a document, or a variable."""
+    return (
+        isinstance(value, str)
+        and "\n" not in value
+        and not any(step in _SCRIPTS for step in path[:-1])
+        and not any(prefix in value for prefix in _NOT_OURS)
+        and _PLACEHOLDER.search(value) is not None
+    )
 
 
-def _placeholder(path: Path, value: Any) -> str | None:
-    """Return the placeholder in a value, unless it is part of a script, of a text within a document, or a variable."""
-    if (
-        not isinstance(value, str)
-        or "\n" in value
-        or any(step in _SCRIPTS for step in path[:-1])
-        or any(o in value for o in _NOT_OURS)
-    ):
-        return None
-    match = _PLACEHOLDER.search(value)
-    return None if match is None else match[0]
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _explanation(shown: str, text: str, file: str) -> tuple[str, str]:
+def _explain(placeholder: str, text: str, file: str) -> tuple[str, str]:
     """Return what the language of a template is, and how to render it."""
+    excerpt = placeholder if len(placeholder) <= _LONGEST else f"{placeholder[:_LONGEST]}..."
     name = file if file not in ("", "-") else "job.yaml"
     if _HELM.search(text):
         chart, templates, _ = f"/{name}".rpartition("/templates/")
         folder = (chart[1:] or ".") if templates else "CHART"
         hint = f"render the chart, and pass the result: `helm template {folder} > rendered.yaml`"
-        return f"{shown!r} is part of a Helm template", hint
+        return f"{excerpt!r} is part of a Helm template", hint
     if "{{" in text or "{%" in text or "{#" in text:
         hint = f"rename the file to {name}.j2, so that an overlay renders it"
-        return f"{shown!r} is part of a Jinja template", hint
+        return f"{excerpt!r} is part of a Jinja template", hint
     hint = f"fill in its variables, and pass the result: `envsubst < {name} > rendered.yaml`"
-    return f"{shown!r} has a variable that envsubst, or a script, has yet to fill in", hint
+    return f"{excerpt!r} has a variable that envsubst, or a script, has yet to fill in", hint

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from trainc.findings import CompileError, Diagnostic, Path, Source
+from trainc.findings import Diagnostic, Path, Source
+from trainc.findings.compile_error import CompileError
 from trainc.options import Limits
-from trainc.reading.block_lines import LinePlaces, read_lines
+from trainc.reading.block_lines import LinePositions, read_lines
 from trainc.reading.document import Chunk, Document, is_printed, items, split
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -37,14 +38,17 @@ class Positions:
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self._chunk = chunk
         self._limits = limits
-        self._lines: LinePlaces | None = None
+        self._lines: LinePositions | None = None
         self._root: Node | None = None
         self._entries_of: dict[Node, dict[str, tuple[int, Node]]] = {}
 
     def find(self, path: Path) -> Source:
         """Return the position of `path`: a mapping key or a list item, or the nearest existing ancestor."""
         if self._lines is None and self._root is None:
-            self._read()
+            try:
+                self._lines = LinePositions(self._chunk.text, self._limits.depth)
+            except ValueError:
+                self._root = self._compose()
         if self._lines is not None:
             return self._chunk.source_at(*self._lines.find(path))
         node = self._root
@@ -55,12 +59,6 @@ class Positions:
                 break
             index, node = child
         return self._chunk.source(index)
-
-    def _read(self) -> None:
-        try:
-            self._lines = LinePlaces(self._chunk.text, self._limits.depth)
-        except ValueError:
-            self._root = self._compose()
 
     def _compose(self) -> Node:
         from yaml.error import YAMLError
@@ -175,7 +173,7 @@ def read_documents(
             if problems:
                 diagnostics += problems
             elif value is not None:
-                _take(value, part, limits, documents, diagnostics)
+                _add_documents(value, part, limits, documents, diagnostics)
             if len(documents) > room:
                 diagnostics.append(_too_many(documents[room].locate(()), limits))
                 return documents[:room], diagnostics
@@ -235,21 +233,21 @@ def _looks_flattened(value: Any) -> bool:
 
 
 # The values of documents that were read, by their text, while `reading_once` lasts. Each thread has its own.
-_read: ContextVar[dict[str, Any] | None] = ContextVar("_read", default=None)
+_values_by_text: ContextVar[dict[str, Any] | None] = ContextVar("_values_by_text", default=None)
 
 
 @contextmanager
 def reading_once() -> Iterator[None]:
     """Read documents with the same text only once while this lasts. They share their data, which nobody may change."""
-    token = _read.set({})
+    token = _values_by_text.set({})
     try:
         yield
     finally:
-        _read.reset(token)
+        _values_by_text.reset(token)
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    cache = _read.get()
+    cache = _values_by_text.get()
     if cache is not None and chunk.text in cache:
         return cache[chunk.text], []
     try:
@@ -263,7 +261,9 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     return value, []
 
 
-def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
+def _add_documents(
+    value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]
+) -> None:
     positions = Positions(chunk, limits)
     listing = f"{chunk.file}:{chunk.line}:{chunk.column}" if is_printed(value) else ""
     for path, item in items(value):
@@ -287,7 +287,7 @@ def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
     return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit (--max-document-bytes)")
 
 
-def _too_many(place: Source | None, limits: Limits) -> Diagnostic:
+def _too_many(source: Source | None, limits: Limits) -> Diagnostic:
     message = f"more than {limits.documents:,} documents; the rest was not read"
     hint = "build fewer files at a time, or raise the limit (--max-documents)"
-    return Diagnostic("TooManyDocuments", "error", message, hint, source=place)
+    return Diagnostic("TooManyDocuments", "error", message, hint, source=source)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainc.findings import Finding, has_errors
 from trainc.kube.releases import Span
 from trainc.schema.acceptance import acceptor
 from trainc.schema.shapes import ROOTS, Refused
 
-if TYPE_CHECKING:
-    from trainc.schema.editor_schema import json_schema
-    from trainc.schema.field_homes import known_in
-
-# Releases in which JobSet's and Trainer's CRDs have different pod fields; see jobset_pods.py.
+# Releases in which JobSet's and Trainer's CRDs have different pod fields; see kubernetes.py.
 DIFFERING = Span("2.2", "2.2")
 _RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 
-__all__ = ["check", "json_schema", "known_in"]
+__all__ = ["check"]
 
 
 def check(
@@ -32,12 +28,8 @@ def check(
 
     Unknown fields are errors. With `prune` they are dropped with a warning, like the API server does.
     """
-    if kind == "JobSet" and release in DIFFERING:
-        return _check_older_jobset(document, release, prune)
-    return _check(document, kind, release, prune)
-
-
-def _check_older_jobset(document: Mapping[str, Any], release: str, prune: bool) -> tuple[dict[str, Any], list[Finding]]:
+    if kind != "JobSet" or release not in DIFFERING:
+        return _check(document, kind, release, prune)
     from trainc.schema.kubernetes import in_trainers_form, with_references
 
     alike, references, unknown = in_trainers_form(document, prune=prune)
@@ -55,16 +47,3 @@ def _check(document: Mapping[str, Any], kind: str, release: str, prune: bool) ->
 
     findings, remaining = explain(document, kind, release, prune=prune)
     return (remaining if has_errors(findings) else accept(remaining)), findings
-
-
-def __getattr__(name: str) -> Any:
-    # Only needed for `trainc schema`, deprecated fields and rejected documents.
-    if name == "json_schema":
-        from trainc.schema.editor_schema import json_schema
-
-        return json_schema
-    if name == "known_in":
-        from trainc.schema.field_homes import known_in
-
-        return known_in
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

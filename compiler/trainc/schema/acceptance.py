@@ -198,11 +198,12 @@ def accept_scalar(kind: ScalarType, key: str, release: str, keeps_zero: bool) ->
         case "quantity":
             return _quantity
         case "int-or-string":
-            return _int_or_string(key, release)
+            accept_integer = _integer(key, release, keeps_zero=True)
+            return lambda value: str(value) if isinstance(value, str) else accept_integer(value)
         case "time":
             return _time
         case "any":
-            return _anything
+            return lambda value: value
 
 
 def _string(key: str, release: str, keeps_zero: bool) -> Accept:
@@ -211,15 +212,9 @@ def _string(key: str, release: str, keeps_zero: bool) -> Accept:
     shortest, longest = bounds.min_length.get(key, 0), bounds.max_length.get(key)
     if allowed is not None or shortest or longest is not None:
         return _bounded_string(allowed, shortest, longest, keeps_zero)
-    return _any_string if keeps_zero else _omitted_if_empty
-
-
-def _any_string(value: Any) -> str:
-    return value if type(value) is str else as_text(value)
-
-
-def _omitted_if_empty(value: Any) -> str | None:
-    return (value if type(value) is str else as_text(value)) or None
+    if keeps_zero:
+        return lambda value: value if type(value) is str else as_text(value)
+    return lambda value: (value if type(value) is str else as_text(value)) or None
 
 
 def _bounded_string(allowed: tuple[str, ...] | None, shortest: int, longest: int | None, keeps_zero: bool) -> Accept:
@@ -262,17 +257,8 @@ def _quantity(value: Any) -> str:
         raise Refused from None
 
 
-def _int_or_string(key: str, release: str) -> Accept:
-    accept_integer = _integer(key, release, keeps_zero=True)
-    return lambda value: str(value) if isinstance(value, str) else accept_integer(value)
-
-
 def _time(value: Any) -> str:
     text = as_text(value)
     if not is_time(text):
         raise Refused
     return text
-
-
-def _anything(value: Any) -> Any:
-    return value

@@ -192,6 +192,8 @@ def added_values(release: str, name: str, marshalled: bool) -> tuple[tuple[str, 
     defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in schema_fields}
     if not marshalled:
         return tuple(defaults.items())
-    kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}
-    written = {key.rpartition(".")[2]: value for key, value in ALWAYS_WRITTEN.items() if key.startswith(f"{name}.")}
-    return tuple({**kept, **written}.items())
+    marshalled_defaults = {
+        field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO
+    }
+    always = {key.rpartition(".")[2]: value for key, value in ALWAYS_WRITTEN.items() if key.startswith(f"{name}.")}
+    return tuple({**marshalled_defaults, **always}.items())

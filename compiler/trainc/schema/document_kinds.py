@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.kube.documents import Json
+from trainc.schema.shapes import is_integer
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
@@ -137,9 +138,7 @@ def _accepts_fields(schema: Schema, value: Mapping[Any, Any]) -> bool:
 def _is(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
-    if kind == "integer":
-        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return isinstance(value, _TYPES[kind])
+    return is_integer(value) if kind == "integer" else isinstance(value, _TYPES[kind])
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {

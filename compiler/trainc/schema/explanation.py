@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, format_path, write
-from trainc.findings.text import listed
+from trainc.findings.text import join_words
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
 from trainc.schema.defaults import defaults_of
@@ -47,9 +47,9 @@ from trainc.schema.unknown_fields import (
     suggest_seconds,
     suggest_text,
     unknown_fields,
-    well_typed,
     without_nulls,
     without_unknown,
+    without_wrong_types,
 )
 from trainc.startup.records import dataclass, replace
 
@@ -81,7 +81,7 @@ class _Failure:
     """A jsonschema error: the value, the value of the failed keyword, its schema, and the path."""
 
     value: Any
-    wanted: Any
+    expected: Any
     schema: Any
     path: Path
 
@@ -121,13 +121,12 @@ def describe_value(value: Any) -> str:
 
 
 def _type(failure: _Failure) -> Iterator[Finding]:
-    allowed, value = failure.wanted, failure.value
+    allowed, value = failure.expected, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
-        message = _not_a_quantity(failure.path, value)
-        yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
+        yield Finding("InvalidQuantity", "error", *_explain_quantity(failure.path, value), failure.path)
         return
     names = [allowed] if isinstance(allowed, str) else allowed
-    expected = listed((_EXPECTED[name] for name in names), "or")
+    expected = join_words((_EXPECTED[name] for name in names), "or")
     hint = _FIELD_HINTS.get(failure.path) or failure.schema.get("errorMessage") or _type_hint(names, value, failure)
     yield Finding("WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint, failure.path)
 
@@ -136,18 +135,14 @@ _QUOTE = Fix("quote")
 _UNQUOTED = Hint("remove the quotes", Fix("unquote"))
 
 
-def _quantity_hint(path: Path, value: Any) -> str:
-    if not isinstance(value, float):
-        return 'write an amount such as "500m" or 16Gi'
-    return (
-        "write a whole number, such as 1" if "/" in str(path[-1]) else Hint(f'put quotes around it: "{value}"', _QUOTE)
-    )
-
-
-def _not_a_quantity(path: Path, value: Any) -> str:
+def _explain_quantity(path: Path, value: Any) -> tuple[str, str]:
+    """Return the message and the hint for a value that is neither a string nor an integer."""
     if isinstance(value, float) and "/" in str(path[-1]):
-        return f"{path[-1]} counts whole devices, and {value} is not a whole number"
-    return f"expected a quantity, got {describe_value(value)}"
+        return f"{path[-1]} counts whole devices, and {value} is not a whole number", "write a whole number, such as 1"
+    hint = 'write an amount such as "500m" or 16Gi'
+    if isinstance(value, float):
+        hint = Hint(f'put quotes around it: "{value}"', _QUOTE)
+    return f"expected a quantity, got {describe_value(value)}", hint
 
 
 def _type_hint(type_names: list[str], value: Any, failure: _Failure) -> str:
@@ -183,8 +178,8 @@ def _unless_template(value: Any, hint: str) -> str:
 
 def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
-        allowed = " or ".join(repr(value) for value in failure.wanted)
-        hint = Hint(f"use {allowed}", *(Fix("set", str(value)) for value in failure.wanted if value))
+        allowed = " or ".join(repr(value) for value in failure.expected)
+        hint = Hint(f"use {allowed}", *(Fix("set", str(value)) for value in failure.expected if value))
         yield Finding("UnsupportedValue", "error", f"{quote(failure.value)} is not supported", hint, failure.path)
 
 
@@ -192,12 +187,12 @@ def _range(failure: _Failure) -> Iterator[Finding]:
     smallest, largest = failure.schema.get("minimum"), failure.schema.get("maximum")
     hint = f"use a whole number from {smallest} to {largest}" if largest is not None else f"use {smallest} or more"
     if smallest is None:
-        hint = f"use a number above {failure.wanted}"
+        hint = f"use a number above {failure.expected}"
     yield Finding("OutOfRange", "error", f"{describe_value(failure.value)} is out of range", hint, failure.path)
 
 
 def _too_much(failure: _Failure) -> Iterator[Finding]:
-    size, most = len(failure.value), failure.wanted
+    size, most = len(failure.value), failure.expected
     code, has, hint = "TooMany", f"list has {size} items", f"remove {size - most} of them"
     if isinstance(failure.value, dict):
         has = f"mapping has {size} fields"
@@ -213,16 +208,17 @@ def _too_short(failure: _Failure) -> Iterator[Finding]:
 def _too_few(failure: _Failure) -> Iterator[Finding]:
     noun = "item" if isinstance(failure.value, list) else "field"
     name = failure.path[-1] if failure.path else "the document"
-    message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.wanted} {noun}"
+    message = f"{'the item' if isinstance(name, int) else name} is empty; it needs at least {failure.expected} {noun}"
     hint = f"add {'an item' if noun == 'item' else 'a field'}, or remove it"
     yield Finding("EmptyField", "error", message, hint, failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
-    for name in failure.wanted:
+    for name in failure.expected:
         if name not in failure.value:
             path = (*failure.path, name)
-            hint = _ADDITIONS.get(path) or failure.schema.get("errorMessage") or f"add {_addition(name)}"
+            field = f"{name}: {_EXAMPLES[name]}" if name in _EXAMPLES else f"`{name}:` with a value"
+            hint = _ADDITIONS.get(path) or failure.schema.get("errorMessage") or f"add {field}"
             yield Finding("MissingRequired", "error", f"{name} is missing", hint, path)
 
 
@@ -233,10 +229,6 @@ _ADDITIONS: dict[Path, str] = {
     ),
 }
 _EXAMPLES = {"containers": "[{name: node, image: ...}]", "mountPath": "/data", "topologyKey": "kubernetes.io/hostname"}
-
-
-def _addition(name: str) -> str:
-    return f"{name}: {_EXAMPLES[name]}" if name in _EXAMPLES else f"`{name}:` with a value"
 
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {
@@ -273,24 +265,27 @@ def _explain_own_error(error: jsonschema.ValidationError, kind: DocumentKind) ->
     elif keyword in ("anyOf", "oneOf"):
         yield from _explain_choices(error, failure, kind)
     elif keyword == "const":
-        hint = Hint(failure.schema.get("errorMessage") or f"write {failure.wanted}", Fix("set", str(failure.wanted)))
-        yield Finding(
-            "UnsupportedValue", "error", f"{describe_value(failure.value)} is not supported", hint, failure.path
+        message = f"{describe_value(failure.value)} is not supported"
+        hint = Hint(
+            failure.schema.get("errorMessage") or f"write {failure.expected}", Fix("set", str(failure.expected))
         )
+        yield Finding("UnsupportedValue", "error", message, hint, failure.path)
     elif explain is not None:
         yield from explain(failure)
 
 
 def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
     """Explain that a value fits none of several schemas: forms of different types, or fields of which one is required."""
-    choices: list[Schema] = failure.wanted
+    choices: list[Schema] = failure.expected
     if all(choice.keys() == {"required"} for choice in choices):
         if not isinstance(failure.value, Mapping):
             return  # Of another type, which is reported.
         names = [name for choice in choices for name in choice["required"]]
         present = [name for name in names if name in failure.value]
         message = (
-            f"{listed(present, 'and')} cannot be used together" if present else f"{listed(names, 'or')} is missing"
+            f"{join_words(present, 'and')} cannot be used together"
+            if present
+            else f"{join_words(names, 'or')} is missing"
         )
         hint = failure.schema.get("errorMessage") or ("remove one of them" if present else "add one of them")
         yield Finding("MissingRequired", "error", message, hint, failure.path)
@@ -305,8 +300,7 @@ def _explain_choices(error: jsonschema.ValidationError, failure: _Failure, kind:
         for inner in of_the_type[0]:
             yield from _explain_own_error(inner, kind)
     else:
-        types = [choice["type"] for choice in choices]
-        yield from _type(replace(failure, wanted=types))
+        yield from _type(replace(failure, expected=[choice["type"] for choice in choices]))
 
 
 def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Finding]:
@@ -383,18 +377,22 @@ def explain(
     findings += values
     if len(structure) >= MOST_LISTED:
         return findings, remaining
-    typed = Node(well_typed(remaining, shape, release), shape, (), kind)
+    typed = Node(without_wrong_types(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
-    of_rules = (finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong))
+    of_rules = (
+        finding
+        for finding in _rule_findings(typed, release)
+        if wrong.isdisjoint(finding.path[:length] for length in range(1, len(finding.path) + 1))
+    )
     return [*findings, *_first(of_rules)], remaining
 
 
 def _first(findings: Iterator[Finding]) -> list[Finding]:
-    """As many problems as anybody fixes at once; the last of them says if there are more."""
-    found = list(islice(findings, MOST_LISTED))
-    if len(found) == MOST_LISTED and next(findings, None) is not None:
-        found[-1] = replace(found[-1], hint=f"{found[-1].hint}; fix these first: the document has more problems")
-    return found
+    """Return as many problems as anybody fixes at once; the last of them says if there are more."""
+    first = list(islice(findings, MOST_LISTED))
+    if len(first) == MOST_LISTED and next(findings, None) is not None:
+        first[-1] = replace(first[-1], hint=f"{first[-1].hint}; fix these first: the document has more problems")
+    return first
 
 
 def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]) -> bool:
@@ -410,10 +408,6 @@ def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]
         for finding in siblings.get(missing.path[:-1], ())
         if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )
-
-
-def _has_wrong_parent(path: Path, wrong: set[Path]) -> bool:
-    return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 
 def _value_findings(node: Node, release: str) -> Iterator[Finding]:

@@ -71,22 +71,22 @@ def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release:
         elif not _has(release, pod, field):
             continue
         return "write it under spec as " + text.format(field=field.lower(), inner=inner)
-    for struct, place in _IN_RUNTIME:
+    for struct, parent in _IN_RUNTIME:
         if _has(release, struct, field):
-            return _in_runtime(field, value, place)
+            return _in_runtime(field, value, parent)
     return ""
 
 
-def _in_runtime(field: str, value: Any, place: str, innermost: str = names.NODE) -> str:
-    own = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
+def _in_runtime(field: str, value: Any, parent: str, innermost: str = names.NODE) -> str:
+    prefix = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
     text = f"{field}: {_flow(value)}"
-    for step in reversed(place.rstrip(".").split(".") if place else ()):
+    for step in reversed(parent.rstrip(".").split(".") if parent else ()):
         name = step.removesuffix("[]")
         if step == name:
             text = f"{name}: {{{text}}}"
         else:
             text, innermost = f"{name}: [{{name: {innermost}, {text}}}]", names.NODE
-    return f"{own}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
+    return f"{prefix}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
 
 
 def _has(release: str, struct: str, field: str) -> bool:
@@ -113,11 +113,11 @@ def _is_deep(value: Any) -> bool:
     """Return whether a value has so many levels that its text is too long: each has two brackets."""
     waiting = [(value, 0)]
     while waiting:
-        each, level = waiting.pop()
+        item, level = waiting.pop()
         if level > _LONGEST:
             return True
-        inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
-        waiting += ((one, level + 1) for one in inner)
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        waiting += ((member, level + 1) for member in inner)
     return False
 
 
@@ -183,7 +183,7 @@ REPLACEMENTS = {
 }
 
 
-def known_in(kind: str, path: Path, release: str) -> bool:
+def has_field(kind: str, path: Path, release: str) -> bool:
     """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
     shape: Shape = Struct(ROOTS[kind])
     for step in path:

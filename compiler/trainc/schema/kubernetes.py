@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path, remove
-from trainc.kube.documents import POD_SPEC, Json, items, mapping, pod_spec_of
+from trainc.kube.documents import POD_SPEC, Json, items, mapping, pod_spec_of, with_value
 from trainc.kube.releases import KUBERNETES
 from trainc.schema.kubernetes_fields import DEPRECATED, FIELDS
 from trainc.schema.shapes import Struct
@@ -76,10 +76,10 @@ def in_trainers_form(jobset: Mapping[str, Any], *, prune: bool) -> tuple[dict[st
         if _TRAINERS in pod:
             findings.append(_unknown(("spec", "replicatedJobs", index, *POD_SPEC, _TRAINERS), prune))
         if _TRAINERS in pod or _JOBSETS in pod:
-            changed[index] = _with_pod(job, {n: v for n, v in pod.items() if n not in (_JOBSETS, _TRAINERS)})
+            changed[index] = with_value(job, POD_SPEC, {n: v for n, v in pod.items() if n not in (_JOBSETS, _TRAINERS)})
     if changed == jobs:
         return dict(jobset), references, findings
-    return {**jobset, "spec": {**jobset["spec"], "replicatedJobs": changed}}, references, findings
+    return with_value(jobset, ("spec", "replicatedJobs"), changed), references, findings
 
 
 def with_references(jobset: dict[str, Any], references: References) -> dict[str, Any]:
@@ -87,19 +87,13 @@ def with_references(jobset: dict[str, Any], references: References) -> dict[str,
     if not references:
         return jobset
     jobs = [
-        _with_pod(job, {**pod_spec_of(job), _JOBSETS: references[index]}) if index in references else job
+        with_value(job, (*POD_SPEC, _JOBSETS), references[index]) if index in references else job
         for index, job in enumerate(jobset["spec"]["replicatedJobs"])
     ]
-    return {**jobset, "spec": {**jobset["spec"], "replicatedJobs": jobs}}
+    return with_value(jobset, ("spec", "replicatedJobs"), jobs)
 
 
 def _unknown(path: Path, prune: bool) -> Finding:
     message = f"the JobSet of Trainer 2.2 has no field {_TRAINERS} here, although Trainer 2.2 itself has"
     hint = remove("remove it, or compile with --release 2.3, whose JobSet has it")
     return Finding("UnknownField", "warning" if prune else "error", message + "; it is dropped" * prune, hint, path)
-
-
-def _with_pod(job: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str, Any]:
-    template = job["template"]
-    spec = template["spec"]
-    return {**job, "template": {**template, "spec": {**spec, "template": {**spec["template"], "spec": pod}}}}

@@ -46,7 +46,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     if name and not is_dns1035_label(name):
         rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
         message = f"{quote(name)} is not a valid TrainJob name"
-        yield Finding("InvalidName", "error", message, _renamed(name, rule, letter_first=True), _NAME)
+        yield Finding("InvalidName", "error", message, _name_hint(name, rule, letter_first=True), _NAME)
     yield from _object_meta(metadata)
 
 
@@ -67,14 +67,14 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
     yield from _object_meta(metadata)
 
 
-def _renamed(name: str, rule: str, *, letter_first: bool = False) -> str:
+def _name_hint(name: str, rule: str, *, letter_first: bool = False) -> str:
     """Return a hint with a valid name and the rule; for a template, a hint to render it."""
-    from trainc.schema import unknown_fields
+    from trainc.schema.unknown_fields import is_template, suggest_name
 
-    if unknown_fields.is_template(name):
+    if is_template(name):
         return TEMPLATE_HINT
-    instead = unknown_fields.suggest_name(name, letter_first=letter_first)
-    return write(instead, f": {rule}") if instead else f"use {rule}"
+    suggestion = suggest_name(name, letter_first=letter_first)
+    return write(suggestion, f": {rule}") if suggestion else f"use {rule}"
 
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not is_subdomain(name):
-        hint = _renamed(name, f"{_LOWERCASE}; '.' is allowed between them")
+        hint = _name_hint(name, f"{_LOWERCASE}; '.' is allowed between them")
         yield Finding("InvalidName", "error", f"{quote(name)} is not a valid name", hint, _NAME)
 
 
@@ -93,7 +93,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{quote(namespace)} is not a valid namespace name"
-        hint = _renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them")
+        hint = _name_hint(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them")
         yield Finding("InvalidName", "error", message, hint, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         if not is_label_key(key):

@@ -46,10 +46,10 @@ def one_framework(fields: Collection[str]) -> Rule:
     def rule(policy: Policy) -> Iterator[Finding]:
         configured = [name for name in fields if policy.get(name) is not None]
         if len(configured) > 1:
-            from trainc.schema.editor_schema import DESCRIPTIONS
+            from trainc.schema.descriptions import DESCRIPTIONS
 
-            place = {key: index for index, key in enumerate(DESCRIPTIONS)}
-            configured.sort(key=lambda name: place.get(f"{ML_POLICY}.{name}", len(place)))
+            rank = {key: index for index, key in enumerate(DESCRIPTIONS)}
+            configured.sort(key=lambda name: rank.get(f"{ML_POLICY}.{name}", len(rank)))
             message = f"{' and '.join(configured)} cannot be used together"
             yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
 
@@ -115,15 +115,12 @@ def volume_claim_namespace(policy: Policy) -> Iterator[Finding]:
         yield Finding("MissingRequired", "error", message, "add templates, or remove the policy", ("templates",))
     for index, template in enumerate(policy.get("templates") or ()):
         if template.get("metadata") is None:
-            place = ("templates", index, "metadata")
-            message = "a volume claim template needs a name"
-            yield Finding(
-                "MissingRequired", "error", message, write("{name: data}", field="metadata", verb="add"), place
-            )
-        if (template.get("metadata") or {}).get("namespace"):
-            path = ("templates", index, "metadata", "namespace")
+            message, hint = "a volume claim template needs a name", write("{name: data}", field="metadata", verb="add")
+            yield Finding("MissingRequired", "error", message, hint, ("templates", index, "metadata"))
+        elif template["metadata"].get("namespace"):
             message = "a volume claim template cannot have a namespace"
             hint = remove("remove it: the claim is created in the namespace of the JobSet")
+            path = ("templates", index, "metadata", "namespace")
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 
@@ -140,17 +137,17 @@ def sources_of_patched_volumes(trainjob: Policy) -> Iterator[Finding]:
         return
     for index, patch in enumerate(patches):
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
-        place = ("spec", "runtimePatches", index, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        jobs = ("spec", "runtimePatches", index, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
         for number, job in enumerate((template.get("spec") or {}).get("replicatedJobs") or ()):
-            yield from _sources(job, (*place, number))
+            yield from _sources(job, (*jobs, number))
 
 
-def _sources(job: Policy, place: Path) -> Iterator[Finding]:
+def _sources(job: Policy, job_path: Path) -> Iterator[Finding]:
     pods = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
     for index, volume in enumerate((pods.get("spec") or {}).get("volumes") or ()):
         projected = volume.get("projected")
         if projected is not None and projected.get("sources") is None:
-            path = (*place, *POD_SPEC, "volumes", index, "projected", "sources")
+            path = (*job_path, *POD_SPEC, "volumes", index, "projected", "sources")
             hint = "list what to project: sources: [{configMap: {name: ...}}], or remove the volume"
             yield Finding("MissingRequired", "error", "sources is missing", hint, path)
 
@@ -177,15 +174,15 @@ RULES = Since[tuple[Rule, ...]](
 )
 
 
-def _each(value: _T, *fields: str) -> dict[str, _T]:
+def _for_fields(value: _T, *fields: str) -> dict[str, _T]:
     """Return the same value for fields, written as "Definition: field field"."""
-    named = (text.partition(": ") for text in fields)
-    return {f"{owner}.{field}": value for owner, _, fields_of_owner in named for field in fields_of_owner.split()}
+    by_owner = (text.split(": ") for text in fields)
+    return {f"{owner}.{field}": value for owner, names in by_owner for field in names.split()}
 
 
 # All other integers are int32. These are int64 in the CRD, or a Go `int`, which has no format there.
 INT64 = frozenset(
-    _each(
+    _for_fields(
         None,
         "batch.JobSpec: activeDeadlineSeconds",
         "core.PodSecurityContext: fsGroup runAsGroup runAsUser supplementalGroups[]",
@@ -236,13 +233,13 @@ ENUM = Since[tuple[str, ...]](
 )
 MIN_LENGTH = Since[int](
     {
-        "2.1": _each(
+        "2.1": _for_fields(
             1,
             "trainer.RuntimeRef: name",
             "trainer.ContainerOverride: name",
             "trainer.PodTemplateOverrideTargetJob: name",
         ),
-        "2.2": _each(
+        "2.2": _for_fields(
             1, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name", "trainer.ContainerPatch: name"
         ),
         "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
@@ -251,18 +248,18 @@ MIN_LENGTH = Since[int](
 MAX_LENGTH = Since[int](
     {
         "2.2": {
-            **_each(253, "trainer.RuntimeRef: name apiGroup kind", "trainer.TrainJobSpec: managedBy"),
-            **_each(253, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name"),
-            **_each(253, "trainer.PodSpecPatch: serviceAccountName", "trainer.ContainerPatch: name"),
-            **_each(500, "trainer.Trainer: image"),
-            **_each(2048, "trainer.DatasetInitializer: storageUri", "trainer.ModelInitializer: storageUri"),
-            **_each(4096, "trainer.MPIMLPolicySource: sshAuthMountPath"),
-            **_each(65536, "trainer.Trainer: command[] args[]"),
+            **_for_fields(253, "trainer.RuntimeRef: name apiGroup kind", "trainer.TrainJobSpec: managedBy"),
+            **_for_fields(253, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name"),
+            **_for_fields(253, "trainer.PodSpecPatch: serviceAccountName", "trainer.ContainerPatch: name"),
+            **_for_fields(500, "trainer.Trainer: image"),
+            **_for_fields(2048, "trainer.DatasetInitializer: storageUri", "trainer.ModelInitializer: storageUri"),
+            **_for_fields(4096, "trainer.MPIMLPolicySource: sshAuthMountPath"),
+            **_for_fields(65536, "trainer.Trainer: command[] args[]"),
         },
         "2.3": {
-            **_each(63, "trainer.EnvInjectionTarget: containerNames[]"),
-            **_each(253, "trainer.EnvInjectionTarget: jobName"),
-            **_each(1048576, "trainer.Trainer: command[] args[]"),
+            **_for_fields(63, "trainer.EnvInjectionTarget: containerNames[]"),
+            **_for_fields(253, "trainer.EnvInjectionTarget: jobName"),
+            **_for_fields(1048576, "trainer.Trainer: command[] args[]"),
         },
     }
 )
@@ -272,20 +269,20 @@ MAX_ITEMS = Since[int](
         "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
         "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
         "2.2": {
-            **_each(16, "trainer.TrainJobSpec: runtimePatches", "trainer.PodSpecPatch: schedulingGates"),
-            **_each(50, "jobset.JobSetSpec: volumeClaimPolicies", "jobset.VolumeClaimPolicy: templates"),
-            **_each(64, "trainer.PodSpecPatch: containers initContainers imagePullSecrets"),
-            **_each(100, "trainer.JobSetSpecPatch: replicatedJobs"),
-            **_each(128, "trainer.Trainer: command args env", "trainer.PodSpecPatch: tolerations volumes"),
-            **_each(128, "trainer.DatasetInitializer: env", "trainer.ModelInitializer: env"),
-            **_each(128, "trainer.ContainerPatch: env volumeMounts"),
+            **_for_fields(16, "trainer.TrainJobSpec: runtimePatches", "trainer.PodSpecPatch: schedulingGates"),
+            **_for_fields(50, "jobset.JobSetSpec: volumeClaimPolicies", "jobset.VolumeClaimPolicy: templates"),
+            **_for_fields(64, "trainer.PodSpecPatch: containers initContainers imagePullSecrets"),
+            **_for_fields(100, "trainer.JobSetSpecPatch: replicatedJobs"),
+            **_for_fields(128, "trainer.Trainer: command args env", "trainer.PodSpecPatch: tolerations volumes"),
+            **_for_fields(128, "trainer.DatasetInitializer: env", "trainer.ModelInitializer: env"),
+            **_for_fields(128, "trainer.ContainerPatch: env volumeMounts"),
         },
         "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
     }
 )
 MIN_PROPERTIES = Since[int](
     {
-        "2.1": _each(
+        "2.1": _for_fields(
             1,
             "trainer.TrainingRuntime: spec",
             "trainer.ClusterTrainingRuntime: spec",
@@ -336,8 +333,8 @@ def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
     """
     rules = RULES.at(release)
     fields = definition(release, ML_POLICY).fields
-    frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
-    return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}
+    frameworks = [field for field, shape in fields.items() if isinstance(shape, Struct)]
+    return {**rules, ML_POLICY: (one_framework(frameworks), *rules[ML_POLICY])}
 
 
 # Rules of Trainer's runtime webhooks for jobs with an ancestor label.
@@ -366,11 +363,8 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
     if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):
         return []
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
-    findings: list[Finding] = []
-    for index, job in enumerate(spec.get("replicatedJobs") or ()):
-        path: Path = (*JOBS, index)
-        findings.extend(_job_rules(job, path, release))
-    return findings
+    jobs = enumerate(spec.get("replicatedJobs") or ())
+    return [finding for index, job in jobs for finding in _job_rules(job, (*JOBS, index), release)]
 
 
 def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
@@ -383,13 +377,9 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
         hint = write(1, "; for more pods, use numNodes in mlPolicy or in the TrainJob", field="replicas", verb="set")
         yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
     required = REQUIRED_CONTAINER.at(release).get(ancestor)
-    if required is not None:
-        yield from _container_rule(job, ancestor, required, path)
-
-
-def _container_rule(job: Json, ancestor: str, required: str, path: Path) -> Iterator[Finding]:
-    if all(container["name"] != required for container in pod_spec_of(job).get("containers") or ()):
+    containers = pod_spec_of(job).get("containers") or ()
+    if required is not None and all(container["name"] != required for container in containers):
         message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {required}"
-        where = (*path, *POD_SPEC, "containers")
         hint = f"rename its main container to {required}, or remove the label"
-        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")
+        path = (*path, *POD_SPEC, "containers")
+        yield Finding("MissingAncestorContainer", "error", message, hint, path, "runtime")

@@ -116,23 +116,23 @@ def definition_names(release: str) -> tuple[str, ...]:
     from trainc.schema.definitions import DEFINITIONS
 
     names = {EMBEDDED_METADATA, *_WITHOUT_FIELDS, *(name for row in DEFINITIONS.until(release) for name in row)}
-    return tuple(sorted(name for name in names if name in _WITHOUT_FIELDS or _written(release, name)))
+    return tuple(sorted(name for name in names if name in _WITHOUT_FIELDS or _texts_in(release, name)))
 
 
 def definition_texts(release: str, name: str) -> dict[str, str]:
     """Return a definition as in scripts/generate_schemas.py: field -> type. Raises KeyError if it does not exist."""
-    texts = _written(release, name)
+    texts = _texts_in(release, name)
     if not texts and name not in _WITHOUT_FIELDS:
         raise KeyError(name)
     return texts
 
 
-def _written(release: str, name: str) -> dict[str, str]:
+def _texts_in(release: str, name: str) -> dict[str, str]:
     from trainc.schema.definitions import DEFINITIONS
 
     if name == EMBEDDED_METADATA:
-        whole = _written(release, "meta.ObjectMeta")
-        return {field: whole[field] for field in _EMBEDDED_FIELDS}
+        metadata = _texts_in(release, "meta.ObjectMeta")
+        return {field: metadata[field] for field in _EMBEDDED_FIELDS}
     texts: dict[str, str] = {}
     for row in DEFINITIONS.until(release):
         if (changed := row.get(name)) is not None:
@@ -174,14 +174,14 @@ def as_text(value: Any) -> str:
     raise Refused
 
 
-def as_integer(value: Any) -> int:
-    """Return `value` as an integer. Raises Refused if it is not one.
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer; as in JSON, 2.0 is one and true is not."""
+    return value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
-    As in JSON, 2.0 is an integer and true is not.
-    """
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+
+def as_integer(value: Any) -> int:
+    """Return `value` as an integer. Raises Refused if it is not one."""
+    if is_integer(value):
         return int(value)
     raise Refused
 

@@ -9,7 +9,7 @@ from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path,
 from trainc.findings.text import near_names
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
-from trainc.schema.shapes import ListOf, MapOf, Refused, Scalar, Shape, Struct, as_integer, definition
+from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, is_integer
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -44,14 +44,14 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
             case Struct(name), dict() as value:
                 structs = (*structs, (path, name))
                 fields = definition(release, name).fields
-                known = [field for field in fields if field in value]
-                inside = [Node(value[f], fields[f], (*path, f), f"{name}.{f}", structs) for f in known]
-            case ListOf(item), list() as value:
+                present = [field for field in fields if field in value]
+                inside = [Node(value[f], fields[f], (*path, f), f"{name}.{f}", structs) for f in present]
+            case ListOf(shape), list() as value:
                 key = f"{node.key}[]"
-                inside = [Node(each, item, (*path, index), key, structs) for index, each in enumerate(value)]
-            case MapOf(item), dict() as value:
+                inside = [Node(item, shape, (*path, index), key, structs) for index, item in enumerate(value)]
+            case MapOf(shape), dict() as value:
                 key = f"{node.key}{{}}"
-                inside = [Node(each, item, (*path, str(name)), key, structs) for name, each in value.items()]
+                inside = [Node(item, shape, (*path, str(name)), key, structs) for name, item in value.items()]
         waiting += reversed(inside)
 
 
@@ -64,8 +64,8 @@ def without_nulls(value: Any, shape: Shape, release: str) -> Any:
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            kept = {n: item for n, item in value.items() if item is not None}
-            return {n: without_nulls(item, fields[n], release) if n in fields else item for n, item in kept.items()}
+            nonnull = {n: item for n, item in value.items() if item is not None}
+            return {n: without_nulls(item, fields[n], release) if n in fields else item for n, item in nonnull.items()}
         case ListOf(inner), list():
             return [without_nulls(item, inner, release) for item in value]
         case MapOf(inner), dict():
@@ -90,25 +90,25 @@ def without_unknown(value: Any, shape: Shape, release: str) -> Any:
     return value
 
 
-def well_typed(value: Any, shape: Shape, release: str) -> Any:
+def without_wrong_types(value: Any, shape: Shape, release: str) -> Any:
     """Return a copy without values of the wrong type; a list with a wrong item is dropped entirely."""
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            typed = {n: well_typed(value[n], s, release) for n, s in fields.items() if n in value}
+            typed = {n: without_wrong_types(value[n], s, release) for n, s in fields.items() if n in value}
             return {n: item for n, item in typed.items() if item is not None}
         case ListOf(item), list():
-            items = [well_typed(v, item, release) for v in value]
+            items = [without_wrong_types(v, item, release) for v in value]
             return None if any(v is None for v in items) else items
         case MapOf(shape), dict():
-            entries = {n: well_typed(v, shape, release) for n, v in value.items() if isinstance(n, str)}
+            entries = {n: without_wrong_types(v, shape, release) for n, v in value.items() if isinstance(n, str)}
             return {n: item for n, item in entries.items() if item is not None}
         case Scalar(kind), _:
             return value if _has_type(value, kind) else None
     return None
 
 
-def mistyped(value: Any, name: str, release: str) -> Path | None:
+def find_wrong_type(value: Any, name: str, release: str) -> Path | None:
     """Return the first path with a wrong type in a value of the definition `name`, or None.
 
     As for the API server, a null field counts as missing, but null is not a valid list item.
@@ -140,17 +140,9 @@ def _has_type(value: Any, kind: str) -> bool:
         case "string" | "time":
             return isinstance(value, str)
         case "integer":
-            return _is_integer(value)
+            return is_integer(value)
         case _:
-            return isinstance(value, str) or _is_integer(value)
-
-
-def _is_integer(value: Any) -> bool:
-    try:
-        as_integer(value)
-    except Refused:
-        return False
-    return True
+            return isinstance(value, str) or is_integer(value)
 
 
 # Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names.
@@ -203,8 +195,8 @@ def suggest_seconds(text: str) -> str:
 
 def suggest_name(text: str, *, letter_first: bool) -> str:
     """Suggest a valid name similar to the rejected one; empty if none of its characters are usable."""
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
-    name = "-".join(part for part in kept.split("-") if part)
+    characters = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    name = "-".join(part for part in characters.split("-") if part)
     if letter_first and name[:1].isdigit():
         name = f"run-{name}"
     name = name[:LABEL_LIMIT].rstrip("-")
@@ -218,16 +210,16 @@ def suggest_list(path: Path, value: Any, items: Mapping[str, Any]) -> str:
     if field == "env" and isinstance(value, dict):
         return f"write a list: env: [{', '.join(_variable(str(k), v) for k, v in value.items())}]"
     if field in ("command", "args") and isinstance(value, str):
-        return f"write a list: {field}: {_words(value, shell=field == 'command')}"
+        return f"write a list: {field}: {_command_list(value, shell=field == 'command')}"
     if items.get("type") == "string" and isinstance(value, str) and not is_template(value):
-        return f"write a list: {field}: [{_text(value)}]"
+        return f"write a list: {field}: [{_quoted_unless_plain(value)}]"
     return "write a list, each item after '- '"
 
 
 def suggest_mapping(path: Path, value: Any) -> str:
     """Suggest a mapping instead of another value at `path`."""
     if path[-1:] == ("runtimeRef",) and isinstance(value, str):
-        return f"write its name one level down: runtimeRef: {{name: {_text(value)}}}"
+        return f"write its name one level down: runtimeRef: {{name: {_quoted_unless_plain(value)}}}"
     if isinstance(value, list):
         return "remove the dashes: one mapping belongs here"
     match = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
@@ -261,7 +253,7 @@ def _variable(name: str, value: Any) -> str:
     return f"{{name: {name}, value: {_quoted(text)}}}"
 
 
-def _words(text: str, *, shell: bool) -> str:
+def _command_list(text: str, *, shell: bool) -> str:
     """Format a command line as a list; with a shell if it needs one."""
     if len(text) > _LONGEST_SUGGESTION:
         return "[python, train.py]" if shell else '["--epochs", "3"]'
@@ -281,23 +273,15 @@ def _quoted(text: str) -> str:
     return json.dumps(text if len(text) <= _LONGEST_SUGGESTION else "...", ensure_ascii=False)
 
 
-def _text(text: str) -> str:
+def _quoted_unless_plain(text: str) -> str:
     return text if is_dns1123_label(text) else _quoted(text)
 
 
 _POD_FIELDS = ("containers", "initContainers")
-# Structs that are often mistaken for a PodSpec: the code, and the relative path where the PodSpec belongs.
+# Structs that are often mistaken for a PodSpec, and where the PodSpec belongs.
 _NOT_A_POD_SPEC = {
-    "jobset.JobSetSpec": (
-        "MisplacedPodSpec",
-        "this is a PodSpec, and a JobSetSpec is expected here",
-        "move its fields to replicatedJobs[].template.spec.template.spec",
-    ),
-    "batch.JobSpec": (
-        "MisplacedPodSpec",
-        "this is a PodSpec, and a JobSpec is expected here",
-        "move its fields one level down, to template.spec",
-    ),
+    "jobset.JobSetSpec": "move its fields to replicatedJobs[].template.spec.template.spec",
+    "batch.JobSpec": "move its fields one level down, to template.spec",
 }
 # Names for a field in other tools, in lower case.
 _SYNONYMS = {
@@ -344,18 +328,18 @@ def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Fin
 def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
-        code, message, hint = _NOT_A_POD_SPEC[owner]
-        yield Finding(code, severity, message, hint, (*node.path, pod_field))
+        message = f"this is a PodSpec, and a {owner.partition('.')[2]} is expected here"
+        yield Finding("MisplacedPodSpec", severity, message, _NOT_A_POD_SPEC[owner], (*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
     for name in unknown[:MOST_HINTS]:
-        yield _explain_one(node, owner, str(name), release, severity)
+        yield _explain_unknown(node, owner, str(name), release, severity)
     for name in unknown[MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
         yield Finding("UnknownField", severity, message, SEE_THE_FIRST, (*node.path, str(name)))
 
 
-def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
+def _explain_unknown(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
     path = (*node.path, name)
     if owner == "trainer.MLPolicy" and name == "tensorflow":
         message = "no Trainer release has a TensorFlow policy"
@@ -423,22 +407,19 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
     if owner == "core.ResourceRequirements":
         amount = siblings.get(name)
         name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "tpu": "google.com/tpu"}.get(name.lower(), name)
-        return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
+        is_amount = isinstance(amount, int | float | str) and len(str(amount)) <= _LONGEST_AMOUNT
+        return f"put it under limits: limits: {{{name}: {amount}}}" if is_amount else ""
     return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
 
 
 def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
     """Suggest the least deeply nested place below `owner` that has the field, at most so many levels down."""
     level: list[tuple[str, Shape]] = [("", Struct(owner))]
     for _ in range(levels):
-        deeper = [child for place, shape in level for child in _children(place, shape, release)]
-        for place, shape in deeper:
+        deeper = [child for path, shape in level for child in _children(path, shape, release)]
+        for path, shape in deeper:
             if isinstance(shape, Struct) and name in _fields(shape, release):
-                return f"move it to {place}.{name}"
+                return f"move it to {path}.{name}"
         level = deeper
     return ""
 
@@ -451,11 +432,11 @@ def _known_hint(owner: str, release: str) -> str:
     return f"choose one of {', '.join(fields)}" if 0 < len(fields) <= _AT_A_GLANCE else ""
 
 
-def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:
+def _children(path: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:
     if isinstance(shape, Struct):
         for field, inner in definition(release, shape.definition).fields.items():
-            dot = f"{place}.{field}" if place else field
-            yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
+            child_path = f"{path}.{field}" if path else field
+            yield (f"{child_path}[]", inner.item) if isinstance(inner, ListOf) else (child_path, inner)
 
 
 def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:

@@ -17,9 +17,9 @@ else:
         def __getattr__(self, name: str) -> Any:
             import re
 
-            found = getattr(re.compile(*self._source), name)
-            setattr(self, name, found)
-            return found
+            attribute = getattr(re.compile(*self._source), name)
+            setattr(self, name, attribute)
+            return attribute
 
 
 __all__ = ["pattern"]

@@ -90,13 +90,13 @@ class _Definition:
 
 def _define(cls: type, frozen: bool, eq: bool) -> type:
     """Rebuild the class with slots for its annotated names and the shared record methods."""
-    own = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
-    parts = tuple(_field_of(name, own.pop(name, _MISSING)) for name in cls.__annotations__)
-    own["__qualname__"] = cls.__qualname__
-    own["__slots__"] = tuple(part.name for part in parts)
-    own["__match_args__"] = tuple(part.name for part in parts if part.init)
-    own["_record"] = _Definition(parts, own["__match_args__"], frozen, eq)
-    record = type(cls)(cls.__name__, (), _SHARED[frozen, eq] | own)
+    namespace = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
+    parts = tuple(_field_of(name, namespace.pop(name, _MISSING)) for name in cls.__annotations__)
+    namespace["__qualname__"] = cls.__qualname__
+    namespace["__slots__"] = tuple(part.name for part in parts)
+    namespace["__match_args__"] = tuple(part.name for part in parts if part.init)
+    namespace["_record"] = _Definition(parts, namespace["__match_args__"], frozen, eq)
+    record = type(cls)(cls.__name__, (), _SHARED[frozen, eq] | namespace)
     for part in parts:
         part.set = getattr(record, part.name).__set__
     return record
@@ -179,9 +179,9 @@ def _compiled_init(cls: Any) -> Any:
         lines.append("self.__post_init__()")
     body = "\n  ".join(lines or ["pass"])
     text = f"def make({', '.join(values)}):\n def __init__({', '.join(parameters)}):\n  {body}\n return __init__"
-    made: dict[str, Any] = {}
-    exec(text, vars(sys.modules[cls.__module__]), made)  # noqa: S102 - no input in it
-    init = made["make"](**values)
+    generated: dict[str, Any] = {}
+    exec(text, vars(sys.modules[cls.__module__]), generated)  # noqa: S102 - no input in it
+    init = generated["make"](**values)
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     types = cls.__annotations__
     init.__annotations__ = {**{name: types[name] for name in cls.__match_args__}, "return": None}
@@ -208,8 +208,8 @@ class _Methods:
 
     @recursive_repr()
     def __repr__(self: Any) -> str:
-        shown = (f"{part.name}={getattr(self, part.name)!r}" for part in self._record.parts if part.repr)
-        return f"{self.__class__.__qualname__}({', '.join(shown)})"
+        values = (f"{part.name}={getattr(self, part.name)!r}" for part in self._record.parts if part.repr)
+        return f"{self.__class__.__qualname__}({', '.join(values)})"
 
     def __eq__(self: Any, other: Any) -> Any:  # noqa: PYI032 - mypy takes the class of an object for object
         if other.__class__ is not self.__class__:
@@ -280,7 +280,7 @@ def _standard_replace(record: Any, changes: dict[str, Any]) -> Any:
     return dataclasses.replace(record, **changes)
 
 
-def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
+def _shared_attributes(frozen: bool, eq: bool) -> dict[str, Any]:
     """Return the attributes that every record class of this kind gets."""
     names = ["__repr__"]
     if sys.version_info >= (3, 13):
@@ -299,4 +299,4 @@ def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
     return shared
 
 
-_SHARED = {(frozen, eq): _shared(frozen, eq) for frozen in (False, True) for eq in (False, True)}
+_SHARED = {(frozen, eq): _shared_attributes(frozen, eq) for frozen in (False, True) for eq in (False, True)}

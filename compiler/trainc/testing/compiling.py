@@ -9,21 +9,21 @@ from io import BytesIO
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from trainc.compilation import Compilation
-from trainc.findings import CompileError
+from trainc.findings.compile_error import CompileError
 from trainc.kube.documents import Manifest
 from trainc.options import Options
 
 # A path, YAML text (a multi-line string), or a document.
-Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+JobInput: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 Result_co = TypeVar("Result_co", covariant=True)
 
 
 class _Compile(Protocol[Result_co]):
     def __call__(
         self,
-        paths_or_yaml: Given | Sequence[Given],
+        paths_or_yaml: JobInput | Sequence[JobInput],
         *,
-        runtimes: Given | Sequence[Given] = (),
+        runtimes: JobInput | Sequence[JobInput] = (),
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
     ) -> Result_co:
@@ -46,10 +46,10 @@ class CompileFailure(CompileError):
 
 
 def compile_for_test(
-    inputs: Given | Sequence[Given],
+    inputs: JobInput | Sequence[JobInput],
     root: str | os.PathLike[str],
     *,
-    runtimes: Given | Sequence[Given] = (),
+    runtimes: JobInput | Sequence[JobInput] = (),
     overlays: Sequence[str | os.PathLike[str]] = (),
     options: Options = Options(),
 ) -> Compilation:
@@ -73,7 +73,7 @@ def compile_for_test(
         raise CompileFailure(error.diagnostics) from None
 
 
-def _split_inputs(inputs: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+def _split_inputs(inputs: JobInput | Sequence[JobInput], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Separate inputs given as paths from those given as text."""
     entries = [inputs] if isinstance(inputs, str | os.PathLike | Mapping) else list(inputs)
     paths, texts = [], []

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from trainc.compilation import Compilation
     from trainc.kube.documents import Manifest
-    from trainc.testing.compiling import CompileJobs, CompileManifests, Given
+    from trainc.testing.compiling import CompileJobs, CompileManifests, JobInput
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
     """
 
     def compile_jobs(
-        paths_or_yaml: Given | Sequence[Given],
+        paths_or_yaml: JobInput | Sequence[JobInput],
         *,
-        runtimes: Given | Sequence[Given] = (),
+        runtimes: JobInput | Sequence[JobInput] = (),
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
     ) -> Compilation:
@@ -43,7 +43,7 @@ def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
 def compile_manifests(compile_jobs: CompileJobs) -> CompileManifests:
     """Like `compile_jobs`, but returns only the manifests, as a list."""
 
-    def compile_manifests(paths_or_yaml: Given | Sequence[Given], **arguments: Any) -> list[Manifest]:
+    def compile_manifests(paths_or_yaml: JobInput | Sequence[JobInput], **arguments: Any) -> list[Manifest]:
         __tracebackhide__ = True
         return compile_jobs(paths_or_yaml, **arguments).manifests
 

@@ -32,25 +32,27 @@ class ManifestSnapshotExtension(SingleFileSnapshotExtension):
     ) -> str:
         """Serialize `data` as YAML after applying syrupy's filters. Raises TypeError if it is not a manifest."""
 
-        def kept(value: Any, path: PropertyPath) -> Any:
+        def filter_fields(value: Any, path: PropertyPath) -> Any:
             """`value` without the excluded fields; replacements by a matcher are written as text."""
             if matcher is not None and (matched := matcher(data=value, path=path)) is not value:
                 return str(matched)
             if isinstance(value, Mapping):
                 keys = [key for key in value if exclude is None or not exclude(prop=key, path=path)]
                 keys = [key for key in keys if include is None or include(prop=key, path=path)]
-                return {key: kept(value[key], (*path, (key, type(value[key])))) for key in keys}
+                return {key: filter_fields(value[key], (*path, (key, type(value[key])))) for key in keys}
             if isinstance(value, list | tuple):
-                return [kept(item, (*path, (i, type(item)))) for i, item in enumerate(value)]
+                return [filter_fields(item, (*path, (i, type(item)))) for i, item in enumerate(value)]
             return value
 
-        return dump_yaml(kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
+        return dump_yaml(filter_fields(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
 
 
 def _manifests(data: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(data, Compilation):
         return data.manifests
     manifests = [data] if isinstance(data, Mapping) else data
-    if not isinstance(manifests, Sequence) or not all(isinstance(one, Mapping) and "kind" in one for one in manifests):
+    if not isinstance(manifests, Sequence) or not all(
+        isinstance(manifest, Mapping) and "kind" in manifest for manifest in manifests
+    ):
         raise TypeError(f"expected a manifest or a list of manifests, got {type(data).__name__}")
     return manifests

@@ -11,7 +11,7 @@ from clusters import GPU, HOST, RACK, Json, flavor, jobset, kueue, local, namesp
 
 from trainc import Fit, fits
 from trainc.cli.version import read_port
-from trainc.kube.kueue import DEFAULT, checked_kueue, step_of, version_of
+from trainc.kube.kueue import DEFAULT, normalize_kueue, step_of, version_of
 
 PREFIX = "kueue.x-k8s.io/podset-"
 ON_RACK = {f"{PREFIX}required-topology": RACK}
@@ -443,7 +443,7 @@ def test_a_patch_of_the_cluster_refines_the_minor_that_was_given() -> None:
 @pytest.mark.parametrize("text", ["0.18", "0.21.1", "latest", "0.19 ", "", "19"])
 def test_only_known_minors_can_be_given(text: str) -> None:
     with pytest.raises(ValueError, match=r"choose one of 0\.19, 0\.20, or a patch such as 0\.19\.6"):
-        checked_kueue(text)
+        normalize_kueue(text)
 
 
 # 12. The older API: #14558.

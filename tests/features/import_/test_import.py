@@ -14,7 +14,7 @@ from commands import Result, run
 from repositories import commit, git, read, write
 from steps import SIZES, assert_linear, steps
 
-from trainc.admission.admit import refusals
+from trainc.admission.updates import refusals
 from trainc.features.diff.changes import strip_server_fields
 from trainc.features.diff.delivery import submit
 from trainc.features.import_.command import as_applied

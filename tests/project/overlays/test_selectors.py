@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainc.kube.selectors import parse_selector
-from trainc.project.overlays.patterns import Edited, exact_target, target_of
+from trainc.project.overlays.patterns import Edited, identity_target, target_of
 from trainc.reading.document import Document
 
 JOB = {
@@ -75,15 +75,15 @@ def test_what_is_not_a_selector_is_refused(selector: str) -> None:
     ],
 )
 def test_targets_are_anchored_patterns(target: dict[str, Any], fits: bool) -> None:
-    assert target_of(target).fits(Edited.of(Document.of(JOB))) is fits
+    assert target_of(target).matches(Edited.of(Document.of(JOB))) is fits
 
 
 def test_a_patch_without_a_target_means_one_document() -> None:
     document = Edited.of(Document.of(JOB))
-    assert exact_target(JOB).fits(document)
-    assert exact_target({"kind": "TrainJob", "metadata": {"name": "llm-1b"}}).fits(document)
-    assert not exact_target({"kind": "TrainJob", "metadata": {"name": "llm-.*"}}).fits(document)
-    assert not exact_target({**JOB, "apiVersion": "v1"}).fits(document)
+    assert identity_target(JOB).matches(document)
+    assert identity_target({"kind": "TrainJob", "metadata": {"name": "llm-1b"}}).matches(document)
+    assert not identity_target({"kind": "TrainJob", "metadata": {"name": "llm-.*"}}).matches(document)
+    assert not identity_target({**JOB, "apiVersion": "v1"}).matches(document)
 
 
 def test_a_document_is_known_by_its_former_names_too() -> None:
@@ -91,5 +91,5 @@ def test_a_document_is_known_by_its_former_names_too() -> None:
     renamed = {**JOB, "metadata": {"name": "prod-llm", "namespace": "prod"}}
     after = before.renamed(before.with_data(renamed, ()))
     for name in ("llm-1b", "prod-llm"):
-        assert target_of({"name": name}).fits(after)
-    assert not target_of({"name": "llm-1b", "namespace": "prod"}).fits(after)
+        assert target_of({"name": name}).matches(after)
+    assert not target_of({"name": "llm-1b", "namespace": "prod"}).matches(after)

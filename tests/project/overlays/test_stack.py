@@ -10,7 +10,7 @@ from builders import is_text
 from trainc.project.overlays.apply import target_of_body
 from trainc.project.overlays.load import Loaded, Stack, values_of
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
-from trainc.project.overlays.patterns import Target, exact_target, target_of
+from trainc.project.overlays.patterns import Target, identity_target, target_of
 from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
 
@@ -208,15 +208,15 @@ def test_what_identifies_a_document_is_not_a_change_of_it() -> None:
 )
 def test_a_body_that_names_its_document_is_its_own_target(body: Any, answer: bool) -> None:
     target = target_of_body(body)
-    assert (target == exact_target(body)) if answer else (target is None)
+    assert (target == identity_target(body)) if answer else (target is None)
 
 
 def test_an_exact_target_takes_every_part_that_is_named() -> None:
-    target = exact_target({"apiVersion": "g.io/v1", "kind": "K", "metadata": {"name": "n.x", "namespace": "ns"}})
+    target = identity_target({"apiVersion": "g.io/v1", "kind": "K", "metadata": {"name": "n.x", "namespace": "ns"}})
     parts = (target.group, target.version, target.kind, target.name, target.namespace)
     assert [part.text if part else None for part in parts] == ["g.io", "v1", "K", "n.x", "ns"]
-    assert exact_target({}) == Target()
-    assert exact_target({"apiVersion": "v1", "metadata": 3}).group is None
+    assert identity_target({}) == Target()
+    assert identity_target({"apiVersion": "v1", "metadata": 3}).group is None
 
 
 def test_values_and_settings_of_later_overlays_win_and_mappings_merge() -> None:

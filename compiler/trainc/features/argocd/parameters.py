@@ -158,7 +158,7 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
         return _TRUTHS.get(text.lower(), _wrong(parameter.name, problem, "write true or false"))
     assert parameter.setting is not None  # The parameters without one are lists and booleans.
     try:
-        return str(parameter.setting.checked(text))
+        return str(parameter.setting.normalize(text))
     except ValueError as error:
         return _wrong(parameter.name, problem, str(error))
 

@@ -132,7 +132,7 @@ def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
         from trainc.features.diff.live_report import live_text
 
         texts.append(live_text(live, look, show_values=arguments.show_values))
-    return escape_report("\n".join(texts), coloured=paint.is_on)
+    return escape_report("\n".join(texts), colored=paint.is_on)
 
 
 def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:

@@ -10,7 +10,7 @@ from trainc.admission.updates import JobSetRules
 from trainc.api.findings import Path, counted, first_of
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
-from trainc.emit.name_hash import hashed_content
+from trainc.emit.name_hash import content_to_hash
 from trainc.features.diff import delivery, model
 from trainc.features.diff.changes import Change, compare_manifests
 from trainc.features.diff.delivery import REFUSED, DeliveryMethod, Outcome
@@ -355,7 +355,7 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSet
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
         return list(objects)
-    if hashed_content(group.manifests("before")) == hashed_content(group.manifests("after")):
+    if content_to_hash(group.manifests("before")) == content_to_hash(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
     before = {pair.key: pair.before for pair in group.pairs}
@@ -366,8 +366,8 @@ def _rename(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> Obje
     old = diff.verdicts[delivery.NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
-    plain = hashed_content([before])
-    changed = [hashed_content([with_change(before, change)]) != plain for change in diff.changes]
+    plain = content_to_hash([before])
+    changed = [content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
     return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
 

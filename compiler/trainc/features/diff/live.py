@@ -215,7 +215,7 @@ class _Comparison:
     def _extra(self, identity: Identity, live: Manifest) -> LiveObject:
         state, condition = live_objects.state_of(live)
         successor = self._successors.get(identity, "")
-        pruned = live_objects.is_applied_by_tool(live) and effective_method(self._method, live, None).prunes
+        pruned = live_objects.gitops_tool_of(live) and effective_method(self._method, live, None).prunes
         sync: Outcome = "re-created" if successor else "deleted" if pruned else "nothing"
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
@@ -224,7 +224,7 @@ class _Comparison:
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
-            identity[1] == "ConfigMap" and bool(live_objects.is_applied_by_tool(live))
+            identity[1] == "ConfigMap" and bool(live_objects.gitops_tool_of(live))
         )
 
     # What a sync does.
@@ -282,7 +282,7 @@ class _Comparison:
                 if live_objects.is_mark(path, by):
                     continue
                 if by is None:
-                    kueues = leaf.kind != "removed" and live_objects.is_kueues(live, path)
+                    kueues = leaf.kind != "removed" and live_objects.is_set_by_kueue(live, path)
                     by = live_objects.KUEUE if kueues and not owners.are_known else None
                 else:
                     kueues = by.startswith(live_objects.KUEUE)

@@ -162,7 +162,7 @@ def is_runtime(document: Document) -> bool:
 
 def runtime_names(inputs: Inputs) -> list[str]:
     """Return the names of the runtimes of the input and of those that its jobs refer to, sorted."""
-    defined = {identity_of(document.data)[1] for document in inputs.read if is_runtime(document)}
+    defined = {identity_of(document.data)[1] for document in inputs.all_documents if is_runtime(document)}
     references = (mapping(mapping(document.data.get("spec")).get("runtimeRef")) for document in inputs.documents)
     return sorted(defined | {str(reference["name"]) for reference in references if "name" in reference})
 
@@ -205,9 +205,9 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     if document.data.get("apiVersion") != names.JOBSET_API:
         message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {names.JOBSET_API}"
         hint = f"compare JobSets of {names.JOBSET_API}"
-        return [document.place(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
+        return [document.diagnose(Finding("NotAJobSet", "error", message, hint, ("apiVersion",)))]
     _, findings = check(document.data, "JobSet", release, prune=True)
-    return [document.place(f) for f in findings if f.severity == "error"]
+    return [document.diagnose(f) for f in findings if f.severity == "error"]
 
 
 def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
@@ -216,7 +216,7 @@ def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
         value = document.data["metadata"].get(key)
         if value is not None and not isinstance(value, dict):
             message, hint = f"{key} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
-            yield document.place(Finding("WrongType", "error", message, hint, ("metadata", key)))
+            yield document.diagnose(Finding("WrongType", "error", message, hint, ("metadata", key)))
 
 
 def _has_name(data: dict[str, Any]) -> bool:

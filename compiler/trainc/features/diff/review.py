@@ -60,7 +60,7 @@ def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
     for key, manifests in side.manifest_set.by_job.items():
         if key in sources:
             findings = [replace(finding, about=label) for label, finding in side.judge(manifests)]
-            for diagnostic in session.rules(map(sources[key].place_built, findings), False):
+            for diagnostic in session.rules(map(sources[key].diagnose_built, findings), False):
                 if diagnostic.severity == "error":
                     denied.setdefault(diagnostic.message, set()).add(key)
     return denied

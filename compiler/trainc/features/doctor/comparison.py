@@ -89,7 +89,7 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
     """
     dump = Dump.of_objects(documents)
     definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
-    deployments = dump.every("Deployment")
+    deployments = dump.list_all("Deployment")
     by_name = {}
     for name in COMPONENTS:
         deployment = _deployment_of(name, deployments)
@@ -173,7 +173,7 @@ def shows_cluster(documents: Sequence[Json]) -> bool:
 def lists_any(documents: Sequence[Json]) -> bool:
     """Whether there is any Deployment or custom resource definition, which show what is installed."""
     dump = Dump.of_objects(documents)
-    return bool(dump.every("Deployment") or dump.of("CustomResourceDefinition"))
+    return bool(dump.list_all("Deployment") or dump.of("CustomResourceDefinition"))
 
 
 def kubernetes(documents: Sequence[Json]) -> Component | None:
@@ -183,7 +183,7 @@ def kubernetes(documents: Sequence[Json]) -> Component | None:
         version = value_at(document, ("serverVersion", "gitVersion"))
         if isinstance(version, str):
             return Component("Kubernetes", version, "API server")
-    kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.every("Node")]
+    kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.list_all("Node")]
     versions = [version for version in kubelets if isinstance(version, str) and minor_of(version)]
     return Component("Kubernetes", min(versions, key=number_of), "kubelet of a node") if versions else None
 

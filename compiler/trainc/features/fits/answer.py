@@ -29,9 +29,9 @@ from trainc.features.fits.shortfall import (
 )
 from trainc.features.fits.snapshot import read_cluster
 from trainc.features.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
-from trainc.kube.kueue import checked_kueue
+from trainc.kube.kueue import normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
-from trainc.schema.unknown_fields import mistyped, without_nulls
+from trainc.schema.unknown_fields import find_wrong_type, without_nulls
 
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
@@ -87,7 +87,7 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = N
     the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
     0.19. Raises ValueError if it is not supported.
     """
-    version = checked_kueue(kueue) if kueue else None
+    version = normalize_kueue(kueue) if kueue else None
     names = [
         job_name(*jobset_identity(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
         for jobset in jobsets
@@ -134,7 +134,7 @@ class _Job:
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
-    wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    wrong = find_wrong_type(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
         plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
         try:

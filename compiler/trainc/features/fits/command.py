@@ -10,7 +10,7 @@ from trainc.api.command import Files, read_stdin, report, start
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
 from trainc.features.fits.judging import judge_jobs
-from trainc.pipeline.failures import left_out
+from trainc.pipeline.failures import left_out_warning
 
 if TYPE_CHECKING:
     from trainc.features.fits.answer import Fits
@@ -46,7 +46,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes, streams: Streams) -> 
         jobs = [job for job in jobs if not failures.concerns(job)]
         if failures.fatal or not jobs:
             return None, compiling.diagnostics
-        left = [*(d for d in compiling.diagnostics if d.severity == "error"), *left_out(failures)]
+        left = [*(d for d in compiling.diagnostics if d.severity == "error"), left_out_warning(failures)]
     judgement = judge_jobs(
         jobs,
         compiling.inputs.documents,

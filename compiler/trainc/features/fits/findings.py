@@ -149,7 +149,7 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
             f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
         )
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
-    documents = (dump.every(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
+    documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
     old = [d for d in chain.from_iterable(documents) if d.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
         served = step_of(version) in V1BETA1

@@ -256,7 +256,7 @@ def evictable_pods(
 def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
     if nodes and not any(_OF_KARPENTER in node.labels for node in nodes):
         return False
-    pools = list(cluster.dump.every("NodePool"))
+    pools = list(cluster.dump.list_all("NodePool"))
     return not pools or not all(map(_is_kept, pools))
 
 

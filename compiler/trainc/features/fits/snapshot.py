@@ -26,7 +26,7 @@ from trainc.features.fits.cluster import (
 from trainc.features.fits.pods import amount, amounts, merged_limits
 from trainc.kube.kueue import IMAGE, step_of, version_of
 from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
-from trainc.schema.unknown_fields import mistyped
+from trainc.schema.unknown_fields import find_wrong_type
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
@@ -92,7 +92,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 def _check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    steps = mistyped(value, definition, NEWEST_RELEASE)
+    steps = find_wrong_type(value, definition, NEWEST_RELEASE)
     if steps is not None:
         field_path = ".".join((path, *map(str, steps)))
         raise WrongValue(field_path, f"{field_path} has the wrong type")

@@ -59,7 +59,7 @@ def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -
         case _:
             paint = Paint(arguments.color, streams.out)
             text = graph_text(graph, lambda text, role: paint(_LOOKS[role], text))
-            drawn = escape_report(text, coloured=paint.is_on)
+            drawn = escape_report(text, colored=paint.is_on)
             if not arguments.ranks:
                 return drawn
             from trainc.features.graph.ranks import ranks_text, read_ranks

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trainc.api.findings import counted
 from trainc.api.jobs import PLUGINS, Plugin
-from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at
+from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at, whole_number
 from trainc.api.records import dataclass, replace
-from trainc.ir.commands.programs import Launch, base
+from trainc.ir.commands.programs import Launch, program_name
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
@@ -251,8 +251,8 @@ def process_text(pod: Json, pods: int, devices: int) -> str:
     program = "the image's own command"
     if launched.launch is not None:
         program = launched.launch.launcher.name
-    elif starts := launched.line.ran("python", "code", "unknown"):
-        program = base(starts[-1].words[starts[-1].program.index])
+    elif starts := launched.line.starts_of("python", "code", "unknown"):
+        program = program_name(starts[-1].argv[starts[-1].program.index])
     each, ranks = process_counts(launched, pods, devices)
     counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
     counts += [counted(ranks, "rank")] if ranks else []
@@ -263,19 +263,21 @@ def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, in
     """Processes per pod and per step; 0 if unspecified."""
     launch, policy, env = launched.launch, launched.policy, launched.env
     if policy == "xgboost":
-        return 0, int(env.get("DMLC_NUM_WORKER") or 0)
+        return 0, whole_number(env.get("DMLC_NUM_WORKER")) or 0
     if policy == "mpi":
-        return 0, _number(launch.given(launch.launcher.total) if launch else None)
+        return 0, (_given_number(launch, launch.launcher.total) if launch else None) or 0
     if policy == "jax" or launch is None:
         return 1, pods if policy == "jax" else 0
-    per_node = env.get("PET_NPROC_PER_NODE") or ""  # or a word that stands for the devices of the pod
-    each = _number(launch.given(launch.launcher.per_node)) or (int(per_node) if per_node.isdecimal() else devices)
-    return each, each * pods
+    per_node = _given_number(launch, launch.launcher.per_node)
+    if not per_node:  # The variable may have a word that stands for the devices of the pod.
+        variable = whole_number(env.get("PET_NPROC_PER_NODE"))
+        per_node = devices if variable is None else variable
+    return per_node, per_node * pods
 
 
-def _number(option: Any) -> int:
-    text = (option and option.value) or ""
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
+def _given_number(launch: Launch, names: frozenset[str]) -> int | None:
+    option = launch.find_option(names)
+    return whole_number(option.value) if option else None
 
 
 def summary_of(manifests: Sequence[Json]) -> str:

@@ -52,7 +52,7 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
             indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
             launch = started.launch
-            option = launch.given(frozenset(("rdzv-backend",))) if launch is not None else None
+            option = launch.find_option(frozenset(("rdzv-backend",))) if launch is not None else None
             backend = option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")
             result.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), backend == "static"))
     return result
@@ -75,9 +75,9 @@ def _layouts(started: Launched, ranks: int) -> Iterator[Layout]:
     start = next((each for each in reversed(line.starts) if each.launch is launch), None)
     if launch is None or start is None:
         return
-    first = len(start.words) - len(launch.program)
-    words = start.words if line.script is not None else line.words
-    own = divisions(read_arguments(start.words[launch.index + 1 : first]), {}, launch.launcher.name)
+    first = len(start.argv) - len(launch.program)
+    words = start.argv if line.script is not None else line.argv
+    own = divisions(read_arguments(start.argv[launch.index + 1 : first]), {}, launch.launcher.name)
     for division in (*divisions(read_arguments(words[first:]), {}), *own):
         degrees = _degrees(division, ranks)
         if degrees is not None:
@@ -88,7 +88,7 @@ def _degrees(division: Division, ranks: int) -> dict[str, int] | None:
     """Return the degrees of all axes, the data degree worked out; None if they do not divide the ranks."""
     framework = division.framework
     degrees = {axis: division.degree(axis) or 1 for axis in framework.order}
-    rest = framework.rest or ("dp" if "dp" in degrees else "")
+    rest = framework.inferred or ("dp" if "dp" in degrees else "")
     model = prod(degrees.values())
     if rest and division.degree(rest) is None and ranks % model == 0:
         degrees[rest] = ranks // model

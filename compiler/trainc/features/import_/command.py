@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from trainc import __version__
-from trainc.admission.admit import refusals
+from trainc.admission.updates import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report

@@ -8,7 +8,7 @@ from typing import Any
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.documents import Document, catalog, check, is_legacy, read_documents
 from trainc.api.findings import CompileError, counted, first_of
-from trainc.api.kube import Json, identity_of, mapping, names
+from trainc.api.kube import Json, identity_of, mapping, names, whole_number
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
@@ -23,7 +23,6 @@ from trainc.schema.defaults import DEFAULTS
 # Kueue's entry in the patches of a TrainJob; before Trainer 2.2 an annotation says where Kueue's overrides begin.
 # Source: kubernetes-sigs/kueue pkg/controller/jobs/trainjob/trainjob_controller.go, v0.20 and v0.14.
 _KUEUE_PATCH = "kueue.x-k8s.io/manager"
-_MOST_DIGITS = 9
 _KUEUE_OVERRIDES = "kueue.x-k8s.io/override-idx"
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annotations")
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
@@ -71,10 +70,10 @@ def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
         own = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
         # The time is that of the last write, which a webhook notes.
         kept["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in own]
-    first = live_objects.annotations_of(each).get(_KUEUE_OVERRIDES)
+    first = whole_number(str(live_objects.annotations_of(each).get(_KUEUE_OVERRIDES)))
     for name in ("podTemplateOverrides", "podSpecOverrides"):
-        if isinstance(overrides := spec.get(name), list) and str(first).isdecimal():
-            kept[name] = overrides[: int(str(first)[:_MOST_DIGITS])]
+        if isinstance(overrides := spec.get(name), list) and first is not None:
+            kept[name] = overrides[:first]
     return {key: value for key, value in kept.items() if value != []}
 
 

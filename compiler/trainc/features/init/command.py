@@ -36,7 +36,7 @@ from trainc.features.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.configuration import settings_below
+from trainc.project.settings_file import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}

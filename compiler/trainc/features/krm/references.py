@@ -22,7 +22,7 @@ from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.krm import FILE_NAME
 from trainc.features.krm.kustomization import Kustomization, images_of, references_of
-from trainc.ir.trainjob import carried
+from trainc.ir.trainjob import jobset_metadata
 
 # What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.
 #
@@ -80,7 +80,7 @@ def _cleaned(item: Json) -> dict[str, Any]:
     kept = dict(metadata)
     for field in ("labels", "annotations"):
         if isinstance(kept.get(field), Mapping):
-            kept[field] = {k: v for k, v in carried(kept[field]).items() if k != _TRANSFORMATIONS}
+            kept[field] = {k: v for k, v in jobset_metadata(kept[field]).items() if k != _TRANSFORMATIONS}
     return {**item, "metadata": kept}
 
 

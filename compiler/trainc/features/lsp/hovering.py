@@ -13,7 +13,7 @@ from trainc.explain.model import Input, prefix
 from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.features.lsp.variables import meaning_of, suggested_values
-from trainc.findings.text import underlined
+from trainc.findings.text import find_underline
 from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
@@ -39,7 +39,7 @@ class Found:
 
     def wrote(self, origin_input: Input) -> bool:
         """Whether an input of an explanation is the field, or one below it."""
-        source, path, whole = origin_input.source, self.field.path, self.tree.whole
+        source, path, whole = origin_input.source, self.field.path, self.tree.extent
         here = source is not None and source.file == self.document.file
         inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
         return inside and origin_input.index[: len(path)] == path
@@ -48,7 +48,7 @@ class Found:
 def field_at(snapshot: Snapshot, position: Position) -> Found | None:
     """The field at a place of the file; None where no document that could be read has one."""
     for tree in trees(snapshot.text):
-        if tree.whole.holds(position) and (field := tree.at(position)) is not None:
+        if tree.extent.holds(position) and (field := tree.at(position)) is not None:
             line = next(tree.fields()).key.start.line
             for document in snapshot.documents:
                 source = document.locate(())
@@ -174,7 +174,7 @@ def words(lines: Sequence[str], source: Source, message: str) -> Range:
     def line_of(number: int) -> str | None:
         return lines[number - 1] if 0 < number <= len(lines) else None
 
-    number, start, end = underlined(line_of, source, message)
+    number, start, end = find_underline(line_of, source, message)
     length = len(line_of(number) or "")
     start = min(start, length)
     line = min(number, len(lines)) - 1

@@ -54,7 +54,7 @@ def symbols(text: str) -> list[OutlineSymbol]:
         found += _of_document(tree, fields)
         room -= len(fields)
         if room < 0:
-            end = Range(tree.whole.end, tree.whole.end)
+            end = Range(tree.extent.end, tree.extent.end)
             found.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
             break
     return found
@@ -67,7 +67,7 @@ def _of_document(tree: Tree, fields: Mapping[Path, Field]) -> Iterator[OutlineSy
         inside.setdefault(field.path[:-1], []).append(field)
     below = _below(inside, ())
     for first in inside.get((), ())[:1]:
-        yield OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
+        yield OutlineSymbol(name or kind or "document", kind if name else "", "document", tree.extent, first.key, below)
 
 
 def _below(inside: _Inside, path: Path) -> list[OutlineSymbol]:
@@ -80,10 +80,10 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
         key = ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
         named = next((one for one in inside.get(field.path, ()) if one.path[-1] == key and one.text), None)
         if named is not None:
-            yield OutlineSymbol(named.text, "", "item", field.whole, named.value, _below(inside, field.path))
+            yield OutlineSymbol(named.text, "", "item", field.extent, named.value, _below(inside, field.path))
     elif step not in _LEFT_OUT:
         detail = field.text.partition("\n")[0][:60] if field.kind == "scalar" else ""
-        yield OutlineSymbol(str(step), detail, "field", field.whole, field.key, _below(inside, field.path))
+        yield OutlineSymbol(str(step), detail, "field", field.extent, field.key, _below(inside, field.path))
 
 
 def _text(fields: Mapping[Path, Field], path: Path) -> str:

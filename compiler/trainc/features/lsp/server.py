@@ -218,7 +218,7 @@ class Server(LanguageServer):
         """The words that a message means about a place, in whichever file."""
         path = os.path.join(snapshot.root, source.file)
         if source.origin == "catalog":
-            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.SHOWN_FOLDER))
+            path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.CATALOG_PREFIX))
         text = self.texts().get(os.path.realpath(path))
         try:
             lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()

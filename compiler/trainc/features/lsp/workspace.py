@@ -35,7 +35,7 @@ from trainc.api.jobs import CompiledJob, Session, ValidDocument
 from trainc.api.kube import NEWEST_RELEASE, identity_of, names
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
-    FILE_NAME,
+    CONFIGURATION_FILE,
     Settings,
     environment_name,
     environments_of,
@@ -129,7 +129,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
-            problems += session.rules(map(home.place_built, between), False)
+            problems += session.rules(map(home.diagnose_built, between), False)
     return compiled, problems
 
 
@@ -329,7 +329,7 @@ class Workspace:
         """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
-            if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
+            if self._opened is None and not os.path.isfile(CONFIGURATION_FILE) and not _may_concern(file, encode(text)):
                 return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
             environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
@@ -496,4 +496,4 @@ def _may_concern(file: str, data: bytes) -> bool:
 
 def _is_settings(name: str) -> bool:
     """Whether a file controls what is read, rather than being input itself."""
-    return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
+    return name.rpartition("/")[2] in (CONFIGURATION_FILE, OVERLAY_FILE)

@@ -168,7 +168,7 @@ def rows_of(documents: Iterable[Document], plan: Plan) -> list[Row]:
     for document in documents:
         outcome = plan.of(document.data)
         label = label_of(document.data)
-        diagnostics = tuple(sort_diagnostics(map(document.place, outcome.findings)))
+        diagnostics = tuple(sort_diagnostics(map(document.diagnose, outcome.findings)))
         for job in outcome.jobs:
             reported = diagnostics if job is outcome.jobs[0] else ()
             name = f"{job.kind} in {label}" if job.path else label

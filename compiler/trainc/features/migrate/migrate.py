@@ -228,7 +228,7 @@ def migrate(
     changed = False
     for data in documents:
         outcome = plan.of(data)
-        diagnostics += map(Document.of(data).place, outcome.findings)
+        diagnostics += map(Document.of(data).diagnose, outcome.findings)
         changed = changed or outcome.documents != (data,)
         results += map(dict, outcome.documents)
     if has_errors(diagnostics) and not changed:
@@ -261,7 +261,7 @@ def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
 def migrate_documents(text: str, documents: Sequence[Document], limits: Limits, plan: Plan) -> MigratedFile:
     """Migrate a text whose documents have been read without problems."""
     outcomes = [(document, plan.of(document.data)) for document in documents]
-    diagnostics = tuple(document.place(finding) for document, outcome in outcomes for finding in outcome.findings)
+    diagnostics = tuple(document.diagnose(finding) for document, outcome in outcomes for finding in outcome.findings)
     if all(outcome.documents == (document.data,) for document, outcome in outcomes):
         return MigratedFile(text, diagnostics)
     lines = text.replace("\r\n", "\n")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import Json, canonical, names, releases, value_at, with_value
+from trainc.api.kube import Json, canonical, names, releases, value_at, whole_number, with_value
 from trainc.api.records import dataclass
 from trainc.features.migrate.v1.job import changes
 from trainc.kube.documents import JOBS, POD_SPEC, without_path
@@ -30,7 +30,7 @@ _Runtime: TypeAlias = tuple[str, str]
 
 _TORCH: Path = ("spec", "mlPolicy", "torch")
 _TORCH_PROCESSES: Path = (*_TORCH, "numProcPerNode")
-_MOST_DIGITS = 9  # More are no number of anything.
+_INT32_DIGITS = 9  # Numbers of more may not fit the field.
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
@@ -135,11 +135,7 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     if patches:
         existing = spec.get("runtimePatches") or ()
         managers = (str(patch.get("manager", "")).partition("/") for patch in existing)
-        used = (
-            int(number)
-            for domain, _, number in managers
-            if domain == MANAGER_DOMAIN and number.isdecimal() and len(number) <= _MOST_DIGITS
-        )
+        used = (whole_number(number, _INT32_DIGITS) or 0 for domain, _, number in managers if domain == MANAGER_DOMAIN)
         numbered = [
             {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
             for number, patch in enumerate(patches, start=max(used, default=0) + 1)
@@ -172,8 +168,8 @@ def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
     """The trainer with a number, or without `auto`, which is the default unless the runtime itself is `counted`."""
     requested = trainer["numProcPerNode"]
-    if requested.isdecimal() and len(requested) <= _MOST_DIGITS:
-        return {**trainer, "numProcPerNode": int(requested)}, []
+    if (number := whole_number(requested, _INT32_DIGITS)) is not None:
+        return {**trainer, "numProcPerNode": number}, []
     if requested == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
     message = f"numProcPerNode {requested!r} has had no counterpart since Trainer 2.2"

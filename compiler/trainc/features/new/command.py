@@ -120,13 +120,13 @@ def _target(arguments: Arguments, settings: Settings) -> str:
 
 def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     """The runtime with a name, or a reference to one that does not exist, which compiling reports."""
-    for document in inputs.read:
+    for document in inputs.all_documents:
         if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
     catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
-    own_names = [identity_of(d.data)[1] for d in inputs.read if d.data.get("kind") in names.RUNTIME_KINDS]
+    own_names = [identity_of(d.data)[1] for d in inputs.all_documents if d.data.get("kind") in names.RUNTIME_KINDS]
     hint = (
         did_you_mean(name, [*own_names, *catalog.names(options.release)])
         or "`trainc runtimes list` lists those that there are"

@@ -77,7 +77,7 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     if not isinstance(selection, NoMatch):
         return _as_lines(explanation_text(selection))
     near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"
-    made = f"this input sets {', '.join(selection.made[:4])}" if selection.made else near
+    made = f"this input sets {', '.join(selection.derived[:4])}" if selection.derived else near
     raise ValueError(f"no such field: {field}; {made}")
 
 

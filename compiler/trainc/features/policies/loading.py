@@ -318,18 +318,18 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             findings = [*refusals(document), *findings]
             policy = None if findings else policy
         policies[str(_name(document))] = policy
-        diagnostics += [document.place(finding) for finding in findings]
+        diagnostics += [document.diagnose(finding) for finding in findings]
     bindings: list[Binding] = []
     for document in documents:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
-            diagnostics += [document.place(finding) for finding in findings]
+            diagnostics += [document.diagnose(finding) for finding in findings]
     bound_names = [mapping(document.data.get("spec")).get("policyName") for document in documents if _kind(document)]
     for name, policy in policies.items():
         if policy is not None:
             findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
-            diagnostics += [policy.document.place(finding) for finding in findings]
+            diagnostics += [policy.document.diagnose(finding) for finding in findings]
     other_documents = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _other_engines(other_documents)
     return PolicySet(tuple(sorted(bindings, key=lambda binding: binding.name)), other_documents, tuple(diagnostics))
@@ -483,4 +483,4 @@ def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:
             engine, command = _OTHER_ENGINES[group]
             message = f"trainc does not evaluate {kind}; {engine} does"
             hint = f"run {command} on the rendered files, too"
-            yield document.place(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))
+            yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))

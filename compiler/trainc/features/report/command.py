@@ -129,7 +129,7 @@ class _Facts:
         if self.judge is None or job is None:
             return []
         findings = [replace(finding, about=label) for label, finding in self.judge(one.compiled.manifests)]
-        return self.rules(map(job.place_built, findings), False)
+        return self.rules(map(job.diagnose_built, findings), False)
 
 
 def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:

@@ -6,6 +6,7 @@ import os.path
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
@@ -186,12 +187,16 @@ def link_into(base: str, folder: str) -> Link:
     Standard input and the catalog are not files and get no link.
     """
 
+    @cache  # A job has many fields from one file.
+    def address(file: str) -> str:
+        target = file if base else os.path.relpath(file, folder or os.curdir)
+        path = quote(os.path.normpath(target).replace(os.sep, "/"))
+        return f"{base.rstrip('/')}/{path}" if base else path
+
     def link(source: Source | None) -> str:
         if source is None or not source.file or source.file == "-" or source.file.startswith("catalog:"):
             return ""
-        file = source.file if base else os.path.relpath(source.file, folder or os.curdir)
-        path = quote(os.path.normpath(file).replace(os.sep, "/"))
-        return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
+        return f"{address(source.file)}#L{source.line}"
 
     return link
 

@@ -174,7 +174,7 @@ def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read:
             if not os.path.exists(file):
                 hint = "write the path of the TrainJob's file, from the folder of this one: base: jobs/llm.yaml"
                 wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
-                result.diagnostics.append(sweep.place(wrong))
+                result.diagnostics.append(sweep.diagnose(wrong))
                 continue
             added, wrong_there = read(matrix.path)
             result.diagnostics += wrong_there
@@ -225,4 +225,4 @@ class Tally:
 
     def diagnostics(self) -> list[Diagnostic]:
         """The total cost of each sweep, located in it."""
-        return [matrix.document.place(finding) for matrix, cost in self._costs for finding in cost.findings()]
+        return [matrix.document.diagnose(finding) for matrix, cost in self._costs for finding in cost.findings()]

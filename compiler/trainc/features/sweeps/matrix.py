@@ -388,7 +388,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
         template, assignments, findings = read_grid(document)
         job = identity_of(template.data)[1]
         matrix = Matrix(document, document.file, job, "", tuple(assignments), Budget(), template)
-        problems = [document.place(finding, label_of(document.data)) for finding in findings]
+        problems = [document.diagnose(finding, label_of(document.data)) for finding in findings]
     else:
         matrix, problems = _read(document, limits)
     return (replace(matrix, assignments=()) if has_errors(problems) else matrix), problems
@@ -411,14 +411,14 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
     if not limits.allow_outside and not opening.is_inside(path, root):
         message = f"{path} is outside the repository"
         findings.append(Finding("OutsideRoot", "error", message, opening.OUTSIDE_HINT, ("base",)))
-    return matrix, list(map(document.place, findings))
+    return matrix, list(map(document.diagnose, findings))
 
 
 def base_among(documents: Sequence[Document], matrix: Matrix) -> tuple[Document | None, list[Diagnostic]]:
     """Return the base of a sweep among the documents of its file, before overlays, and what is wrong with `base`."""
     jobs = [document for document in documents if is_trainjob(document)]
     chosen = [document for document in jobs if matrix.job in _names(document)] if matrix.job else jobs
-    return (chosen[0], []) if len(chosen) == 1 else (None, [matrix.document.place(_not_one(matrix, chosen or jobs))])
+    return (chosen[0], []) if len(chosen) == 1 else (None, [matrix.document.diagnose(_not_one(matrix, chosen or jobs))])
 
 
 def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[list[Document], list[Diagnostic]]:
@@ -429,7 +429,7 @@ def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[l
         name = identity_of(base.data)[1].replace(old, name, 1)
     if not matrix.assignments:
         return [], []
-    wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, name)]
+    wrong = [base.diagnose(finding) for finding in check_base(base.data, matrix.assignments, name)]
     if wrong:
         return [], wrong
     pairs = zip(make_trials(base.data, matrix.assignments, name), matrix.assignments, strict=True)
@@ -456,7 +456,7 @@ def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Docume
             message += "; the program has to read the variable, or all trials are identical"
         hint = f'pass it to the program, as in "--{name}=${{trialParameters.{name}}}"'
         severity: Severity = "warning" if referred else "info"
-        yield matrix.document.place(Finding("UnusedParameter", severity, message, hint, path))
+        yield matrix.document.diagnose(Finding("UnusedParameter", severity, message, hint, path))
 
 
 def is_trainjob(document: Document) -> bool:

@@ -65,13 +65,13 @@ class Launcher:
     reads: str = ""
     reaches: str = "node"
 
-    def meant(self, written: str) -> list[str]:
+    def matching_options(self, spelling: str) -> list[str]:
         """Return the options that its parser takes `--written` for: none if it knows no such option."""
-        name = written.lstrip("-").replace("_", "-")
-        if not written.startswith("--"):
+        name = spelling.lstrip("-").replace("_", "-")
+        if not spelling.startswith("--"):
             return [name[:1]] if name[:1] in self.options else []
-        spellings = {written[2:].replace("_", "-"), written[2:].replace("-", "_")}
-        if written[2:] not in spellings or ("-" in written[2:] and not self.dashes):
+        spellings = {spelling[2:].replace("_", "-"), spelling[2:].replace("-", "_")}
+        if spelling[2:] not in spellings or ("-" in spelling[2:] and not self.dashes):
             return []
         if name in self.options and len(name) > 1:
             return [name]
@@ -93,12 +93,12 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option as `written` ("--nproc_per_node"), its normalized name, its value, and the index of its word.
+    """An option: its `spelling` ("--nproc_per_node"), its normalized name, its value, and the index of its word.
 
     The name of an option that the launcher does not know is as written.
     """
 
-    written: str
+    spelling: str
     name: str
     value: str | None
     index: int
@@ -106,11 +106,11 @@ class Option:
     @property
     def word(self) -> str:
         """The option and its value as one word of the command line."""
-        return f"{self.written}={self.value}"
+        return f"{self.spelling}={self.value}"
 
     def instead(self, value: object, text: str = "") -> str:
         """Return the hint to write the option with another value."""
-        word = f"{self.written}={value}"
+        word = f"{self.spelling}={value}"
         return suggest(self.word, [word], text or f"write {word}")
 
 
@@ -124,41 +124,41 @@ class Launch:
     index: int
     variables: Mapping[str, str | None] = field(default_factory=dict)
 
-    def given(self, names: frozenset[str]) -> Option | None:
+    def find_option(self, names: frozenset[str]) -> Option | None:
         """Return the last option with one of these names, which takes precedence."""
         return next((option for option in reversed(self.options) if option.name in names), None)
 
 
-def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
+def launch(launcher: Launcher, argv: Sequence[str], start: int) -> Launch:
     """Parse the arguments of `launcher`, which begin at `words[start]`, as argparse would."""
     options: list[Option] = []
     at = start
-    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
-        index, word = at, words[at]
-        written, equals, value = word.partition("=")
-        matches = launcher.meant(written) if launcher.options else ()
-        if launcher.options and " " in written and not matches:
+    while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-", "--"):
+        index, word = at, argv[at]
+        spelling, equals, value = word.partition("=")
+        matches = launcher.matching_options(spelling) if launcher.options else ()
+        if launcher.options and " " in spelling and not matches:
             break  # A word with a space is no option, so it is the program.
         at += 1
-        name = written if launcher.options else written.lstrip("-").replace("_", "-")
+        name = spelling if launcher.options else spelling.lstrip("-").replace("_", "-")
         if len(matches) == 1:
             name = matches[0]
         if equals:
-            options.append(Option(written, name, value, index))
-        elif len(matches) == 1 and not written.startswith("--") and len(written) > len("-m"):
-            options.append(Option(written[:2], name, written[2:], index))
+            options.append(Option(spelling, name, value, index))
+        elif len(matches) == 1 and not spelling.startswith("--") and len(spelling) > len("-m"):
+            options.append(Option(spelling[:2], name, spelling[2:], index))
         elif (
             name in launcher.flags
             or launcher.options.get(name) == ""
-            or (launcher.options and at < len(words) and _is_option(words[at]))
+            or (launcher.options and at < len(argv) and _is_option(argv[at]))
         ):
-            options.append(Option(written, name, None, index))
+            options.append(Option(spelling, name, None, index))
         else:
             consumed = 2 if name in launcher.pairs else 1
-            options.append(Option(written, name, words[at] if at < len(words) else None, index))
+            options.append(Option(spelling, name, argv[at] if at < len(argv) else None, index))
             at += consumed
-    at += at < len(words) and words[at] == "--"
-    return Launch(launcher, tuple(options), tuple(words[at:]), start - 1)
+    at += at < len(argv) and argv[at] == "--"
+    return Launch(launcher, tuple(options), tuple(argv[at:]), start - 1)
 
 
 def _is_option(word: str) -> bool:
@@ -223,20 +223,23 @@ _FOREVER = frozenset(("infinity", "inf", "1d", "7d", "24h"))
 _LONG_SLEEP = 86_400
 
 
+LoadLaunchers: TypeAlias = Callable[[], Iterable[Launcher]]
+
+
 class Programs:
     """The known launchers, by program and Python module.
 
-    `rest` returns the launchers of other frameworks; it is only called if a command does not start with a known
+    `load_more` returns the launchers of other frameworks; it is only called if a command does not start with a known
     program.
     """
 
-    def __init__(self, launchers: Iterable[Launcher], rest: Callable[[], Iterable[Launcher]] | None = None) -> None:
+    def __init__(self, launchers: Iterable[Launcher], load_more: LoadLaunchers | None = None) -> None:
         self.by_program: dict[str, Launcher] = {}
         self.by_module: dict[str, Launcher] = {}
         for launcher in launchers:
             self.by_program.update(dict.fromkeys(launcher.programs, launcher))
             self.by_module.update(dict.fromkeys(launcher.modules, launcher))
-        self._rest = rest
+        self._load_more = load_more
         self._all: Programs | None = None
 
     @property
@@ -247,10 +250,10 @@ class Programs:
     @property
     def all(self) -> Programs:
         """The known launchers together with those of all other frameworks."""
-        if self._rest is None:
+        if self._load_more is None:
             return self
         if self._all is None:
-            self._all = Programs([*self._rest(), *self.by_program.values()])
+            self._all = Programs([*self._load_more(), *self.by_program.values()])
         return self._all
 
 
@@ -269,38 +272,38 @@ class Program:
     guessed: bool = False
 
 
-def base(word: str) -> str:
+def program_name(word: str) -> str:
     """Return the name of a program without its path; for `$(which NAME)`, this is NAME."""
     match = _LOOKED_UP.fullmatch(word) if "$(" in word or "`" in word else None
     name = (match[1] or match[2]) if match else word
     return name.rpartition("/")[2]
 
 
-def program_of(words: Sequence[str], programs: Programs) -> Program:
+def program_of(argv: Sequence[str], programs: Programs) -> Program:
     """Return the program that a simple command runs."""
-    program = _scanned(words, programs)
-    certain = program.index == 0 and program.kind != "unknown" and "-m" not in words
-    return (
-        program if certain or program.kind == "launcher" or programs.all is programs else _scanned(words, programs.all)
-    )
+    program = _find_program(argv, programs)
+    certain = program.index == 0 and program.kind != "unknown" and "-m" not in argv
+    if certain or program.kind == "launcher" or programs.all is programs:
+        return program
+    return _find_program(argv, programs.all)
 
 
-def _scanned(words: Sequence[str], programs: Programs) -> Program:
+def _find_program(argv: Sequence[str], programs: Programs) -> Program:
     wrapped = unknown = False
-    for index, word in enumerate(words):
-        name = base(word)
-        program = _known(words, index, name, programs)
+    for index, word in enumerate(argv):
+        name = program_name(word)
+        program = _recognize(argv, index, name, programs)
         if program is not None and not (unknown and program.kind != "launcher"):
             return replace(program, guessed=True) if unknown else program
         if wrapped and name.endswith(".py") and " " not in word:
             return Program("python", index, index + 1)
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):
-            if name == "command" and words[index + 1 : index + 2] in (["-v"], ["-V"], ("-v",), ("-V",)):
+            if name == "command" and argv[index + 1 : index + 2] in (["-v"], ["-V"], ("-v",), ("-V",)):
                 return Program("tool", index, index + 1)
-            if name in _WRAPPERS and (name not in _WRAPS_WITH or _WRAPS_WITH[name] in words[index + 1 : index + 6]):
+            if name in _WRAPPERS and (name not in _WRAPS_WITH or _WRAPS_WITH[name] in argv[index + 1 : index + 6]):
                 wrapped = True
             elif index == 0:
-                if name in _WAITING and _waits(name, words[1:]):
+                if _waits(name, argv[1:]):
                     return Program("sleep", 0, 1)
                 if name in _TOOLS:
                     return Program("tool", 0, 1)
@@ -308,54 +311,52 @@ def _scanned(words: Sequence[str], programs: Programs) -> Program:
     return Program("unknown", 0, 1)
 
 
-def _known(words: Sequence[str], index: int, name: str, programs: Programs) -> Program | None:
+def _recognize(argv: Sequence[str], index: int, name: str, programs: Programs) -> Program | None:
     launcher = programs.by_program.get(name)
     if launcher is not None:
-        return _started(launcher, words, index)
+        return _launcher_program(launcher, argv, index)
     if _PYTHON.fullmatch(name):
-        return _python(words, index, programs)
+        return _python_program(argv, index, programs)
     if name in SHELLS:
         return Program("shell", index, index + 1)
     return None
 
 
-def _started(launcher: Launcher, words: Sequence[str], index: int) -> Program | None:
+def _launcher_program(launcher: Launcher, argv: Sequence[str], index: int) -> Program | None:
     """Return a launcher if its subcommand follows; with another subcommand it is a tool."""
-    if not launcher.subcommands or launcher.programs.index(base(words[index])) > 0:
+    if not launcher.subcommands or launcher.programs.index(program_name(argv[index])) > 0:
         return Program("launcher", index, index + 1, launcher)
-    if index + 1 < len(words) and words[index + 1] in launcher.subcommands:
+    if index + 1 < len(argv) and argv[index + 1] in launcher.subcommands:
         return Program("launcher", index, index + 2, launcher)
     return Program("tool", index, index + 1) if index == 0 else None
 
 
-def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
+def _python_program(argv: Sequence[str], index: int, programs: Programs) -> Program:
     at = index + 1
-    while at < len(words) and words[at].startswith("-") and words[at] != "-":
-        word = words[at]
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "-":
+        word = argv[at]
         if word.startswith("-m") or (word.startswith("-") and not word.startswith("--") and word.endswith("m")):
-            module = (
-                word[2:] if word.startswith("-m") and len(word) > 2 else (words[at + 1] if at + 1 < len(words) else "")
-            )
+            attached = word.startswith("-m") and len(word) > 2
+            module = word[2:] if attached else next(iter(argv[at + 1 : at + 2]), "")
             after = at + 1 + (module != word[2:])
-            for name, start in ((module, after), (" ".join((module, *words[after : after + 1])), after + 1)):
+            for name, start in ((module, after), (" ".join((module, *argv[after : after + 1])), after + 1)):
                 if (launcher := programs.by_module.get(name)) is not None:
                     return Program("launcher", at, start, launcher)
             return Program("tool" if module.partition(".")[0] in _TOOL_MODULES else "python", index, after)
         if word == "-c" or (not word.startswith("--") and word.endswith("c")):
             return Program("code", index, at + 1)
         at += 2 if word in _PYTHON_WITH_VALUE else 1
-    if at >= len(words):
+    if at >= len(argv):
         return Program("tool", index, at)
-    launcher = programs.by_program.get(base(words[at]))
+    launcher = programs.by_program.get(program_name(argv[at]))
     if launcher is not None and not launcher.subcommands:
         return Program("launcher", at, at + 1, launcher)
     return Program("python", index, at)
 
 
-_WAITING = ("sleep", "tail")
-
-
 def _waits(name: str, arguments: Sequence[str]) -> bool:
     if name == "sleep":
         return any(a in _FOREVER or (whole_number(a.rstrip("s")) or 0) >= _LONG_SLEEP for a in arguments)
-    return "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+    return (
+        name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+    )

@@ -86,15 +86,15 @@ def commands(items: tuple[Item, ...], *, sure: bool = True) -> Iterator[tuple[Co
 
     That is outside of conditions, loops and functions, and neither behind a test and `&&` nor behind `||`.
     """
-    doubted = False
+    unsure = False
     for item in items:
-        here = sure and not doubted
+        always = sure and not unsure
         for stage in item.stages:
             if isinstance(stage, Command):
-                yield stage, here
+                yield stage, always
             else:
-                yield from commands(stage.body, sure=here and stage.kind in "{(")
-        doubted = item.then == "||" or (item.then == "&&" and (doubted or is_test(item.stages[-1])))
+                yield from commands(stage.body, sure=always and stage.kind in "{(")
+        unsure = item.then == "||" or (item.then == "&&" and (unsure or is_test(item.stages[-1])))
 
 
 def is_test(stage: Stage) -> bool:

@@ -58,18 +58,18 @@ def plain(word: str) -> str:
 
 def tokens(text: str) -> list[Token]:
     """Split a shell script. Raises UnreadableScriptError for a quote or bracket that is never closed."""
-    return _Scanner(text.replace("\r\n", "\n")).tokens()
+    return _Scanner(text.replace("\r\n", "\n")).scan()
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.found: list[Token] = []
-        self.waiting: list[tuple[int, bool]] = []  # Tokens of `<<` whose bodies follow; whether tabs are stripped.
+        self.tokens: list[Token] = []
+        self.pending: list[tuple[int, bool]] = []  # Tokens of `<<` whose bodies follow; whether tabs are stripped.
         self._line, self._line_end = 0, self._next_line_end(0)
 
-    def tokens(self) -> list[Token]:
+    def scan(self) -> list[Token]:
         text, end = self.text, len(self.text)
         while self.at < end:
             if (blank := _BLANKS.match(text, self.at)) is not None:
@@ -82,12 +82,12 @@ class _Scanner:
             elif (operator := _OPERATOR.match(text, self.at)) is not None:
                 self._operator(operator.group())
             else:
-                self.found.append(self._word())
-        if self.waiting:
+                self.tokens.append(self._word())
+        if self.pending:
             self._heredocs()
-        return self.found
+        return self.tokens
 
-    def _here(self) -> int:
+    def _current_line(self) -> int:
         """Return the current line, counted on from the last call."""
         while self._line_end < self.at:
             self._line += 1
@@ -99,20 +99,20 @@ class _Scanner:
         return len(self.text) if end < 0 else end
 
     def _redirect(self, operator: str) -> None:
-        self.found.append(Token("to", operator, self._here()))
+        self.tokens.append(Token("to", operator, self._current_line()))
         self.at += len(operator)
         if operator.lstrip("0123456789") in ("<<", "<<-"):
-            self.waiting.append((len(self.found) - 1, operator.endswith("-")))
+            self.pending.append((len(self.tokens) - 1, operator.endswith("-")))
 
     def _operator(self, operator: str) -> None:
-        self.found.append(Token("op", operator, self._here()))
+        self.tokens.append(Token("op", operator, self._current_line()))
         self.at += len(operator)
-        if operator == "\n" and self.waiting:
+        if operator == "\n" and self.pending:
             self._heredocs()
 
     def _heredocs(self) -> None:
-        for index, strips in self.waiting:
-            token, target = self.found[index], self.found[index + 1] if index + 1 < len(self.found) else None
+        for index, strips in self.pending:
+            token, target = self.tokens[index], next(iter(self.tokens[index + 1 : index + 2]), None)
             if target is None or target.kind != "word":
                 continue
             delimiter = plain(target.text)
@@ -126,11 +126,11 @@ class _Scanner:
                     break
                 body.append(line)
             heredoc = Heredoc(delimiter, "\n".join(body), target.bare)
-            self.found[index] = Token("to", token.text, token.line, True, heredoc)
-        self.waiting = []
+            self.tokens[index] = Token("to", token.text, token.line, True, heredoc)
+        self.pending = []
 
     def _word(self, *, in_array: bool = False) -> Token:
-        line, parts, bare = self._here(), [], True
+        line, parts, bare = self._current_line(), [], True
         text, start = self.text, self.at
         while self.at < len(text):
             if (letters := _LETTERS.match(text, self.at)) is not None:
@@ -169,8 +169,8 @@ class _Scanner:
     def _quoted(self, c: str) -> str:
         if c == "\\":
             self.at += 2
-            kept = self.text[self.at - 1 : self.at]
-            return "" if kept == "\n" else LITERAL.get(kept, kept)
+            escaped = self.text[self.at - 1 : self.at]
+            return "" if escaped == "\n" else LITERAL.get(escaped, escaped)
         if c == "'":
             end = self.text.find("'", self.at + 1)
             if end < 0:
@@ -219,21 +219,21 @@ class _Scanner:
 
     def _skip_to(self, closing: str) -> None:
         """Move behind the bracket that closes the one after `at`, which quotes and others may be inside of."""
-        open_ones = [closing]
+        open_brackets = [closing]
         self.at += 2
         text = self.text
-        while open_ones:
+        while open_brackets:
             if self.at >= len(text):
-                raise UnreadableScriptError(_OPENING[open_ones[-1]])
-            c, inside = text[self.at], open_ones[-1]
+                raise UnreadableScriptError(_OPENING[open_brackets[-1]])
+            c, inside = text[self.at], open_brackets[-1]
             self.at += 1
             if c == inside:
-                open_ones.pop()
+                open_brackets.pop()
             elif c == "\\":
                 self.at += 1
             elif inside == '"':
                 if c == "$" and text[self.at : self.at + 1] in ("(", "{"):
-                    open_ones.append(")" if text[self.at] == "(" else "}")
+                    open_brackets.append(")" if text[self.at] == "(" else "}")
                     self.at += 1
             elif c == "'":
                 end = text.find("'", self.at)
@@ -241,7 +241,7 @@ class _Scanner:
                     raise UnreadableScriptError("'")
                 self.at = end + 1
             elif c == '"' or c == _OPENING[inside]:
-                open_ones.append(c if c == '"' else inside)
+                open_brackets.append(c if c == '"' else inside)
 
 
 def _literally(text: str) -> str:

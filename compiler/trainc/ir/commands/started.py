@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Builtins that set the variables that they are given.
 _READING = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
 _REFERENCE = pattern(r"\$(?:\{([A-Za-z_]\w*|\d|@|\*)\}|([A-Za-z_]\w*|\d|@|\*))")
-_WHOLE = pattern(r"\$(?:\{([A-Za-z_]\w*|[@*])(?:\[[@*]\])?\}|([A-Za-z_]\w*|[@*]))")
+_ONLY_REFERENCE = pattern(r"\$(?:\{([A-Za-z_]\w*|[@*])(?:\[[@*]\])?\}|([A-Za-z_]\w*|[@*]))")
 _SET_BY_DEFAULT = pattern(r"\$\{([A-Za-z_]\w*):?=")
 # `bash -c` inside `bash -c`, which nobody reads deeper.
 _MOST_SHELLS = 4
@@ -36,18 +36,18 @@ class Variables(Mapping[str, str | None]):
     All commands of a script share one history, in which each sees what was set before it.
     """
 
-    __slots__ = ("_at", "_history", "_own")
+    __slots__ = ("_assigned", "_at", "_history")
 
     def __init__(
-        self, history: Mapping[str, list[tuple[int, str | None]]], at: int, own: dict[str, str | None]
+        self, history: Mapping[str, list[tuple[int, str | None]]], at: int, assigned: dict[str, str | None]
     ) -> None:
         self._history = history
         self._at = at
-        self._own = own
+        self._assigned = assigned
 
     def __getitem__(self, name: str) -> str | None:
-        if name in self._own:
-            return self._own[name]
+        if name in self._assigned:
+            return self._assigned[name]
         from bisect import bisect_right
 
         changes = self._history.get(name, ())
@@ -57,14 +57,14 @@ class Variables(Mapping[str, str | None]):
         return changes[before - 1][1]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        yield from (n for n, changes in self._history.items() if n not in self._own and changes[0][0] <= self._at)
+        yield from self._assigned
+        yield from (n for n, changes in self._history.items() if n not in self._assigned and changes[0][0] <= self._at)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return bool(self._own) or self._at > 0
+        return bool(self._assigned) or self._at > 0
 
 
 NOTHING_SET = Variables({}, 0, {})
@@ -74,17 +74,17 @@ NOTHING_SET = Variables({}, 0, {})
 class Start:
     """A command: its words, the program, and whether it always runs.
 
-    `variables` are those that the script has set so far. `line` is 0-based and relative to the script. `written` are the
+    `variables` are those that the script has set so far. `line` is 0-based and relative to the script. `raw_words` are the
     words before the script's variables are put into them.
     """
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     program: Program
     sure: bool
     line: int = 0
     variables: Variables = NOTHING_SET
     launch: Launch | None = None
-    written: tuple[str, ...] = ()
+    raw_words: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -100,7 +100,7 @@ class CommandLine:
     the script. `unclosed` is the opening character if the script cannot be parsed.
     """
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     starts: tuple[Start, ...]
     script: int | None = None
     items: tuple[Item, ...] = ()
@@ -117,54 +117,51 @@ class CommandLine:
 
     @property
     def background(self) -> bool:
-        """Whether the script starts anything in the background."""
-        return any(_goes_on(item) for item in self.items)
+        """Return whether the script starts anything in the background."""
+        return any(_runs_in_background(item) for item in self.items)
 
-    def ran(self, *kinds: Kind) -> tuple[Start, ...]:
+    def starts_of(self, *kinds: Kind) -> tuple[Start, ...]:
         """Return the commands of these kinds."""
         return tuple(start for start in self.starts if start.kind in kinds)
 
 
-def _goes_on(item: Item) -> bool:
+def _runs_in_background(item: Item) -> bool:
     from trainc.ir.commands.shell import Compound
 
     bodies = (stage.body for stage in item.stages if isinstance(stage, Compound))
-    return item.then == "&" or any(_goes_on(inner) for body in bodies for inner in body)
+    return item.then == "&" or any(_runs_in_background(inner) for body in bodies for inner in body)
 
 
 @lru_cache(maxsize=512)
-def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
+def read_command(argv: tuple[str, ...], programs: Programs) -> CommandLine:
     """Return what a command line starts. A script that cannot be parsed has no starts."""
-    script = shell_script(words)
+    script = shell_script(argv)
     if script is None:
-        return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
+        # Jobs that differ only in the arguments of a Python script share a cache entry.
+        end = next((i for i, word in enumerate(argv) if word.endswith(".py")), len(argv)) + 1
+        return CommandLine(argv, (_start_alone(argv[:end], programs),) if argv else ())
     # Only import the shell parser for scripts.
     from trainc.ir.commands.shell import read_script
     from trainc.ir.commands.shell_words import UnreadableScriptError
 
-    at = words.index(script)
+    at = argv.index(script)
     try:
         items = read_script(script)
-        starts = tuple(_Script(len(script), words[at + 1 :], programs).starts(items))
+        starts = tuple(_Script(len(script), argv[at + 1 :], programs).starts(items))
     except UnreadableScriptError as error:
-        return CommandLine(words, (), at, (), str(error))
-    return CommandLine(words, starts, at, items)
-
-
-def _before_arguments(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop the arguments of a Python script, so that jobs that differ only in these share a cache entry."""
-    return words[: next((i for i, word in enumerate(words) if word.endswith(".py")), len(words)) + 1]
+        return CommandLine(argv, (), at, (), str(error))
+    return CommandLine(argv, starts, at, items)
 
 
 @lru_cache(maxsize=512)
-def _start_alone(words: tuple[str, ...], programs: Programs) -> Start:
-    return _start(words, programs, sure=True)
+def _start_alone(argv: tuple[str, ...], programs: Programs) -> Start:
+    return _start(argv, programs, sure=True)
 
 
-def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
-    program = program_of(words, programs)
-    launched = launch(program.launcher, words, program.start) if program.launcher is not None else None
-    return Start(words, program, sure, launch=launched)
+def _start(argv: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
+    program = program_of(argv, programs)
+    invocation = launch(program.launcher, argv, program.start) if program.launcher is not None else None
+    return Start(argv, program, sure, launch=invocation)
 
 
 class _Script:
@@ -178,7 +175,7 @@ class _Script:
         self.history: dict[str, list[tuple[int, str | None]]] = {}
         self.arrays: dict[str, tuple[str, ...]] = {"@": tuple(arguments[1:])}
         for index, argument in enumerate(arguments):
-            self._set(str(index), argument)
+            self._assign(str(index), argument)
 
     def starts(self, items: tuple[Item, ...]) -> Iterator[Start]:
         """Yield the commands that the script starts, in order, those of nested shells behind the shell."""
@@ -188,18 +185,18 @@ class _Script:
             settings = [self._value(assignment, sure=sure) for assignment in command.assignments]
             if not command.words or command.words[0] in DECLARING:
                 for name, value, array in settings:
-                    self._set(name, value, array)
+                    self._assign(name, value, array)
                 continue
-            words = self._expanded(command, sure=sure)
+            argv = self._expand(command, sure=sure)
             variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})
-            start = _start(words, self.programs, sure=sure)
-            launched = replace(start.launch, variables=variables) if start.launch is not None else None
-            start = Start(words, start.program, sure, command.line, variables, launched, command.words)
+            start = _start(argv, self.programs, sure=sure)
+            invocation = replace(start.launch, variables=variables) if start.launch is not None else None
+            start = Start(argv, start.program, sure, command.line, variables, invocation, command.words)
             yield start
             yield from self._nested(start)
-            self._ran(command)
+            self._record_effects(command)
 
-    def _set(self, name: str, value: str | None, array: tuple[str, ...] | None = None) -> None:
+    def _assign(self, name: str, value: str | None, array: tuple[str, ...] | None = None) -> None:
         self.count += 1
         self.history.setdefault(name, []).append((self.count, value))
         self.arrays.pop(name, None)
@@ -208,29 +205,23 @@ class _Script:
 
     def _value(self, assignment: Assignment, *, sure: bool) -> tuple[str, str | None, tuple[str, ...] | None]:
         name, array = assignment.name, assignment.array
-        before = self._known(name) if assignment.appends else ""
+        before = self.history.get(name, [(0, "")])[-1][1] if assignment.appends else ""
         items = self.arrays.get(name, ()) if assignment.appends else ()
         self.left -= len(before or "") + len(items)
         if not sure or before is None or self.left < 0:
             return name, None, None
         if array is not None:
-            words = (*items, *self._spliced(array, frozenset()))
+            words = (*items, *self._expand_words(array, frozenset()))
             return name, words[0] if words else "", words
-        return name, before + self._text(assignment.value), None
+        return name, before + self._substitute(assignment.value), None
 
-    def _known(self, name: str) -> str | None:
-        changes = self.history.get(name)
-        return changes[-1][1] if changes else ""
-
-    def _text(self, word: str) -> str:
+    def _substitute(self, word: str) -> str:
         """Return a word with the values that are known put in."""
         if "$" not in word:
             return word
 
         def value(match: re.Match[str]) -> str:
-            name = match[1] or match[2]
-            changes = self.history.get(name)
-            current = changes[-1][1] if changes else None
+            current = self.history.get(match[1] or match[2], [(0, None)])[-1][1]
             if current is None or len(current) > self.left:
                 return match[0]
             self.left -= len(current)
@@ -238,19 +229,19 @@ class _Script:
 
         return _REFERENCE.sub(value, word)
 
-    def _expanded(self, command: Command, *, sure: bool) -> tuple[str, ...]:
+    def _expand(self, command: Command, *, sure: bool) -> tuple[str, ...]:
         if not any("$" in word for word in command.words):
             return command.words
         # In a function or a loop, `$@` and `$1` have other values.
         if not sure and any(word.startswith(("$@", "${@", "$*", "$1", "$2", "${1", "${2")) for word in command.words):
             return command.words
-        return tuple(self._spliced(command.words, command.quoted))
+        return tuple(self._expand_words(command.words, command.quoted))
 
-    def _spliced(self, words: Sequence[str], quoted: frozenset[int]) -> Iterator[str]:
+    def _expand_words(self, words: Sequence[str], quoted: frozenset[int]) -> Iterator[str]:
         """Yield words with known values put in: an array as its words, an unquoted text split at its spaces."""
         for index, word in enumerate(words):
-            whole = _WHOLE.fullmatch(word) if word.startswith("$") else None
-            name = (whole[1] or whole[2]) if whole else ""
+            reference = _ONLY_REFERENCE.fullmatch(word) if word.startswith("$") else None
+            name = (reference[1] or reference[2]) if reference else ""
             if name == "*":
                 name = "@"
             array = self.arrays.get(name)
@@ -258,37 +249,35 @@ class _Script:
                 self.left -= sum(map(len, array))
                 yield from array if self.left > 0 else (word,)
                 continue
-            text = self._text(word)
+            text = self._substitute(word)
             splits = name and index not in quoted and text != word and not any(c in text for c in "`(")
             yield from text.split() if splits else (text,)
 
-    def _ran(self, command: Command) -> None:
+    def _record_effects(self, command: Command) -> None:
         """Record what a command that has run may have set, or may have put in the place of the arguments."""
         name, words = command.words[0], command.words[1:]
         if name in _READING or (name == "printf" and words[:1] == ("-v",)):
             for word in words:
-                self._set(word.partition("=")[0], None)
+                self._assign(word.partition("=")[0], None)
         elif name in ("set", "shift") and (name == "shift" or "--" in words):
             self.arrays.pop("@", None)
             for number in range(10):
                 if str(number) in self.history:
-                    self._set(str(number), None)
+                    self._assign(str(number), None)
         for word in command.words:
             if "=" in word and "${" in word:
                 for match in _SET_BY_DEFAULT.finditer(word):
-                    self._set(match[1], None)
+                    self._assign(match[1], None)
 
     def _nested(self, start: Start) -> Iterator[Start]:
         """Yield what a nested shell runs."""
-        if start.kind != "shell" or self.depth >= _MOST_SHELLS:
-            return
-        script = shell_script(start.words)
+        script = shell_script(start.argv) if start.kind == "shell" and self.depth < _MOST_SHELLS else None
         if script is None:
             return
         from trainc.ir.commands.shell import read_script
         from trainc.ir.commands.shell_words import plain
 
-        arguments = start.words[start.words.index(script) + 1 :]
+        arguments = start.argv[start.argv.index(script) + 1 :]
         inner = _Script(len(script), arguments, self.programs, self.depth + 1)
-        for each in inner.starts(read_script(plain(script))):
-            yield replace(each, sure=each.sure and start.sure, line=start.line)
+        for nested in inner.starts(read_script(plain(script))):
+            yield replace(nested, sure=nested.sure and start.sure, line=start.line)

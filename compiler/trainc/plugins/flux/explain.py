@@ -32,7 +32,7 @@ _ENTRYPOINT_WORDS = 2
 def _setting(name: str) -> Reading:
     """Read a variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
 
-    def read(s: Situation) -> Iterator[Ref]:
+    def refs(s: Situation) -> Iterator[Ref]:
         for i, variable in enumerate(s.job.trainer.env):
             if variable["name"] == name:
                 yield TrainJobField(("spec", "trainer", "env", i, "value"))
@@ -44,7 +44,7 @@ def _setting(name: str) -> Reading:
                 return
         yield FixedRule(f"{name} is not set")
 
-    return read
+    return refs
 
 
 def _word(s: Situation) -> Iterator[Ref]:
@@ -63,21 +63,13 @@ def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, .
     job_trainer, trainer, container = s.job.trainer, s.info.trainer, s.info.trainer_container
     for field in ("command", "args"):
         requested = getattr(job_trainer, field)
+        sees_template = field == "command" and s.info.release.flux_sees_template_command
         if requested is not None:
             for i in range(len(requested)):
                 yield TrainJobField, ("spec", "trainer", field, i)
-        elif trainer is not None and container is not None and (s.info.gitops or _controller_sees(s, field)):
+        elif trainer is not None and container is not None and (s.info.gitops or sees_template):
             for i in range(len(container.fields.get(field, ()))):
                 yield JobSetField, jobset_path(trainer, trainer.main, field, i)
-
-
-def _controller_sees(s: Situation, field: str) -> bool:
-    return field == "command" and s.info.release.flux_sees_template_command
-
-
-def _domain(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of the hosts' domain. The controller uses the job's name, even if there is a subdomain."""
-    yield from host_domain(s) if s.info.gitops else job_name(s)
 
 
 def _hosts(s: Situation) -> Iterator[Ref]:
@@ -109,7 +101,14 @@ _BUILD = (
     ),
     Row(
         'data["init.sh"]',
-        (job_name, namespace, _domain, _hosts, _setting("FLUX_NETWORK_DEVICE"), _setting("FLUX_QUEUE_POLICY")),
+        (
+            job_name,
+            namespace,
+            lambda s: host_domain(s) if s.info.gitops else job_name(s),
+            _hosts,
+            _setting("FLUX_NETWORK_DEVICE"),
+            _setting("FLUX_QUEUE_POLICY"),
+        ),
     ),
     Row("...", (_ON,)),
 )

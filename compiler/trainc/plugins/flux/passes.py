@@ -202,8 +202,8 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors for invalid process counts, and for an init container with the reserved name."""
     if info.gitops:
         yield from ambiguous_gpus(job, info)
-    of_job = info.gitops or info.release.flux_checks_trainer_processes
-    processes = info.processes.value if of_job and info.processes.path else policy.get("numProcPerNode", 1)
+    reads_job = info.gitops or info.release.flux_checks_trainer_processes
+    processes = info.processes.value if reads_job and info.processes.path else policy.get("numProcPerNode", 1)
     path = ("spec", "trainer", "numProcPerNode")
     if not isinstance(processes, int):  # The words of earlier releases, which `gitops` still reads.
         message = f"numProcPerNode is {processes!r}; Flux needs a number of processes per node"
@@ -228,8 +228,8 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Wrap the trainer's command, mount Flux and its configuration, and add the installer. PlainML sets the count."""
     image = _settings(job, info)["FLUX_VIEW_IMAGE"]
-    wrapped = (*ENTRYPOINT, *_original_command(job, info))
-    info = replace(info, command=wrapped, args=() if info.gitops else None)
+    command = (*ENTRYPOINT, *_original_command(job, info))
+    info = replace(info, command=command, args=() if info.gitops else None)
     node = info.pod_set_in_role(names.NODE)
     return info if node is None else info.with_pod_set(_configure(node, job, info, image))
 
@@ -279,7 +279,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(_config_map_name(job)),
+        "metadata": job.metadata_for(_config_map_name(job)),
         "data": scripts(job, info),
     }
 

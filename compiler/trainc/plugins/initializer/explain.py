@@ -20,8 +20,8 @@ def _variable(s: Situation) -> Iterator[Ref]:
     field, step = _step(s)
     if step is None:
         return
-    own = tuple(environment(s, step.env, ("spec", "initializer", field, "env")))
-    yield from own or (TrainJobField(("spec", "initializer", field, "storageUri")),)
+    variables = tuple(environment(s, step.env, ("spec", "initializer", field, "env")))
+    yield from variables or (TrainJobField(("spec", "initializer", field, "storageUri")),)
 
 
 _PASS = (

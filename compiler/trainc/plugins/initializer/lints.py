@@ -56,7 +56,7 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding("UnusableStorageUri", "warning", message, hint, ("spec", "runtimeRef"), "trainjob")
         if source:
             for message, hint in _problems(source, variables, container, info):
-                path, about = _place(job, info, pod_set, container)
+                path, about = _source_path(job, info, pod_set, container)
                 yield Finding("UnusableStorageUri", "error", message, hint, path, about)
 
 
@@ -65,7 +65,7 @@ def _is_upstream(container: Container) -> bool:
     return f"kubeflow/trainer/{container.name}" in image and not container.command
 
 
-def _place(job: TrainJob, info: Info, pod_set: PodSet, container: Container) -> tuple[Path, About]:
+def _source_path(job: TrainJob, info: Info, pod_set: PodSet, container: Container) -> tuple[Path, About]:
     step = job.initializer(pod_set.ancestor or "")
     if step is not None and step.storage_uri is not None:
         return ("spec", "initializer", (pod_set.ancestor or "").partition("-")[0], "storageUri"), "trainjob"
@@ -80,28 +80,25 @@ def _problems(
     is_dataset = step == names.DATASET_INITIALIZER
     schemes = info.release.dataset_schemes if is_dataset else info.release.model_schemes
     match = _URI.fullmatch(source)
-    scheme, rest = (match[1].lower(), match[2]) if match else ("", source)
+    scheme, location = (match[1].lower(), match[2]) if match else ("", source)
     if scheme not in schemes:
-        message = (
-            f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}"
-        )
-        page = _HUB_PAGE.fullmatch(source)
+        hint = "copy the files to a place of one of these kinds, such as s3://bucket/path"
+        if page := _HUB_PAGE.fullmatch(source):
+            hint = f"write hf://{page[1]}"
         yield (
-            message,
-            f"write hf://{page[1]}"
-            if page
-            else "copy the files to a place of one of these kinds, such as s3://bucket/path",
+            f"the {step} does not know the scheme of {source!r}, and fails: it downloads from {', '.join(schemes)}",
+            hint,
         )
     elif scheme == "hf":
-        yield from _hub(rest, is_dataset=is_dataset)
+        yield from _hub(location, is_dataset=is_dataset)
     elif scheme == "cache":
-        yield from _cache(source, rest, variables, container)
+        yield from _cache(source, location, variables, container)
 
 
 def _cache(
-    source: str, rest: str, variables: Mapping[str, str | None], container: Container
+    source: str, location: str, variables: Mapping[str, str | None], container: Container
 ) -> Iterator[tuple[str, str]]:
-    if "/" not in rest:
+    if "/" not in location:
         yield f"{source!r} has no table, and the dataset initializer expects one", "write cache://SCHEMA/TABLE"
     from_pod = {str(variable["name"]) for variable in container.env if variable.get("valueFrom")}
     missing = [name for name in _CACHE_NEEDS if not variables.get(name) and name not in from_pod]
@@ -113,15 +110,15 @@ def _cache(
         yield message, hint
 
 
-def _hub(rest: str, *, is_dataset: bool) -> Iterator[tuple[str, str]]:
+def _hub(location: str, *, is_dataset: bool) -> Iterator[tuple[str, str]]:
     """Yield the problem of a repository's name. Of a dataset, only the first two parts are read."""
-    repository = rest.partition("?")[0].partition("#")[0]
+    repository = location.partition("?")[0].partition("#")[0]
     owner, slash, name = repository.partition("/")
     if is_dataset and owner == "datasets" and "/" in name:
-        yield f"hf://{rest} is read as the repository datasets/{name.partition('/')[0]}", f"write hf://{name}"
+        yield f"hf://{location} is read as the repository datasets/{name.partition('/')[0]}", f"write hf://{name}"
     elif is_dataset and not (slash and name):
-        message = f"hf://{rest} has no owner, and the dataset initializer expects one"
+        message = f"hf://{location} has no owner, and the dataset initializer expects one"
         yield message, f"write it like hf://OWNER/{owner or 'NAME'}"
     elif not is_dataset and not _REPOSITORY.fullmatch(repository):
-        message = f"hf://{rest} is not the name of a repository: a branch, revision or file cannot be part of it"
+        message = f"hf://{location} is not the name of a repository: a branch, revision or file cannot be part of it"
         yield message, f"write hf://{owner}/{name.partition('/')[0].partition('@')[0]}"

@@ -23,18 +23,16 @@ _CACHING = "torch-distributed-with-cache"
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors if a configured initializer has no job, no container or, since 2.3, no mount of the shared volume."""
     for step in STEPS:
-        configured = job.initializer(step)
-        if configured is not None:
-            problem = _missing(info.pod_set(step), step, info)
-            if problem:
-                cached = (configured.storage_uri or "").lower().startswith("cache:")
-                name = _CACHING if cached else info.release.sharing_runtime
-                message = f"the TrainJob configures the {step}, but {problem}"
-                hint = (
-                    f"use a runtime with this job whose trainer sees what it provides, as in runtimeRef: {{name: {name}}}, "
-                    f"or remove spec.initializer.{step.partition('-')[0]}"
-                )
-                yield Finding("InitializerNotInRuntime", "error", message, hint, ("spec", "runtimeRef"))
+        initializer = job.initializer(step)
+        if initializer is not None and (problem := _missing(info.pod_set(step), step, info)):
+            caches = (initializer.storage_uri or "").lower().startswith("cache:")
+            name = _CACHING if caches else info.release.sharing_runtime
+            message = f"the TrainJob configures the {step}, but {problem}"
+            hint = (
+                f"use a runtime with this job whose trainer sees what it provides, as in runtimeRef: {{name: {name}}}, "
+                f"or remove spec.initializer.{step.partition('-')[0]}"
+            )
+            yield Finding("InitializerNotInRuntime", "error", message, hint, ("spec", "runtimeRef"))
 
 
 def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainc.plugins.rows import (
     COUNTS,
-    UNASKED,
+    WITHOUT_TRAINER,
     Row,
     Rows,
     address_deviation,
@@ -16,10 +16,10 @@ from trainc.plugins.rows import (
 
 _PASS = (
     *COUNTS,
-    Row("...env[JAX_NUM_PROCESSES].value", (trainer_nodes,), UNASKED),
+    Row("...env[JAX_NUM_PROCESSES].value", (trainer_nodes,), WITHOUT_TRAINER),
     Row("...env[JAX_COORDINATOR_ADDRESS].value", (master,), address_deviation),
-    Row("...env[JAX_*]", (ml_policy("jax"),), UNASKED),
-    Row("...ports", (ml_policy("jax"),), UNASKED),
+    Row("...env[JAX_*]", (ml_policy("jax"),), WITHOUT_TRAINER),
+    Row("...ports", (ml_policy("jax"),), WITHOUT_TRAINER),
     Row("...env", (trainer_env,)),
 )
 

@@ -42,14 +42,14 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
         yield FixedRule("one pod, because parallelism is not set")
 
 
-def _below(field: str, of_trainer: str) -> Row:
+def _copied_from_trainer(field: str, of_trainer: str) -> Row:
     """Return a row for a field that has the same structure in the TrainJob, as `of_trainer` of its trainer."""
 
-    def read(s: Situation) -> Iterator[Ref]:
+    def refs(s: Situation) -> Iterator[Ref]:
         at = len(s.path) - 1 - s.path[::-1].index(field)
         yield TrainJobField(("spec", "trainer", of_trainer, *s.path[at + 1 :]))
 
-    return Row(f"...{field}", (read,), verbatim=True)
+    return Row(f"...{field}", (refs,), verbatim=True)
 
 
 _BUILD = (
@@ -64,9 +64,9 @@ _BUILD = (
     Row("...containers.*.image", (trainjob("spec", "trainer", "image"),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
     Row("...ports", (fixed_rule("the controller replaces ports of the same name or number"),)),
-    _below("command", "command"),
-    _below("args", "args"),
-    _below("resources", "resourcesPerNode"),
+    _copied_from_trainer("command", "command"),
+    _copied_from_trainer("args", "args"),
+    _copied_from_trainer("resources", "resourcesPerNode"),
     Row(
         f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
         (fixed_rule("pods have the step label of their job"),),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path, choose
+from trainc.findings import Finding, Path, Severity, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
@@ -33,15 +33,15 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors for managers, jobs, containers and variables of patches."""
     for patch in job.patches:
         yield from _manager(patch)
-        for patched in patch.jobs:
-            yield from _patched_job(patch, patched, info)
+        for patched_job in patch.jobs:
+            yield from _patched_job(patch, patched_job, info)
     if info.release.patched_job_twice_refused:  # v2.0.1 allows only one override of a job.
         seen: set[str] = set()
-        for patched in (patched for patch in job.patches for patched in patch.jobs):
-            if patched.name in seen:
-                message = f"more than one override is for job {patched.name!r}"
-                yield Finding("RepeatedTargetJob", "error", message, "merge them into one override", patched.path)
-            seen.add(patched.name)
+        for patched_job in (patched_job for patch in job.patches for patched_job in patch.jobs):
+            if patched_job.name in seen:
+                message = f"more than one override is for job {patched_job.name!r}"
+                yield Finding("RepeatedTargetJob", "error", message, "merge them into one override", patched_job.path)
+            seen.add(patched_job.name)
 
 
 def _manager(patch: Patch) -> Iterator[Finding]:
@@ -51,20 +51,20 @@ def _manager(patch: Patch) -> Iterator[Finding]:
         yield Finding("InvalidManager", "error", message, hint, path, source_path=(*patch.path, "manager"))
 
 
-def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Finding]:
-    pod_set = info.pod_set(patched.name)
+def _patched_job(patch: Patch, patched_job: PatchedJob, info: Info) -> Iterator[Finding]:
+    pod_set = info.pod_set(patched_job.name)
     # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
-    if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
-        message = f"the patch is for job {patched.name!r}, which the runtime does not have"
-        hint = choose(patched.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
-        yield Finding("UnknownPatchTarget", "error", message, hint, patched.path)
+    if pod_set is None or (info.gitops and patched_job.name not in info.runtime_jobs):
+        message = f"the patch is for job {patched_job.name!r}, which the runtime does not have"
+        hint = choose(patched_job.name, sorted(info.runtime_jobs), "use one of the runtime's jobs:", "(it has none)")
+        yield Finding("UnknownPatchTarget", "error", message, hint, patched_job.path)
         return
     for kind in ("initContainers", "containers"):
-        for index, container in enumerate(patched.pod_spec.get(kind, ())):
-            path = (*patched.pod_path, kind, index)
-            if info.gitops and container["name"] not in (known := info.runtime_jobs[patched.name]):
-                message = f"the patch is for container {container['name']!r}, which the runtime's job {patched.name!r} does not have, so it would add a container"
-                hint = choose(container["name"], known, "use one of the job's containers:")
+        for index, container in enumerate(patched_job.pod_spec.get(kind, ())):
+            path = (*patched_job.pod_path, kind, index)
+            if info.gitops and container["name"] not in (container_names := info.runtime_jobs[patched_job.name]):
+                message = f"the patch is for container {container['name']!r}, which the runtime's job {patched_job.name!r} does not have, so it would add a container"
+                hint = choose(container["name"], container_names, "use one of the job's containers:")
                 yield Finding("UnknownPatchTarget", "error", message, hint, path)
             yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
             if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
@@ -80,14 +80,13 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
     """
     first: dict[str, int] = {}
     for index, mount in enumerate(mounts):
-        place = mount["mountPath"]
-        if place in first:
-            message = f"mountPath {place!r} is in this list twice; the first is item {first[place]}, and they are merged into one"
+        mount_path = mount["mountPath"]
+        if mount_path in first:
+            message = f"mountPath {mount_path!r} is in this list twice; the first is item {first[mount_path]}, and they are merged into one"
             hint = "remove one of them, or mount it at another path"
-            yield Finding(
-                "DuplicateItem", "error" if info.gitops else "warning", message, hint, (*path, index, "mountPath")
-            )
-        first.setdefault(place, index)
+            severity: Severity = "error" if info.gitops else "warning"
+            yield Finding("DuplicateItem", severity, message, hint, (*path, index, "mountPath"))
+        first.setdefault(mount_path, index)
 
 
 # One replicated job of the JobSet: the template's job, updated from its pod set.
@@ -103,7 +102,7 @@ def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -
     job_template = template.get("template", {})
     job_spec = job_template.get("spec", {})
     count = _pod_count(pod_set, info)
-    written = {
+    result = {
         **template,
         "template": {
             **job_template,
@@ -115,7 +114,7 @@ def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -
             },
         },
     }
-    return {**written, "replicas": 1} if pod_set.ancestor in _STEPS else written
+    return {**result, "replicas": 1} if pod_set.ancestor in _STEPS else result
 
 
 def _pod_count(pod_set: PodSet, info: Info) -> int:
@@ -130,15 +129,15 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
     init_containers = [
         _rebuild_container(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers
     ]
-    written = {
+    lists = {
         "containers": [dict(c.fields) for c in containers],
         "initContainers": [dict(c.fields) for c in init_containers],
         "volumes": list(pod_set.volumes),
     }
-    filled = {field: items for field, items in written.items() if items}
+    filled = {field: items for field, items in lists.items() if items}
     # Go's apply configurations omit an empty list of containers, although the field is required.
-    rest = {field: value for field, value in template.get("spec", {}).items() if field not in written}
-    spec = {**rest, **pod_set.pod_fields, **filled}
+    other_fields = {field: value for field, value in template.get("spec", {}).items() if field not in lists}
+    spec = {**other_fields, **pod_set.pod_fields, **filled}
     result: dict[str, Any] = {**template, "spec": spec}
     metadata = dict(template.get("metadata", {}))
     added = {"labels": pod_set.labels, "annotations": pod_set.annotations}
@@ -175,22 +174,19 @@ def _with_resources(container: Container, requested: Json | None, info: Info) ->
 
     Up to 2.2 they replace the template's here; in later releases lowering has already merged them.
     """
-    if (
-        info.gitops
-        or info.release.resources == "merge"
-        or not (requested and ("limits" in requested or "requests" in requested))
-    ):
+    resources = {kind: requested[kind] for kind in ("limits", "requests") if kind in requested} if requested else {}
+    if info.gitops or info.release.resources == "merge" or not resources:
         return container
-    return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
+    return container.with_fields(resources=resources)
 
 
-def _rebuild_container(container: Container, info: Info, rebuilt: bool) -> Container:
+def _rebuild_container(container: Container, info: Info, rebuilds: bool) -> Container:
     """Return the container as the controller leaves it, which merges its ports and mounts with themselves.
 
     Unnamed ports are lost. Of two mounts at the same path, which only a patch can cause, the last one occurs twice.
     `gitops` does not do this.
     """
-    if info.gitops or not rebuilt:
+    if info.gitops or not rebuilds:
         return container
     if len(container.ports) > 1:
         container = container.with_ports(container.ports, controller_port_match)

@@ -62,12 +62,6 @@ def _hosts(s: Situation) -> Iterator[Ref]:
         yield from _AS_NODE(s)
 
 
-def _lines(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of the hostfile's lines, if it has any."""
-    if s.value:
-        yield from (*host_domain(s), *_slots(s))
-
-
 def _mount(s: Situation) -> Iterator[Ref]:
     keys = (s.info.policy("mpi") or {}).get("sshAuthMountPath", "/root/.ssh")
     yield from _KEYS_AT(s) if keys in s.path else _ON(s)
@@ -105,7 +99,7 @@ _PASS = (
 _BUILD = (
     Row("metadata.name", (job_name,)),
     Row("metadata.namespace", (namespace,)),
-    Row("data", (_lines, _hosts)),
+    Row("data", (lambda s: (*host_domain(s), *_slots(s)) if s.value else (), _hosts)),
     Row("...", (_ON,)),
 )
 

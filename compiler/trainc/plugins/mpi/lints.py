@@ -33,9 +33,12 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     image = job.trainer.image
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
         return
-    there = next((c.fields.get("image") for c in node.containers if c.name == node.main), None)
-    if there and there != image:
-        message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}"
+    container = node.main_container
+    node_image = container and container.fields.get("image")
+    if node_image and node_image != image:
+        message = (
+            f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {node_image}"
+        )
         hint = f"use a runtime whose job {node.name!r} has this image, too"
         yield Finding("MPIImagesDiffer", "warning", message, hint, ("spec", "trainer", "image"))
 
@@ -49,8 +52,8 @@ def _extra_host(job: TrainJob, info: Info) -> Path | None:
     as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
     requested = job.trainer.num_nodes
-    one = requested is not None and requested <= 1
-    return ("spec", "trainer", "numNodes") if as_node and both and one else None
+    is_one = requested is not None and requested <= 1
+    return ("spec", "trainer", "numNodes") if as_node and both and is_one else None
 
 
 DETECTORS: Mapping[str, Detect] = {

@@ -71,8 +71,8 @@ def implementation(policy: Mapping[str, Any]) -> Implementation:
 
 
 _IMPLEMENTATIONS = {
-    each.name: each
-    for each in (
+    mpi.name: mpi
+    for mpi in (
         Implementation(
             "OpenMPI",
             "{} slots={}\n",
@@ -116,7 +116,7 @@ def _config_map_name(job: TrainJob) -> str:
     return f"{job.name}-mpi-hostfile"
 
 
-def _listed_pod_sets(info: Info) -> list[PodSet]:
+def _host_pod_sets(info: Info) -> list[PodSet]:
     """Return the pod sets whose pods are hosts. The launcher is one only if it is a node, or if there is no other.
 
     If the implementation is '', the controller writes no hosts (mpi.go, buildHostFileConfigMap, since v2.1.0).
@@ -188,10 +188,10 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         hint = "add a job called launcher, or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), "runtime")
     yield from _hosts(job, policy, info)
-    chosen, processes = implementation(policy), job.trainer.num_proc_per_node
-    if chosen.hydra and not job.namespace:
+    mpi, processes = implementation(policy), job.trainer.num_proc_per_node
+    if mpi.hydra and not job.namespace:
         message = (
-            f"{chosen.name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"
+            f"{mpi.name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"
         )
         hint = "set metadata.namespace, or compile with --namespace"
         yield Finding("NamespaceMissing", "error", message, hint, ("metadata", "namespace"))
@@ -217,7 +217,7 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def _fails_at_launcher(info: Info) -> bool:
     launcher = info.pod_set_in_role(names.LAUNCHER)
-    return launcher is not None and any(container.name == launcher.main for container in launcher.containers)
+    return launcher is not None and launcher.main_container is not None
 
 
 def _missing_implementation(severity: Severity) -> Finding:
@@ -233,17 +233,20 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """
     requested, node = job.trainer.num_nodes, info.pod_set_in_role(names.NODE)
     launcher_is_node = bool(policy.get("runLauncherAsNode"))
-    place: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
+    path: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
-    sized = _set_size(job, info, launcher_is_node)
-    hosts = _listed_pod_sets(sized)
+    sized_info = _set_size(job, info, launcher_is_node)
+    hosts = _host_pod_sets(sized_info)
     line = implementation(policy).host_line
     # A lower bound: the first line of each replicated job is its shortest.
-    sizes = (endpoint_count(each, sized) * len(line(next(endpoints(each, job, sized), ""), 1)) for each in hosts)
+    sizes = (
+        endpoint_count(pod_set, sized_info) * len(line(next(endpoints(pod_set, job, sized_info), ""), 1))
+        for pod_set in hosts
+    )
     if sum(sizes) > CONFIG_MAP_BYTES:
-        count = sum(endpoint_count(each, sized) for each in hosts)
+        count = sum(endpoint_count(pod_set, sized_info) for pod_set in hosts)
         message = f"a hostfile with {count} hosts is larger than the 1 MiB that a ConfigMap can hold"
-        yield Finding("HostfileTooLarge", "error", message, "use fewer and larger nodes, or split the job", place)
+        yield Finding("HostfileTooLarge", "error", message, "use fewer and larger nodes, or split the job", path)
     nodes = requested or 1
     if info.gitops and requested is None:
         nodes = info.nodes.value if info.nodes.path else node.count if node else 1
@@ -251,7 +254,7 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if not both and nodes >= 2 and (info.gitops or launcher_is_node):
         message = f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes"
         hint = "add the missing job to the runtime, or set numNodes to 1"
-        yield Finding("MissingLauncher", "error", message, hint, place)
+        yield Finding("MissingLauncher", "error", message, hint, path)
     if info.gitops and launcher_is_node and info.nodes.path and info.nodes.value <= 0:
         message = f"numNodes is {info.nodes.value}, but the launcher is a node itself and counts as one of them"
         hint = "set numNodes to 1 or more, or set suspend: true to hold the job back"
@@ -286,7 +289,7 @@ def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
 
 
 def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
-    chosen = implementation(policy)
+    mpi = implementation(policy)
     launches = pod_set.role == names.LAUNCHER
     pod_set = pod_set.with_volumes((_ssh_volume(job, info),))
     if launches:
@@ -294,7 +297,7 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
         items = [{"key": HOSTFILE_NAME, "path": HOSTFILE_NAME, "mode": 0o444}]
         hostfile = {"name": _HOSTFILE_VOLUME, "configMap": {"name": _config_map_name(job), "items": items}}
         pod_set = pod_set.with_volumes((hostfile,))
-    if chosen.hydra:
+    if mpi.hydra:
         # Intel MPI and MPICH need the DNS search domain with which pods resolve each other's bare hostnames.
         config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
         domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
@@ -305,9 +308,9 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
     def equip(container: Container) -> Container:
         container = container.with_mounts((keys,))
         if not launches:
-            return container.with_env(chosen.role_env("worker"))
+            return container.with_env(mpi.role_env("worker"))
         hostfile = {"name": _HOSTFILE_VOLUME, "mountPath": HOSTFILE_DIR}
-        return container.with_mounts((hostfile,)).with_env(chosen.launcher_env(slots))
+        return container.with_mounts((hostfile,)).with_env(mpi.launcher_env(slots))
 
     return pod_set.with_main(equip)
 
@@ -315,11 +318,11 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     """Yield the ConfigMap of the hostfile: one host per line, in the order of the runtime's replicated jobs."""
     line, slots = implementation(policy).host_line, slots_per_node(job, info)
-    hosts = (host for pod_set in _listed_pod_sets(info) for host in endpoints(pod_set, job, info))
+    hosts = (host for pod_set in _host_pod_sets(info) for host in endpoints(pod_set, job, info))
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": job.named(_config_map_name(job)),
+        "metadata": job.metadata_for(_config_map_name(job)),
         "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
     }
 

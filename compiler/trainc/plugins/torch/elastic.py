@@ -49,7 +49,7 @@ def elastic_range(info: Info) -> ElasticRange | None:
     return ElasticRange(fewest, most, start, policy.get("maxRestarts"), policy.get("metrics") or ())
 
 
-def sized(info: Info, elastic: ElasticRange) -> Info:
+def resize(info: Info, elastic: ElasticRange) -> Info:
     """Set the trainer's initial pods, the minimum that its gang waits for, and maxRestarts of the JobSet."""
     trainer = info.trainer
     if trainer is None:
@@ -111,9 +111,13 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     container = info.trainer_container
     requests = (container.resources.get("requests") or {}) if container else {}
     measured = [str((metric.get("resource") or {}).get("name", "")) for metric in elastic.metrics]
-    unasked = sorted({name for name in measured if name and name not in requests})
-    also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
-    message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}"
+    unrequested = sorted({name for name in measured if name and name not in requests})
+    addition = (
+        f", and the trainer does not request {', '.join(unrequested)} to measure it against" if unrequested else ""
+    )
+    message = (
+        f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{addition}"
+    )
     hint = remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with")
     return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), "runtime")
 

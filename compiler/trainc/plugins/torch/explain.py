@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
+from trainc.kube.documents import Json
 from trainc.plugins.rows import (
-    UNASKED,
+    WITHOUT_TRAINER,
     FixedRule,
     JobSetField,
     Reading,
@@ -40,30 +41,25 @@ _TRAINER: Path = ("spec", "trainer")
 def _elastic(*bounds: str) -> Reading:
     """Read the given bounds of the elastic policy or, if none of them is set, the inputs of numNodes."""
 
-    def read(s: Situation) -> Iterator[Ref]:
-        policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+    def refs(s: Situation) -> Iterator[Ref]:
+        policy = _elastic_policy(s) or {}
         fields = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
         yield from fields or nodes(s)
 
-    return read
+    return refs
 
 
-def _is_elastic(s: Situation) -> bool:
-    """Return whether the job has a range of nodes."""
-    return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
-
-
-def _nodes(s: Situation) -> Iterator[Ref]:
-    """Yield the inputs of PET_NNODES, which is a range or a number."""
-    yield from _elastic("minNodes", "maxNodes")(s) if _is_elastic(s) else trainer_nodes(s)
+def _elastic_policy(s: Situation) -> Json | None:
+    """Return the policy of a job that has a range of nodes, or None."""
+    return (s.info.policy("torch") or {}).get("elasticPolicy") if s.info.gitops else None
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
     """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
-    if not _is_elastic(s) or s.info.nodes.path:
+    policy = _elastic_policy(s)
+    if policy is None or s.info.nodes.path:
         yield from nodes(s)
         return
-    policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
     yield from _elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
 
 
@@ -127,27 +123,22 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield FixedRule("several nodes train the full model")
     else:
-        counts_devices = s.info.release.torchtune_lora != "unknown"
-        if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+        knows_lora = s.info.release.torchtune_lora != "unknown"
+        if knows_lora and gpus(resources_per_node(s.job, s.info)) == 1:
             alone = s.job.trainer.num_proc_per_node == 1
             yield from (FixedRule("one process and one GPU"),) if alone else devices(s)
         else:
             yield from _processes(s)
-        knows_lora = s.info.release.torchtune_lora != "unknown"
-        if knows_lora and torchtune_arguments(s.job.trainer.args or ()):
+        # Arguments that configure the model include those of LoRA.
+        if knows_lora and any(argument.startswith("model.") for argument in s.job.trainer.args or ()):
             yield TrainJobField(("spec", "trainer", "args"))
-
-
-def torchtune_arguments(args: tuple[str, ...]) -> bool:
-    """Return whether any argument configures the model (`model.*`), which includes LoRA."""
-    return any(arg.startswith("model.") for arg in args)
 
 
 def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
     """Yield the argument of the runtime's own command that was kept."""
     trainer, container = s.info.trainer, s.info.trainer_container
-    for i, kept in enumerate(container.command if container else ()):
-        if trainer is not None and kept == word:
+    for i, runtime_word in enumerate(container.command if container else ()):
+        if trainer is not None and runtime_word == word:
             path = jobset_path(trainer, trainer.main, "command", i)
             yield JobSetField(path) if s.is_set(path) else FixedRule("kept from the runtime's command")
             return
@@ -156,7 +147,11 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
 _PASS = (
     Row("...template.spec.parallelism", (_pods,)),
     Row("...template.spec.completions", (_pods,)),
-    Row("...env[PET_NNODES].value", (_nodes,), UNASKED),
+    Row(
+        "...env[PET_NNODES].value",
+        (lambda s: trainer_nodes(s) if _elastic_policy(s) is None else _elastic("minNodes", "maxNodes")(s),),
+        WITHOUT_TRAINER,
+    ),
     Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
     Row("...env[PET_RDZV_ID].value", (job_name,)),
     Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),
@@ -164,8 +159,8 @@ _PASS = (
     Row("spec.failurePolicy.maxRestarts", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
     Row("...env[PET_NPROC_PER_NODE].value", (_processes,), counts_deviation),
     Row("...env[PET_MASTER_ADDR].value", (master,), address_deviation),
-    Row("...env[PET_*]", (ml_policy("torch"),), UNASKED),
-    Row("...ports", (ml_policy("torch"),), UNASKED),
+    Row("...env[PET_*]", (ml_policy("torch"),), WITHOUT_TRAINER),
+    Row("...ports", (ml_policy("torch"),), WITHOUT_TRAINER),
     Row("...command", (_torchtune_word,)),
     Row("...env", (trainer_env,)),
 )

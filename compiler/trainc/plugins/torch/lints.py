@@ -25,37 +25,37 @@ _FAMILIES = (
 
 def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
     """Yield warnings about the arguments of a container that runs `tune run`. Runs on sized jobs."""
-    if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
+    if not entry.trains or tuple(entry.argv[:2]) != TORCHTUNE:
         return
     yield from _other_model(entry)
-    built = calls_torchtune(entry.job)
-    before = tuple(map(str, (entry.info.command or ()) if built else entry.command))
+    is_built = calls_torchtune(entry.job)
+    before = tuple(map(str, (entry.info.command or ()) if is_built else entry.command))
     args = tuple(map(str, entry.args))
-    if built:
-        yield from _dropped(entry, args)
-    if twice := _twice(before, args):
-        index = len(entry.command) + args.index(twice)
-        message = f"the command already has a recipe before {twice!r}, and torchtune expects only key=value after the first one"
+    if is_built:
+        yield from _dropped_arguments(entry, args)
+    if argument := _second_recipe(before, args):
+        index = len(entry.command) + args.index(argument)
+        message = f"the command already has a recipe before {argument!r}, and torchtune expects only key=value after the first one"
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
-            if built
-            else f"write the whole command: command: [tune, run, ...] instead of args with {twice!r}"
+            if is_built
+            else f"write the whole command: command: [tune, run, ...] instead of args with {argument!r}"
         )
         yield entry.finding("RecipeTwice", "error", message, hint, index)
     else:
-        yield from _without_effect(entry, before, args, built=built)
+        yield from _without_effect(entry, before, args, is_built=is_built)
 
 
-def _twice(before: Sequence[str], args: Sequence[str]) -> str:
+def _second_recipe(before: Sequence[str], args: Sequence[str]) -> str:
     """Return the argument that gives a recipe or configuration a second time, or an empty string."""
-    named = any(_RECIPE.fullmatch(word) for word in before)
-    return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if named else ""
+    has_recipe = any(_RECIPE.fullmatch(word) for word in before)
+    return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if has_recipe else ""
 
 
-def _dropped(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
+def _dropped_arguments(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
     """Yield a warning for settings of the runtime's command that the TrainJob's command does not keep."""
     subjects = {_subject(arg) for arg in args}
-    lost = [
+    dropped = [
         word
         for word in map(str, entry.container.command)
         if "=" in word
@@ -63,9 +63,9 @@ def _dropped(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
         and word not in (entry.info.command or ())
         and _subject(word) not in subjects
     ]
-    if lost:
-        message = f"Trainer builds the command from the size of the job, without the runtime's {', '.join(lost)}"
-        hint = f"repeat the arguments to keep: args: [{', '.join(lost)}]"
+    if dropped:
+        message = f"Trainer builds the command from the size of the job, without the runtime's {', '.join(dropped)}"
+        hint = f"repeat the arguments to keep: args: [{', '.join(dropped)}]"
         yield entry.finding("ArgumentsDropped", "warning", message, hint, 0)
 
 
@@ -74,7 +74,9 @@ def _subject(word: str) -> str:
     return word.partition("=")[0].partition(".")[0]
 
 
-def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, built: bool) -> Iterator[Finding]:
+def _without_effect(
+    entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, is_built: bool
+) -> Iterator[Finding]:
     """Yield a warning for LoRA settings of a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
     requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
@@ -82,9 +84,9 @@ def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str
         return
     message = f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in requested)} has no effect there"
     hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
-    if built and not any(_DECIDES in arg for arg in args):
+    if is_built and not any(_DECIDES in arg for arg in args):
         hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, which selects the LoRA recipe"
-    elif built:
+    elif is_built:
         hint = "set numNodes to 1, or remove the argument: LoRA works on one node only, and since Trainer 2.1"
     yield entry.finding("LoRAIgnored", "warning", message, hint, len(entry.command) + args.index(requested[0]))
 

@@ -140,10 +140,10 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
         literal("PET_MASTER_PORT", port),
     )
     if policy.get("elasticPolicy") is not None:
-        from trainc.plugins.torch.elastic import elastic_range, environment, sized
+        from trainc.plugins.torch.elastic import elastic_range, environment, resize
 
         if (elastic := elastic_range(info)) is not None:
-            info = sized(info, elastic)
+            info = resize(info, elastic)
             pet, master = environment(job, info, elastic, processes), ()
     if job.has_trainer or info.gitops:
         tunes = calls_torchtune(job)
@@ -157,8 +157,10 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)
         if pod_set is not None:
-            edited = pod_set.with_container(container_name, lambda container: container.with_env((*pet, *master)))
-            info = info.with_pod_set(edited)
+            pod_set_with_env = pod_set.with_container(
+                container_name, lambda container: container.with_env((*pet, *master))
+            )
+            info = info.with_pod_set(pod_set_with_env)
     return info
 
 

@@ -26,8 +26,8 @@ def validate(job: TrainJob, info: Info, processes: int | str) -> Iterator[Findin
     """Yield errors for a job that torchtune cannot run, with the field paths of upstream's webhook."""
     trainer, model = job.trainer, model_of(job.runtime_name)
     if model not in info.release.torchtune_models:
-        shown = f" (model: {model})" if model else ""
-        message = f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}{shown}"
+        model_text = f" (model: {model})" if model else ""
+        message = f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}{model_text}"
         hint = f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}"
         yield Finding("UnsupportedModel", "error", message, hint, ("spec", "runtimeRef", "name"))
     if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:

@@ -57,8 +57,8 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     if queue is not None:
         spec["queue"] = queue
     # If several replicated jobs have a priority class, the last one wins.
-    classes = [info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in info.pod_sets]
-    priority = policy.get("priorityClassName", next((each for each in reversed(classes) if each is not None), None))
+    classes = (info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in reversed(info.pod_sets))
+    priority = policy.get("priorityClassName", next((name for name in classes if name is not None), None))
     if priority is not None:
         spec["priorityClassName"] = priority
     if "networkTopology" in policy:

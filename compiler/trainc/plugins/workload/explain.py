@@ -26,10 +26,10 @@ from trainc.plugins.workload.passes import Group, groups
 
 def _group(s: Situation) -> Group | None:
     """Return the group to which a leaf belongs: that of a template, a PodGroup or a pod template."""
-    for group in groups(s.job, s.info):
+    all_groups = groups(s.job, s.info)
+    for group in all_groups:
         if group.template in s.path or group.name == s.object != s.job.name or s.pod_set in group.pod_sets:
             return group
-    all_groups = groups(s.job, s.info)
     return all_groups[0] if len(all_groups) == 1 else None
 
 
@@ -79,11 +79,7 @@ _BUILD = (
     Row("spec.controllerRef.name", (job_name,)),
     Row("spec.workloadRef.workloadName", (job_name,)),
     Row("spec.workloadRef.templateName", (_template,)),
-    Row(
-        "...minCount",
-        (_min_count,),
-        lambda s: gang_deviation(s) or "gang-by-kubernetes",
-    ),
+    Row("...minCount", (_min_count,), lambda s: gang_deviation(s) or "gang-by-kubernetes"),
     Row("...schedulingConstraints", (_topology,)),
     Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
     Row("...priorityClassName", (pod_field("spec", "priorityClassName"),)),

@@ -35,10 +35,8 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
     Source: KEP-5732. The gate is off by default in 1.37.
     """
     policy = info.gang("workload") or {}
-    key = next(
-        (topology_key for group in groups(job, info) if (topology_key := topology(group, job, policy, info))), ""
-    )
-    if key:
+    keys = (topology(group, job, policy, info) for group in groups(job, info))
+    if key := next(filter(None, keys), ""):
         message = f"the gang has to share one {key}, which an API server silently drops if {_TOPOLOGY_GATE} is off"
         hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
         yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), "runtime")
@@ -48,27 +46,27 @@ def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin
     """Yield findings for groups of a rendered JobSet that have no template in its Workload, or wait for too many pods."""
     namespace = value_at(jobset, ("metadata", "namespace"))
     siblings = [
-        each
-        for each in objects
-        if each.get("apiVersion") == API_VERSION and value_at(each, ("metadata", "namespace")) == namespace
+        manifest
+        for manifest in objects
+        if manifest.get("apiVersion") == API_VERSION and value_at(manifest, ("metadata", "namespace")) == namespace
     ]
-    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in siblings}
+    by_name = {(manifest.get("kind"), value_at(manifest, ("metadata", "name"))): manifest for manifest in siblings}
     pods: dict[str, int] = {}
     first: dict[str, Path] = {}
     assert PLUGIN.gang is not None
     for index, job in enumerate(value_at(jobset, ("spec", "replicatedJobs")) or ()):
         spec = value_at(job, ("template", "spec")) or {}
         name = value_at(spec.get("template"), PLUGIN.gang.joins)
-        if ("PodGroup", name) in named:
+        if ("PodGroup", name) in by_name:
             pods[name] = pods.get(name, 0) + job.get("replicas", 1) * spec.get("parallelism", 1)
             path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE, *PLUGIN.gang.joins)
             first.setdefault(name, path)
     for name, path in first.items():
-        yield from _group(named["PodGroup", name], pods[name], path, jobset, named)
+        yield from _group(by_name["PodGroup", name], pods[name], path, jobset, by_name)
 
 
 def _group(
-    group: Json, pods: int, path: Path, jobset: Json, named: dict[tuple[str | None, str | None], Json]
+    group: Json, pods: int, path: Path, jobset: Json, manifests: dict[tuple[str | None, str | None], Json]
 ) -> Iterator[Finding]:
     assert PLUGIN.gang is not None
     name = group["metadata"]["name"]
@@ -79,7 +77,7 @@ def _group(
     reference = value_at(group, ("spec", "workloadRef"))
     if reference is None or not names.is_of_trainjob(jobset):
         return
-    workload = named.get(("Workload", reference.get("workloadName")))
+    workload = manifests.get(("Workload", reference.get("workloadName")))
     templates = value_at(workload, ("spec", "podGroupTemplates")) or ()
     if reference.get("templateName") not in {template.get("name") for template in templates}:
         message = (
@@ -89,7 +87,9 @@ def _group(
         yield Finding("StaleReference", "error", message, _HINT, path)
         return
     controller = value_at(workload, ("spec", "controllerRef")) or {}
-    own = value_at(jobset, ("metadata", "name"))
-    if controller.get("kind") == "JobSet" and controller.get("name") != own:
-        message = f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {own!r}"
+    jobset_name = value_at(jobset, ("metadata", "name"))
+    if controller.get("kind") == "JobSet" and controller.get("name") != jobset_name:
+        message = (
+            f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {jobset_name!r}"
+        )
         yield Finding("StaleReference", "error", message, _HINT, path)

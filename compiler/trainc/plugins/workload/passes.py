@@ -40,8 +40,8 @@ class Group:
 def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """Return the groups of a job, in the order of its replicated jobs; empty if the job has no pods."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
-    if gang.held_back(info):
-        return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
+    if gang.delayed_members(info):
+        return tuple(Group(f"{job.name}.{pod_set.name}", pod_set.name, (pod_set,)) for pod_set in members)
     return (Group(job.name, job.name, members),) if members else ()
 
 
@@ -78,8 +78,8 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
     """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
     path = (*POD_TEMPLATE, "metadata", "annotations", TOPOLOGY)
-    own = {pod_set.name for pod_set in group.pod_sets}
-    jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in own)
+    names_in_group = {pod_set.name for pod_set in group.pod_sets}
+    jobs = (job for job in info.template.get("replicatedJobs", ()) if job["name"] in names_in_group)
     return {job["name"]: str(value_at(job, path) or "") for job in jobs}
 
 
@@ -105,7 +105,7 @@ _DEFAULT_TIMEOUT = 60
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for each obstacle. `policy` contains the policies of the schedulers that it replaces."""
-    yield from _served(info)
+    yield from _missing_api(info)
     for other in info.pod_group_policy or {}:
         if other != "workload":
             message = (
@@ -113,7 +113,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
             )
             hint = "keep the one whose scheduler runs in the cluster"
             yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), "runtime")
-    yield from _of_volcano(policy.get("volcano") or {}, info)
+    yield from _volcano_findings(policy.get("volcano") or {}, info)
     if "volcano" in policy and _QUEUE_ANNOTATION in info.annotations:
         yield _queue(("spec", "template", "metadata", "annotations", _QUEUE_ANNOTATION))
     timeout = value_at(policy, ("coscheduling", "scheduleTimeoutSeconds"))
@@ -126,10 +126,10 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         message = f"the gang has {len(gang_groups)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
         yield _impossible(message, "start the jobs together: remove dependsOn with status Ready, or startupPolicy")
     for group in gang_groups:
-        yield from _of_group(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
+        yield from _group_findings(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
 
 
-def _served(info: Info) -> Iterator[Finding]:
+def _missing_api(info: Info) -> Iterator[Finding]:
     if info.kubernetes not in Span(SINCE, axis=KUBERNETES):
         message = f"Kubernetes {info.kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
         hint = (
@@ -143,7 +143,7 @@ def _served(info: Info) -> Iterator[Finding]:
         yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
 
 
-def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
+def _volcano_findings(policy: Json, info: Info) -> Iterator[Finding]:
     """Yield findings for fields of Volcano's policy that Kubernetes' PodGroup lacks, or that differ in meaning."""
     if "queue" in policy:
         yield _queue((*_VOLCANO, "queue"))
@@ -156,12 +156,12 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
         else:
             yield _impossible(message, _LABEL_HINT, path)
     priority = policy.get("priorityClassName")
-    own = {info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in gang.members(info)}
-    if priority is not None and own != {priority}:
+    pod_priorities = {info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in gang.members(info)}
+    if priority is not None and pod_priorities != {priority}:
         message = f"the group would have priority class {priority!r}, but not all of its pods have it, so the scheduler refuses it"
         hint = f"set priorityClassName: {priority} in the pod templates of the runtime, and remove it here"
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
-    if "minMember" in policy and gang.held_back(info):
+    if "minMember" in policy and gang.delayed_members(info):
         message = "minMember counts all pods, but jobs that start one after another are separate groups"
         hint = remove("remove minMember: each group then waits for all of its pods")
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
@@ -179,34 +179,33 @@ def _queue(path: Path) -> Finding:
     return _impossible(message, hint, path)
 
 
-def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterator[Finding]:
-    own = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
-    for name in own:
+def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterator[Finding]:
+    scheduling_groups = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
+    for name in scheduling_groups:
         message = f"the pods of {name!r} already set a schedulingGroup"
         hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
-    schedulers = {
-        name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()
-    }
-    yield from _alike(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
+    schedulers = {name: value or _DEFAULT_SCHEDULER for name, value in pod_fields(group, "schedulerName", info).items()}
+    yield from _differences(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
-    yield from _alike(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
+    yield from _differences(
+        priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several"
+    )
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
         requested = requested_topologies(group, info)
         if len(set(requested.values())) > 1:
             name = next(name for name, key in requested.items() if key)
             message = f"{TOPOLOGY} is not the same in all of {', '.join(requested)}, whose pods are one group"
             hint = "request the same topology in all of their pod templates, or in none"
-            path = _template(name, info)
-            yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))
+            yield _impossible(message, hint, (*_template(name, info), "metadata", "annotations", TOPOLOGY))
 
 
-def _alike(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
+def _differences(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
     """Yield an error if a field differs between the pods of a group."""
     if len(set(values.values())) > 1:
         different = next(name for name, value in values.items() if value != next(iter(values.values())))
-        shown = ", ".join(f"{name}: {value or 'none'}" for name, value in values.items())
-        message = f"{why}: {field} differs ({shown})"
+        values_text = ", ".join(f"{name}: {value or 'none'}" for name, value in values.items())
+        message = f"{why}: {field} differs ({values_text})"
         hint = f"set the same {field} in the pod templates of {', '.join(values)}"
         yield _impossible(message, hint, _pod(different, info, field))
 
@@ -250,11 +249,11 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
             "podGroupTemplates": [{"name": group.template, **spec} for group, spec in group_specs],
         },
     }
-    for group, spec in sorted(group_specs, key=lambda each: each[0].name):
+    for group, spec in sorted(group_specs, key=lambda item: item[0].name):
         yield {
             "apiVersion": API_VERSION,
             "kind": "PodGroup",
-            "metadata": job.named(group.name),
+            "metadata": job.metadata_for(group.name),
             "spec": {"workloadRef": {"workloadName": job.name, "templateName": group.template}, **spec},
         }
 

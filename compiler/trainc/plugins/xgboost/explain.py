@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainc.plugins.rows import (
     COUNTS,
-    UNASKED,
+    WITHOUT_TRAINER,
     Row,
     Rows,
     address_deviation,
@@ -19,8 +19,8 @@ _PASS = (
     *COUNTS,
     Row("...env[DMLC_TRACKER_URI].value", (master,), address_deviation),
     Row("...env[DMLC_NUM_WORKER].value", (trainer_nodes, devices), counts_deviation),
-    Row("...env[DMLC_*]", (ml_policy("xgboost"),), UNASKED),
-    Row("...ports", (ml_policy("xgboost"),), UNASKED),
+    Row("...env[DMLC_*]", (ml_policy("xgboost"),), WITHOUT_TRAINER),
+    Row("...ports", (ml_policy("xgboost"),), WITHOUT_TRAINER),
 )
 
 ROWS: Rows = {"enforce_ml_policy": _PASS}

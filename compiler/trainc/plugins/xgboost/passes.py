@@ -27,8 +27,6 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
     PlainML sets the TrainJob's own variables.
     """
-    if info.trainer is None:
-        return info
     info = info.with_trainer_count(job.trainer.num_nodes)
     if (not job.has_trainer and not info.gitops) or info.trainer is None:
         return info

@@ -87,20 +87,22 @@ def is_trainer_document(document: Json) -> bool:
     group = str(version or "").partition("/")[0]
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
-    if claimed_by(document) is not None or kind not in KINDS:
-        return claimed_by(document) is not None
-    from trainc.findings.text import edits
+    if claimed_by(document) is not None:
+        return True
+    if kind not in KINDS:
+        return False
+    from trainc.findings.text import edit_distance
 
-    return any(edits(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
+    return any(edit_distance(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
 
 
 def is_sweep(document: Json) -> bool:
     """Return whether a document is, or is meant to be, a sweep: several TrainJobs, which a feature makes of it."""
     kind, group = document.get("kind"), str(document.get("apiVersion") or "").partition("/")[0]
     if kind == "Sweep":
-        from trainc.findings.text import misspelt
+        from trainc.findings.text import correct_spelling
 
-        return group in ("", "trainc") or bool(misspelt(group, ["trainc"]))
+        return group in ("", "trainc") or bool(correct_spelling(group, ["trainc"]))
     return kind == "OptimizationJob" and group == TRAINER_GROUP
 
 

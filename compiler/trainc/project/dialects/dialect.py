@@ -30,7 +30,7 @@ class NamingConvention:
 
 
 # trainer.kubeflow.org/v1alpha1: the label decides, and only names defined by the API can replace it.
-LABELLED = NamingConvention((names.NODE,), (names.NODE,))
+LABELED = NamingConvention((names.NODE,), (names.NODE,))
 
 # kubeflow.org/v2alpha1 and OME: the API prescribes trainer-node and trainer, but documents also use other names.
 NAMED = NamingConvention(
@@ -42,12 +42,12 @@ NAMED = NamingConvention(
 class Move:
     """`now` is the path after the conversion of what was at `was`.
 
-    With `whole`, everything below `now` was derived from the single value at `was`.
+    With `derived`, everything below `now` was derived from the single value at `was`.
     """
 
     now: Path
     was: Path
-    whole: bool = False
+    derived: bool = False
 
 
 def original_path(path: Path, moves: Sequence[Move]) -> Path:
@@ -56,7 +56,7 @@ def original_path(path: Path, moves: Sequence[Move]) -> Path:
     if not covering:
         return path
     move = max(covering, key=lambda m: len(m.now))
-    return move.was if move.whole else (*move.was, *path[len(move.now) :])
+    return move.was if move.derived else (*move.was, *path[len(move.now) :])
 
 
 def move_finding(finding: Finding, moves: Sequence[Move]) -> Finding:
@@ -126,8 +126,8 @@ class Dialect:
 class Extended:
     """A runtime without its extensions, and the extensions by path."""
 
-    rest: Json
-    taken: tuple[tuple[Path, Any], ...] = ()
+    document: Json
+    extensions: tuple[tuple[Path, Any], ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -145,22 +145,24 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     policy = value_at(document, _VOLCANO)
     if not isinstance(policy, Mapping):
         return Extended(document)
-    own = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
-    rest = document
-    for name in own:
-        rest = without_path(rest, (*_VOLCANO, name))
+    extra = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
+    without_extra = document
+    for name in extra:
+        without_extra = without_path(without_extra, (*_VOLCANO, name))
     if older_dialect:
-        from trainc.schema.field_homes import known_in
+        from trainc.schema.field_homes import has_field
 
-        rest = rest if known_in("TrainingRuntime", _VOLCANO, release) else without_path(rest, _VOLCANO)
-    findings = tuple(_wrong_types(own))
-    if own:
-        message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
+        without_extra = (
+            without_extra if has_field("TrainingRuntime", _VOLCANO, release) else without_path(without_extra, _VOLCANO)
+        )
+    findings = tuple(_wrong_types(extra))
+    if extra:
+        message = f"{', '.join(extra)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
         hint = "to set a queue that works with both, use the annotation scheduling.volcano.sh/queue-name"
         findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint, _VOLCANO), *findings)
-    extracted = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
+    extracted = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in extra.items())
     # An empty policy still selects Volcano.
-    return Extended(rest, extracted or (((_VOLCANO, {}),) if rest is not document else ()), findings)
+    return Extended(without_extra, extracted or (((_VOLCANO, {}),) if without_extra is not document else ()), findings)
 
 
 def _wrong_types(fields: Json) -> Iterator[Finding]:
@@ -296,11 +298,11 @@ def check_with_removed_fields(
     group = "TrainJob" if kind == "TrainJob" else "runtime"
     findings: list[Finding] = []
     extracted: list[tuple[Path, Any]] = []
-    rest = document
+    remaining = document
     spec = document.get("spec")
-    written = spec if isinstance(spec, dict) else {}
+    spec_fields = spec if isinstance(spec, dict) else {}
     for removed in REMOVED_FIELDS[group]:
-        if removed.path[1] not in written:
+        if removed.path[1] not in spec_fields:
             continue  # Skip the lookup, since almost no document has these fields.
         value = value_at(document, removed.path)
         own_rules = older_dialect and removed.contradicts
@@ -308,14 +310,14 @@ def check_with_removed_fields(
             continue
         checked, problems = _check_in_its_release(value, removed, document, kind, older_dialect)
         findings += problems if older_dialect else [_notice(removed, release), *problems]
-        rest = without_path(rest, removed.path)
+        remaining = without_path(remaining, removed.path)
         extracted.append((removed.path, checked))
     for extension in EXTENSIONS if group == "runtime" else ():
-        extended = extension(rest, release, older_dialect)
-        rest = extended.rest
-        extracted += extended.taken
+        extended = extension(remaining, release, older_dialect)
+        remaining = extended.document
+        extracted += extended.extensions
         findings += extended.findings
-    data, problems = check(rest, kind, release)
+    data, problems = check(remaining, kind, release)
     if has_errors(problems):
         return data, findings + problems
     for path, value in extracted:

@@ -30,7 +30,7 @@ class Enclosed:
 
     @property
     def is_legacy(self) -> bool:
-        """Whether only `trainc migrate` reads such a job."""
+        """Return whether only `trainc migrate` reads such a job."""
         return self.document is None or is_legacy(self.document)
 
 
@@ -64,4 +64,4 @@ def legacy_job(document: Document, severity: Severity) -> Diagnostic:
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
     file = document.file or "-"
     hint = f"`trainc migrate --report {file}` says what becomes of it, and `trainc migrate {file}` converts it"
-    return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
+    return document.diagnose(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))

@@ -50,9 +50,9 @@ def _runtime(document: Json, kind: str) -> Conversion:
     spec = converted.data.get("spec")
     if spec is None:
         return converted
-    kept = {name: value for name, value in spec.items() if name in RUNTIME_SPEC}
+    fields = {name: value for name, value in spec.items() if name in RUNTIME_SPEC}
     findings = (*converted.findings, *_ignored(spec), *_pruned_metadata(spec))
-    return replace(converted, data={**converted.data, "spec": kept}, findings=findings)
+    return replace(converted, data={**converted.data, "spec": fields}, findings=findings)
 
 
 def _ignored(spec: Json) -> Iterator[Finding]:
@@ -87,7 +87,7 @@ _SPEC: Shape = {
     "modelConfig": {"inputModel": TEXT, "outputModel": ANY},
     "datasets": _STORAGE,
 }
-_KEPT = ("suspend", "labels", "annotations")
+_COPIED = ("suspend", "labels", "annotations")
 _DATASETS: Path = ("spec", "datasets")
 _MODEL: Path = ("spec", "modelConfig")
 _INPUT_MODEL: Path = (*_MODEL, "inputModel")
@@ -101,7 +101,7 @@ def convert_job(document: Json, api: str, group: str, context: DialectContext) -
     if "spec" not in fitting:
         return Conversion(data, (), tuple(findings))
     old: Json = fitting["spec"]
-    spec = {name: old[name] for name in _KEPT if name in old}
+    spec = {name: old[name] for name in _COPIED if name in old}
     if "runtimeRef" in old:
         spec["runtimeRef"] = convert_runtime_ref(old["runtimeRef"], group)
     if "trainer" in old:
@@ -113,7 +113,7 @@ def convert_job(document: Json, api: str, group: str, context: DialectContext) -
     if initializer:
         spec["initializer"] = initializer
     findings += [*problems, *_ignored_in_job(document, old)]
-    everything = (Move(_INITIALIZER, ("spec",), whole=True), *moves, *model_moves)
+    everything = (Move(_INITIALIZER, ("spec",), derived=True), *moves, *model_moves)
     return Conversion({**data, "spec": spec}, everything, tuple(findings))
 
 
@@ -131,8 +131,8 @@ def _dataset(datasets: Json) -> tuple[dict[str, Any], tuple[Move, ...]]:
     result = {name: datasets[name] for name in ("storageUri",) if name in datasets}
     if variables:
         result["env"] = [variable for variable, _ in variables]
-    moves = [Move((*step, "env", i), was, whole=True) for i, (_, was) in enumerate(variables)]
-    return result, (Move(step, _DATASETS), Move((*step, "env"), _DATASETS, whole=True), *moves)
+    moves = [Move((*step, "env", i), was, derived=True) for i, (_, was) in enumerate(variables)]
+    return result, (Move(step, _DATASETS), Move((*step, "env"), _DATASETS, derived=True), *moves)
 
 
 def _text(value: str | float) -> str:
@@ -144,7 +144,7 @@ def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], S
     if name is None:
         return {}, (), []
     result: dict[str, Any] = {"env": [{"name": "MODEL_NAME", "value": name}]}
-    moves = [Move((*_INITIALIZER, "model"), _INPUT_MODEL, whole=True)]
+    moves = [Move((*_INITIALIZER, "model"), _INPUT_MODEL, derived=True)]
     if name in context.base_models:
         return {"storageUri": context.base_models[name], **result}, moves, []
     message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer gets its name without an address"

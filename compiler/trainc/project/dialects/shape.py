@@ -14,7 +14,6 @@ from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_SPEC, Json, mapping, pod_spec_of, value_at
 from trainc.kube.quantity import whole_number
 from trainc.project.dialects.dialect import Conversion, Move
-from trainc.startup.records import dataclass
 
 ANY = "anything"
 TEXT = "a string"
@@ -46,24 +45,22 @@ def check_shape(
         here = (*path, str(name))
         field_shape = shape.get(name)
         if field_shape is None:
-            findings.append(_unknown(str(name), shape, api, here))
+            hint = next(_hints(str(name), shape), remove())
+            findings.append(Finding("UnknownField", "error", f"{api} has no field {name} here", hint, here))
         elif field is None:
             continue
         elif isinstance(field_shape, Mapping) and isinstance(field, Mapping):
             fitting[name], problems = check_shape(field, field_shape, api, here)
             findings += problems
-        elif _is(field, field_shape):
+        elif isinstance(field_shape, str) and _TESTS[field_shape](field):
             fitting[name] = field
         else:
             findings.append(_wrong_type(field_shape, field, here))
     return fitting, findings
 
 
-def _is(value: Any, shape: Shape | str) -> bool:
-    return shape == ANY or (isinstance(shape, str) and _TESTS[shape](value))
-
-
 _TESTS: Mapping[str, Callable[[Any], bool]] = {
+    ANY: lambda _value: True,
     TEXT: lambda value: isinstance(value, str),
     PROCESSES: lambda value: isinstance(value, str | int) and not isinstance(value, bool),
     SCALARS: lambda value: isinstance(value, Mapping) and all(isinstance(v, str | int | float) for v in value.values()),
@@ -72,18 +69,13 @@ _TESTS: Mapping[str, Callable[[Any], bool]] = {
 
 def _wrong_type(shape: Shape | str, value: Any, path: Path) -> Finding:
     expected = shape if isinstance(shape, str) else "a mapping"
-    shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
+    text = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = (
         Hint("quote it", Fix("quote"))
         if shape == TEXT
         else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     )
-    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint, path)
-
-
-def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
-    hint = next(iter(_hints(name, shape)), remove())
-    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint, path)
+    return Finding("WrongType", "error", f"expected {expected}, got {text!r}", hint, path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
@@ -107,17 +99,8 @@ _JOB = "initializer"
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitJobs:
-    """The replicated jobs with a separate job per initializer step, and the original path of everything."""
-
-    jobs: list[Any]
-    moves: tuple[Move, ...]
-    findings: tuple[Finding, ...]
-
-
-def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
-    """Split the job `initializer`; returns None if there is no such job or it has no known steps.
+def split_initializer(jobs: Sequence[Any]) -> tuple[list[Any], tuple[Move, ...], Finding] | None:
+    """Split the job `initializer`; return the jobs, where each was, and a notice. None without such a job and its steps.
 
     The steps come first, because jobs of a JobSet can only depend on earlier ones. Every job that has no dependencies,
     or depends on `initializer`, depends on the last step afterwards.
@@ -138,15 +121,15 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
     other_jobs = [(i, job) for i, job in enumerate(jobs) if i != at]
     split: list[Any] = [_step_job(jobs[at], pod, steps, position) for position in range(len(steps))]
     split += [_waiting(job, last) if isinstance(job, Mapping) else job for _, job in other_jobs]
-    return SplitJobs(split, _moves(at, steps, other_jobs), tuple(_notices(at, pod, last, len(steps))))
+    return split, _moves(at, steps, other_jobs), _notice(at, pod, last, len(steps))
 
 
 def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
     """Return the job of one step: the old job with only the container of the step, after the step before it."""
     container = steps[position][1]
-    kept = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
+    preceding = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
     spec = {key: value for key, value in pod.items() if key not in ("initContainers", "containers")}
-    spec = {**spec, **({"initContainers": kept} if kept else {}), "containers": [container]}
+    spec = {**spec, **({"initContainers": preceding} if preceding else {}), "containers": [container]}
     template = job["template"]
     job_spec = {**template["spec"], "template": {**template["spec"]["template"], "spec": spec}}
     metadata = mapping(template.get("metadata"))
@@ -181,7 +164,7 @@ def _moves(at: int, steps: Sequence[tuple[int, Json]], other_jobs: Sequence[tupl
     return tuple(moves)
 
 
-def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
+def _notice(at: int, pod: Json, last: str, count: int) -> Finding:
     containers = pod.get("containers")
     dropped = [
         str(c.get("name")) for c in (containers if isinstance(containers, list) else ()) if isinstance(c, Mapping)
@@ -191,7 +174,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
     if dropped:
         message += f"; its container {', '.join(dropped)} is dropped"
     hint = "write them as replicated jobs with dependsOn, as in trainer.kubeflow.org/v1alpha1"
-    return [Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))]
+    return Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))
 
 
 # Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy.
@@ -223,14 +206,15 @@ def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conver
         spec["mlPolicy"], problems = convert_policy(spec["mlPolicy"])
         findings += problems
     jobs = value_at(spec, JOBS[1:])
-    split = split_initializer(jobs if isinstance(jobs, list) else [])
-    if split is not None:
+    moves: tuple[Move, ...] = ()
+    if isinstance(jobs, list) and (split := split_initializer(jobs)) is not None:
+        jobs, moves, notice = split
         template = spec["template"]
-        spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: split.jobs}}
-        findings += split.findings
+        spec["template"] = {**template, "spec": {**template["spec"], JOBS[-1]: jobs}}
+        findings.append(notice)
     if "spec" in fitting:
         data["spec"] = spec
-    return Conversion(data, split.moves if split else (), tuple(findings))
+    return Conversion(data, moves, tuple(findings))
 
 
 TRAINER: Shape = {
@@ -245,8 +229,8 @@ def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
     if "numProcPerNode" not in trainer:
         return trainer, []
     processes, findings = convert_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
-    rest = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
-    return (rest if processes == "auto" else {**rest, "numProcPerNode": processes}), findings
+    others = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
+    return (others if processes == "auto" else {**others, "numProcPerNode": processes}), findings
 
 
 def convert_runtime_ref(reference: Json, own_group: str) -> Json:

@@ -58,9 +58,9 @@ def _of_newer_api(finding: Finding, kind: str) -> Finding:
     """A finding about an unknown field; if today's API has it, the version is what is wrong."""
     if finding.code != "UnknownField":
         return finding
-    from trainc.schema.field_homes import known_in
+    from trainc.schema.field_homes import has_field
 
-    is_newer = known_in(kind, finding.path, NEWEST_RELEASE)
+    is_newer = has_field(kind, finding.path, NEWEST_RELEASE)
     return replace(finding, hint=f"write `apiVersion: {names.TRAINER_API}`, which has it") if is_newer else finding
 
 
@@ -90,7 +90,7 @@ def _trainjob(document: Json, api: str) -> Conversion:
 
 def _initializer(dataset: Json | None, model_config: Json) -> tuple[dict[str, Any], tuple[Move, ...]]:
     result: dict[str, Any] = {}
-    moves = [Move(("spec", "initializer"), ("spec",), whole=True)]
+    moves = [Move(("spec", "initializer"), ("spec",), derived=True)]
     for step, value, was in (
         ("dataset", dataset, ("spec", "datasetConfig")),
         ("model", model_config.get("input"), ("spec", "modelConfig", "input")),
@@ -103,15 +103,15 @@ def _initializer(dataset: Json | None, model_config: Json) -> tuple[dict[str, An
 
 def _without_counterpart(spec: Json) -> list[Finding]:
     """Report fields that v1alpha1 lacks. The v2alpha1 controller did not read them either."""
-    places: list[Path] = []
+    paths: list[Path] = []
     if "output" in (spec.get("modelConfig") or {}):
-        places.append(("spec", "modelConfig", "output"))
+        paths.append(("spec", "modelConfig", "output"))
     overrides = spec.get("podSpecOverrides")
     for i, item in enumerate(overrides if isinstance(overrides, list) else ()):
         for kind, containers in _containers(item):
             for j, container in enumerate(containers):
                 fields = [name for name in _NOT_PATCHABLE if isinstance(container, Mapping) and name in container]
-                places += [("spec", "podSpecOverrides", i, kind, j, name) for name in fields]
+                paths += [("spec", "podSpecOverrides", i, kind, j, name) for name in fields]
     return [
         Finding(
             "FieldWithoutCounterpart",
@@ -120,15 +120,17 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             remove("remove it, or move what it does to the training program or the runtime"),
             path,
         )
-        for path in places
+        for path in paths
     ]
 
 
 def _override(item: Any) -> Any:
     changed = {
         kind: [
-            {k: v for k, v in each.items() if k not in _NOT_PATCHABLE} if isinstance(each, Mapping) else each
-            for each in containers
+            {k: v for k, v in container.items() if k not in _NOT_PATCHABLE}
+            if isinstance(container, Mapping)
+            else container
+            for container in containers
         ]
         for kind, containers in _containers(item)
     }

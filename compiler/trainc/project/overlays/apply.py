@@ -7,12 +7,12 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import FieldPath, identity_of, stable_path
-from trainc.kube.names import JOB_KINDS, full_name, split_image
+from trainc.kube.documents import FieldPath, Json, identity_of, stable_path, walk
+from trainc.kube.names import JOB_KINDS, full_name, is_in_registry, join_image, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
-from trainc.project.overlays.patterns import Edited, Origin, exact_target
+from trainc.project.overlays.patterns import Edited, Origin, identity_target
 from trainc.startup.records import dataclass
 
 # JSON Patch (RFC 6902) with JSON Pointers (RFC 6901).
@@ -50,25 +50,25 @@ def apply_operations(
     PatchFailedError with the path of the first operation that is malformed or does not apply.
     """
     result: Any = data
-    made, own = 0, copies or Copies()
+    value_count, owned = 0, copies or Copies()
     written: list[tuple[FieldPath, Path]] = []
-    for operation in [_read(i, raw) for i, raw in enumerate(operations)]:
+    for operation in [_read_operation(i, raw) for i, raw in enumerate(operations)]:
         try:
-            result, at, values = _apply(result, operation, own)
+            result, at, values = _apply(result, operation, owned)
         except _MissingError as missing:
             raise PatchFailedError(str(missing), (operation.index, "path")) from None
-        made += values
-        if made > _MOST_VALUES:
+        value_count += values
+        if value_count > _MOST_VALUES:
             raise PatchFailedError("the operations would make the document too large", (operation.index,))
         if at is not None:
-            place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
-            written.append((stable_path(at, result), place))
+            source: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
+            written.append((stable_path(at, result), source))
     if not isinstance(result, dict):
         raise PatchFailedError("the operations remove the whole object", (0,))
     return result, written
 
 
-def _read(index: int, raw: Any) -> _Operation:
+def _read_operation(index: int, raw: Any) -> _Operation:
     if not isinstance(raw, Mapping):
         raise PatchFailedError("an operation needs op and path, and value where op is add, replace or test", (index,))
     name = raw.get("op")
@@ -78,15 +78,15 @@ def _read(index: int, raw: Any) -> _Operation:
     for field in needed:
         if field not in raw:
             raise PatchFailedError(f"{name} needs {field!r}", (index,))
-    source = _pointer(raw["from"], (index, "from")) if name in _WITH_FROM else ()
-    return _Operation(index, name, _pointer(raw["path"], (index, "path")), raw.get("value"), source)
+    source = _parse_pointer(raw["from"], (index, "from")) if name in _WITH_FROM else ()
+    return _Operation(index, name, _parse_pointer(raw["path"], (index, "path")), raw.get("value"), source)
 
 
-def _pointer(text: Any, place: Path) -> tuple[str, ...]:
+def _parse_pointer(text: Any, path: Path) -> tuple[str, ...]:
     if text == "":
         return ()
     if not isinstance(text, str) or not text.startswith("/"):
-        raise PatchFailedError(f"{text!r} is not a valid JSON Pointer; write it like /spec/trainer/env/0", place)
+        raise PatchFailedError(f"{text!r} is not a valid JSON Pointer; write it like /spec/trainer/env/0", path)
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 
@@ -124,13 +124,13 @@ def _write(data: Any, path: tuple[str, ...], value: Any, copies: Copies, *, addi
         where.append(_step(parent, step, path, adding))
         parent = parent[where[-1]] if _has(parent, where[-1]) else None
 
-    def put(container: Any, step: str | int) -> None:
+    def insert(container: Any, step: str | int) -> None:
         if isinstance(step, int) and adding:
             container.insert(step, value)
         else:
             container[step] = value
 
-    return _edit(data, path, put, copies), tuple(where)
+    return _edit(data, path, insert, copies), tuple(where)
 
 
 def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], None], copies: Copies) -> Any:
@@ -138,14 +138,14 @@ def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], N
     if not path:
         raise _MissingError("an operation cannot remove the whole document; use a patch with `$patch: delete`")
     step = _step(data, path[0], path, adding=True)
-    own = copies.of(data)
+    owned = copies.of(data)
     if len(path) == 1:
-        change(own, step)
-        return own
+        change(owned, step)
+        return owned
     if not _has(data, step):
         raise _MissingError(f"{_format_pointer(path)} does not exist: there is nothing at {_format_pointer(path[:1])}")
-    own[step] = _edit(own[step], path[1:], change, copies)
-    return own
+    owned[step] = _edit(owned[step], path[1:], change, copies)
+    return owned
 
 
 def _remove(container: Any, step: str | int) -> None:
@@ -231,7 +231,7 @@ class Layer:
     def apply(self, documents: Iterable[Edited], uses: set[Use]) -> list[Edited]:
         """Apply the overlay; returns the remaining documents and adds everything that matched one to `uses`."""
         images: set[int] = set()
-        patched = (self._patched(document, uses) for document in documents)
+        patched = (self._apply_patches(document, uses) for document in documents)
         done = [transform(d, self._overlay, images) for d in patched if d is not None]
         uses.update((self._number, "image", index) for index in images)
         return done
@@ -246,10 +246,10 @@ class Layer:
             *(self._missing_image(change, documents) for change in images),
         ]
 
-    def _patched(self, document: Edited, uses: set[Use]) -> Edited | None:
+    def _apply_patches(self, document: Edited, uses: set[Use]) -> Edited | None:
         patched: Edited | None = document
         for index, patch in enumerate(self._patches):
-            if patched is not None and patch.target.fits(patched):
+            if patched is not None and patch.target.matches(patched):
                 uses.add((self._number, "patch", index))
                 patched = self._apply_patch(patched, patch)
         return patched
@@ -261,14 +261,14 @@ class Layer:
             else:
                 data, written = apply_operations(document.data, patch.body, document.copies)
         except PatchFailedError as failed:
-            self._failed(document, patch, failed)
+            self._report_failure(document, patch, failed)
             return document
         if data is None:
             return None
-        origins = [(path, Origin(patch.document, (*patch.prefix, *place))) for path, place in written]
+        origins = [(path, Origin(patch.document, (*patch.prefix, *path_in_patch))) for path, path_in_patch in written]
         return document.with_data(data, origins)
 
-    def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
+    def _report_failure(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
         namespace, name = identity_of(document.data)
         label = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
         in_place = ("patch", *failed.path) if patch.entry.file is None else ("path",)
@@ -288,8 +288,8 @@ class Layer:
         names = [identity_of(document.data)[1] for document in documents]
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         target_name = patch.target.name.text if patch.target.name is not None else ""
-        here = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
-        hint = did_you_mean(target_name, names) or f"documents here: {first_of(here) or 'none'}"
+        labels = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
+        hint = did_you_mean(target_name, names) or f"documents here: {first_of(labels) or 'none'}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
@@ -299,7 +299,7 @@ class Layer:
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
-        return self._overlay.document.place(Finding(code, severity, message, hint, path), self._overlay.label)
+        return self._overlay.document.diagnose(Finding(code, severity, message, hint, path), self._overlay.label)
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -313,8 +313,8 @@ def _change(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def target_of_body(body: Any) -> Any:
     """Return the target that a patch identifies in its body, or None if it lacks a kind or name."""
-    named = isinstance(body, Mapping) and body.get("kind") and isinstance(body.get("metadata"), Mapping)
-    return exact_target(body) if named and body["metadata"].get("name") else None
+    is_identified = isinstance(body, Mapping) and body.get("kind") and isinstance(body.get("metadata"), Mapping)
+    return identity_target(body) if is_identified and body["metadata"].get("name") else None
 
 
 # Everything that overlays change apart from patches: namespace, name, labels, annotations, images. TrainJobs get all of
@@ -340,21 +340,21 @@ def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edit
         return document
     before, kind = document, document.data["kind"]
     if overlay.namespace and kind in _NAMESPACED_KINDS:
-        document = _set(document, overlay, ("metadata", "namespace"), overlay.namespace, ("namespace",))
+        document = _set_field(document, overlay, ("metadata", "namespace"), overlay.namespace, ("namespace",))
     if kind in JOB_KINDS:
-        document = _renamed(document, overlay)
+        document = _rename(document, overlay)
         for field, pairs in (("labels", overlay.labels), ("annotations", overlay.annotations)):
             for pair in pairs:
-                document = _set(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
-    document = _mirrored(_with_images(document, overlay, used_images), overlay)
+                document = _set_field(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
+    document = _mirror_images(_replace_images(document, overlay, used_images), overlay)
     return document if document is before else before.renamed(document)
 
 
-def _set(document: Edited, overlay: Overlay, path: Path, value: Any, origin: Path) -> Edited:
+def _set_field(document: Edited, overlay: Overlay, path: Path, value: Any, origin: Path) -> Edited:
     return document.with_field(path, value, Origin(overlay.document, origin))
 
 
-def _renamed(document: Edited, overlay: Overlay) -> Edited:
+def _rename(document: Edited, overlay: Overlay) -> Edited:
     metadata = document.data.get("metadata")
     if not isinstance(metadata, Mapping):
         return document
@@ -366,59 +366,51 @@ def _renamed(document: Edited, overlay: Overlay) -> Edited:
     return document.with_data({**document.data, "metadata": {**metadata, "name": new}}, ())
 
 
-def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
+def _replace_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
     if not overlay.images:
         return document
     changes: dict[str, list[int]] = {}
     for index, change in enumerate(overlay.images):
         changes.setdefault(change.name, []).append(index)
-    for path, image in list(_images(document.data, ())):
-        if met := changes.get(split_image(image)[0]):
-            used.update(met)
-            last = overlay.images[met[-1]]
-            document = _set(document, overlay, path, change_image(image, last), last.path)
+    for path, image in list(_images(document.data)):
+        if indexes := changes.get(split_image(image)[0]):
+            used.update(indexes)
+            last = overlay.images[indexes[-1]]
+            document = _set_field(document, overlay, path, change_image(image, last), last.path)
     return document
 
 
-def _mirrored(document: Edited, overlay: Overlay) -> Edited:
+def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
     """Replace the registries of all images; of several mirrors, the one for the longest name counts."""
-    for path, image in list(_images(document.data, ())) if overlay.mirrors else ():
+    for path, image in list(_images(document.data)) if overlay.mirrors else ():
         name, tag, digest = split_image(image)
         full = full_name(name)
-        fitting = [one for one in overlay.mirrors if full == one or full.startswith(f"{one}/")]
-        if fitting:
-            registry = max(fitting, key=len)
-            new = f"{overlay.mirrors[registry]}{full.removeprefix(registry)}"
-            new += f"{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
-            document = _set(document, overlay, path, new, ("mirrors", registry))
+        matching = [registry for registry in overlay.mirrors if is_in_registry(full, registry)]
+        if matching:
+            registry = max(matching, key=len)
+            new = join_image(f"{overlay.mirrors[registry]}{full.removeprefix(registry)}", tag, digest)
+            document = _set_field(document, overlay, path, new, ("mirrors", registry))
     return document
 
 
-def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _images(data: Json) -> Iterator[tuple[Path, str]]:
     """Yield the path and image of every container and of the trainer."""
-    if isinstance(value, Mapping):
+    for path, value in walk(data):
         holds_image = path[-1:] == ("trainer",) or (len(path) > 1 and path[-2] in _CONTAINER_LISTS)
-        if holds_image and isinstance(value.get("image"), str):
+        if holds_image and isinstance(value, Mapping) and isinstance(value.get("image"), str):
             yield (*path, "image"), value["image"]
-        for key, inner in value.items():
-            yield from _images(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _images(inner, (*path, index))
 
 
 def change_image(image: str, change: ImageChange) -> str:
     """Return the image with `change` applied: a new digest replaces the tag, and a new tag replaces both."""
     name, tag, digest = split_image(image)
     name = change.new_name or name
-    if change.digest:
-        return f"{name}{f':{change.new_tag}' if change.new_tag else ''}@{change.digest}"
-    if change.new_tag:
-        return f"{name}:{change.new_tag}"
-    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+    if change.digest or change.new_tag:
+        return join_image(name, change.new_tag, change.digest)
+    return join_image(name, tag, digest)
 
 
 def image_names(documents: Sequence[Edited]) -> list[str]:
     """Return the names of all images in use, for a hint."""
-    images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
+    images = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data))
     return list(dict.fromkeys(split_image(image)[0] for image in images))

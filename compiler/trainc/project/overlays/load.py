@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.policy import Rule
 from trainc.kube.documents import identity_of, mapping
-from trainc.options import Limits, Options, layered
+from trainc.options import Limits, Options, merge_layers
 from trainc.project.overlays.apply import Layer, Use, target_of_body
 from trainc.project.overlays.overlay import (
     Body,
@@ -67,28 +67,30 @@ class Loaded:
 
     @property
     def has_resources(self) -> bool:
-        """Whether it or a base lists resources, in which case no other input is needed."""
-        return any(one.overlay.resources for one in self.in_order)
+        """Return whether it or a base lists resources, in which case no other input is needed."""
+        return any(loaded.overlay.resources for loaded in self.in_order)
 
     @property
     def resource_files(self) -> set[str]:
         """The files of its resources and those of its bases."""
-        return {document.file for one in self.in_order for document in one.resources}
+        return {document.file for loaded in self.in_order for document in loaded.resources}
 
     @property
     def settings(self) -> dict[str, Any]:
         """The `Options` fields that it and its bases set."""
-        return layered(*(one.overlay.settings for one in self.in_order))
+        return merge_layers(*(loaded.overlay.settings for loaded in self.in_order))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Its rules for diagnostics and those of its bases; the last one wins."""
-        return tuple(rule for one in self.in_order for rule in one.overlay.rules)
+        return tuple(rule for loaded in self.in_order for rule in loaded.overlay.rules)
 
     @property
     def all_runtimes(self) -> tuple[str, ...]:
         """The runtime directories that it and its bases list."""
-        return tuple(path_from(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
+        return tuple(
+            path_from(loaded.folder, path) for loaded in reversed(self.in_order) for path in loaded.overlay.runtimes
+        )
 
 
 def path_from(folder: str, path: str) -> str:
@@ -98,20 +100,15 @@ def path_from(folder: str, path: str) -> str:
 
 def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
     """Merge the template values of all overlays recursively; later overlays override earlier ones."""
+    from copy import deepcopy
+
     from deepmerge import Merger
 
-    merger = Merger([(dict, [_merge_values])], ["override"], ["override"])
+    merger = Merger([(dict, ["merge"])], ["override"], ["override"])
     values: dict[str, Any] = {}
-    for loaded in (one for overlay in overlays for one in overlay.in_order):
-        values = merger.merge(values, dict(loaded.overlay.values))
+    for loaded in (loaded for overlay in overlays for loaded in overlay.in_order):
+        merger.merge(values, deepcopy(dict(loaded.overlay.values)))  # It shares parts of the second with the result.
     return values
-
-
-def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(before)
-    for name, value in after.items():
-        merged[name] = config.value_strategy([*path, name], merged[name], value) if name in merged else value
-    return merged
 
 
 # Options from overlays: later overlays override earlier ones, and the caller overrides all.
@@ -119,7 +116,7 @@ def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: d
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
     """Return `options` with the settings of overlays instead of defaults, and any conflicts."""
-    settings = layered(*(overlay.settings for overlay in overlays), _options_set(options))
+    settings = merge_layers(*(overlay.settings for overlay in overlays), _options_set(options))
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:
@@ -210,13 +207,13 @@ class _Loader:
             elif os.path.realpath(file) in above:
                 hint = "remove one of the two references"
                 message = f"{resource} refers back to this overlay"
-                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
+                self.diagnostics.append(_invalid(overlay, ("resources", index), message, hint))
             elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
                 # Shared bases multiply: ten levels of overlays that each list the same two bases are a thousand to
                 # apply.
                 hint = "list each base once, or raise the limit (--max-overlays)"
                 message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deeply"
-                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
+                self.diagnostics.append(_invalid(overlay, ("resources", index), message, hint))
                 break
             elif (base := self._load(path, above, root)) is not None:
                 bases.append(base)
@@ -227,21 +224,21 @@ class _Loader:
                 self._may_be_read(overlay, (*entry.path, "path"), entry.file, path_from(folder, entry.file), root)
         return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
 
-    def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str, root: str) -> bool:
+    def _may_be_read(self, overlay: Overlay, at: Path, reference: str, path: str, root: str) -> bool:
         """Return whether a path in an overlay may be read: manifests in the repository, nothing else on the machine."""
         allowed = self._limits.allow_outside
-        if not allowed and not os.path.isabs(written) and not is_inside(path, root):
-            message = f"{written} is outside the repository"
-            self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
+        if not allowed and not os.path.isabs(reference) and not is_inside(path, root):
+            message = f"{reference} is outside the repository"
+            self.diagnostics.append(replace(_invalid(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
             return False
-        if not allowed and os.path.isabs(written):
-            message, hint = f"{written} is an absolute path", "write it relative to the overlay's folder"
+        if not allowed and os.path.isabs(reference):
+            message, hint = f"{reference} is an absolute path", "write it relative to the overlay's folder"
         elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
-            message = f"{written} is not a folder or a file that ends in {', '.join(READ_SUFFIXES)}"
+            message = f"{reference} is not a folder or a file that ends in {', '.join(READ_SUFFIXES)}"
             hint = "copy remote files into the repository: trainc does not download anything"
         else:
             return True
-        self.diagnostics.append(_about(overlay, at, message, hint))
+        self.diagnostics.append(_invalid(overlay, at, message, hint))
         return False
 
 
@@ -266,12 +263,12 @@ class _Contents:
             [path], self._limits, values=self._values, texts=self._texts, already=self._read
         )
         self._read += len(documents)
-        place = loaded.overlay.document.locate(("resources", index))
-        self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
+        source = loaded.overlay.document.locate(("resources", index))
+        self.diagnostics += [p if p.source else replace(p, source=source) for p in problems]
         if any(is_overlay(document.data) for document in documents):
             message = f"{path} is an overlay, but is not called {OVERLAY_FILE}"
             hint = f"rename the file to {OVERLAY_FILE}"
-            self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
+            self.diagnostics.append(_invalid(loaded.overlay, ("resources", index), message, hint))
         return documents
 
     def _patches(self, loaded: Loaded, entry: PatchEntry) -> list[Patch]:
@@ -287,7 +284,7 @@ class _Contents:
             if target is None:
                 message = "the patch has no target, and no apiVersion, kind and name that say which document it changes"
                 hint = "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch"
-                self.diagnostics.append(_about(overlay, entry.path, message, hint))
+                self.diagnostics.append(_invalid(overlay, entry.path, message, hint))
             else:
                 patches.append(Patch(body, document, prefix, target, entry))
         return patches
@@ -306,14 +303,14 @@ class _Contents:
         except OSError as error:
             message = f"{file} cannot be read: {error_reason(error)}"
             hint = "check the path: it is relative to the overlay's folder"
-            return [], [_about(loaded.overlay, (*entry.path, "path"), message, hint)]
+            return [], [_invalid(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)
 
 
-def _about(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
-    return overlay.document.place(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
+def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
+    return overlay.document.diagnose(Finding("InvalidOverlay", "error", message, hint, path), overlay.label)
 
 
 # Applies a stack of overlays: each one sees the result of those before it, and the last one wins.
@@ -378,7 +375,7 @@ class Stack:
     def catalog(self, name: str, release: str) -> Document | Callable[[], NotFound]:
         """Return a catalog runtime after all layers; `release` must be that of the compilation."""
         assert release == self._release
-        return self._through(name)[0]
+        return self._shipped_runtime(name)[0]
 
     def more(self, documents: Iterable[Document]) -> Passed:
         """Apply the layers that the input passes through to additional documents."""
@@ -398,11 +395,11 @@ class Stack:
         """
         used = {*self._uses, *uses}
         documents = [*self._current, *(document for source in self._further for document in source)]
-        here = {identity_of(d.data)[1] for d in documents if d.data.get("kind") == "ClusterTrainingRuntime"}
+        defined = {identity_of(d.data)[1] for d in documents if d.data.get("kind") == "ClusterTrainingRuntime"}
         for name in dict.fromkeys((*_runtime_names(self._current), *runtimes)):
-            if name not in here:
-                answer, met = self._through(name)
-                used |= met
+            if name not in defined:
+                answer, matching = self._shipped_runtime(name)
+                used |= matching
                 documents += [Edited.of(answer)] if isinstance(answer, Document) else []
         return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(documents, used))]
 
@@ -419,7 +416,7 @@ class Stack:
         self._layers.append(layer)
         return layer.apply(gathered, self._uses), layer
 
-    def _through(self, name: str) -> tuple[Document | Callable[[], NotFound], set[Use]]:
+    def _shipped_runtime(self, name: str) -> tuple[Document | Callable[[], NotFound], set[Use]]:
         """Return a catalog runtime after all layers and what matched it; computed once per runtime."""
         if name not in self._shipped:
             answer, uses = self._catalog(name, self._release), set[Use]()

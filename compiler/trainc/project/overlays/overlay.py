@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from trainc.findings import CompileError, Diagnostic, Finding, Path, Source
+from trainc.findings import Diagnostic, Finding, Path, Source
+from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rule, read_rules
 from trainc.kube.documents import Json
 from trainc.options import Limits
@@ -190,7 +191,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
     label = Overlay(document).label
     if (document.data.get("apiVersion"), document.data.get("kind")) != (API, KIND):
         hint = f"start it with apiVersion: {API} and kind: {KIND}"
-        return Overlay(document), [document.place(_wrong((), "this is not an overlay", hint), label)]
+        return Overlay(document), [document.diagnose(_wrong((), "this is not an overlay", hint), label)]
     data, findings = OVERLAY.check(without_nulls(OVERLAY.schema, document.data))
     options, problems = read_options(data, KIND, CODE)
     rules, unknown = read_rules(data.get("rules", {}), os.path.dirname(document.file), CODE)
@@ -218,7 +219,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
         settings=options,
         rules=tuple(rules),
     )
-    return overlay, [document.place(finding, label) for finding in findings]
+    return overlay, [document.diagnose(finding, label) for finding in findings]
 
 
 def _patch(item: Json, index: int, findings: list[Finding]) -> PatchEntry:
@@ -262,7 +263,7 @@ def body_in_place(overlay: Overlay, entry: PatchEntry, limits: Limits) -> tuple[
     if not isinstance(entry.body, str):
         return ([(entry.body, overlay.document, path)] if entry.body is not None else []), []
 
-    def place(source: Source | None) -> Source | None:
+    def locate_inside(source: Source | None) -> Source | None:
         start = overlay.document.locate(path)
         if start is None or source is None:
             return start
@@ -271,8 +272,8 @@ def body_in_place(overlay: Overlay, entry: PatchEntry, limits: Limits) -> tuple[
         return replace(start, line=start.line + inside)
 
     bodies, diagnostics = bodies_of(entry.body, overlay.document.file, limits)
-    moved = [(body, replace(d, locate=_moved(d.locate, place)), at) for body, d, at in bodies]
-    return moved, [replace(d, source=place(d.source)) for d in diagnostics]
+    relocated = [(body, replace(d, locate=_relocate(d.locate, locate_inside)), at) for body, d, at in bodies]
+    return relocated, [replace(d, source=locate_inside(d.source)) for d in diagnostics]
 
 
 def bodies_of(text: str, file: str, limits: Limits) -> tuple[list[Body], list[Diagnostic]]:
@@ -286,8 +287,8 @@ def bodies_of(text: str, file: str, limits: Limits) -> tuple[list[Body], list[Di
             diagnostics += _read_operations(chunk, limits, bodies)
         else:
             documents, problems = read_documents(chunk.text.encode("utf-8", "surrogateescape"), file, limits)
-            below = _below(chunk)
-            bodies += [(d.data, replace(d, locate=_moved(d.locate, below)), ()) for d in documents]
+            below = _locate_below(chunk)
+            bodies += [(d.data, replace(d, locate=_relocate(d.locate, below)), ()) for d in documents]
             diagnostics += [replace(problem, source=below(problem.source)) for problem in problems]
     return bodies, diagnostics
 
@@ -299,7 +300,7 @@ def _is_list(text: str) -> bool:
 
 
 def _read_operations(chunk: Chunk, limits: Limits, bodies: list[Body]) -> Iterator[Diagnostic]:
-    below = _below(chunk)
+    below = _locate_below(chunk)
     try:
         operations = read_value(chunk.text)
     except CompileError as error:
@@ -316,16 +317,16 @@ def _read_operations(chunk: Chunk, limits: Limits, bodies: list[Body]) -> Iterat
     )
 
 
-def _below(chunk: Chunk) -> Callable[..., Source | None]:
+def _locate_below(chunk: Chunk) -> Callable[..., Source | None]:
     """Return a function that translates positions in a chunk to positions in its file."""
 
-    def place(source: Source | None, file: str = "") -> Source | None:
+    def locate(source: Source | None, file: str = "") -> Source | None:
         return source and replace(source, line=source.line + chunk.line - 1, file=file or source.file)
 
-    return place
+    return locate
 
 
-def _moved(
+def _relocate(
     locate: Callable[[Path], Source | None], move: Callable[[Source | None], Source | None]
 ) -> Callable[[Path], Source | None]:
     return lambda path: move(locate(path))

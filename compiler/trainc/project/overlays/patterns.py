@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path
+from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path, value_at_index
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
@@ -44,16 +44,11 @@ class Pattern:
     text: str
     _first: _State | None = field(default=None, compare=False, repr=False)
 
-    def fits(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Return whether the whole `text` matches."""
         if self._first is None:
             return text == self.text
         return len(text) <= _LONGEST_TEXT and _run(self._first, text)
-
-
-def literal(text: str) -> Pattern:
-    """Return a pattern that only matches `text` itself."""
-    return Pattern(text)
 
 
 def pattern(text: str) -> Pattern:
@@ -77,9 +72,9 @@ class _Builder:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ValueError("groups are nested too deeply")
-        first, *rest = (self._sequence(parts, after) for parts in group.alternatives)
+        first, *alternatives = (self._sequence(parts, after) for parts in group.alternatives)
         self._depth -= 1
-        for other in rest:
+        for other in alternatives:
             first = self._state("split", next=first, other=other)
         return first
 
@@ -211,23 +206,23 @@ class Edited:
         """Create an instance for a document without edits."""
         return cls(document, document.data, identities=(identity_of(document.data),))
 
-    def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
+    def with_data(self, data: dict[str, Any], origins: Iterable[tuple[FieldPath, Origin]]) -> Edited:
         """Return the document with new data, and record who wrote which fields."""
-        for path, who in written:
+        for path, who in origins:
             self.origins.add(path, who)
         return replace(self, data=data)
 
     def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
         """Return the document with one field set, creating mappings as needed."""
-        return self.with_data(self._set(self.data, path, value), [(stable_path(path, self.data), origin)])
+        return self.with_data(self._copy_with(self.data, path, value), [(stable_path(path, self.data), origin)])
 
-    def _set(self, data: Any, path: Path, value: Any) -> Any:
+    def _copy_with(self, data: Any, path: Path, value: Any) -> Any:
         if not path:
             return value
         step, *rest = path
         copied = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
         present = copied[step] if isinstance(step, int) else copied.get(step)
-        copied[step] = self._set(present, tuple(rest), value)
+        copied[step] = self._copy_with(present, tuple(rest), value)
         return copied
 
     def renamed(self, changed: Edited) -> Edited:
@@ -245,18 +240,9 @@ class Edited:
         steps = stable_path(path, self.data)
         if (nearest := self.origins.of(steps)) is not None:
             end, origin = nearest
-            inside = _at(origin.document.data, origin.path)
+            inside = value_at_index(origin.document.data, origin.path)
             return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
         return self.document.locate(resolve_path(steps, self.document.data))
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(data, Mapping) or (isinstance(data, list) and isinstance(step, int) and step < len(data)):
-            data = data.get(step) if isinstance(data, Mapping) else data[step]  # type: ignore[index]
-        else:
-            return None
-    return data
 
 
 # Selects the documents for a patch, as kustomize's targets do.
@@ -277,7 +263,7 @@ class Target:
     labels: tuple[Requirement, ...] = ()
     annotations: tuple[Requirement, ...] = ()
 
-    def fits(self, document: Edited) -> bool:
+    def matches(self, document: Edited) -> bool:
         """Return whether a document matches, by its current name or one that it had in an earlier overlay."""
         data = document.data
         group, _, version = str(data.get("apiVersion", "")).rpartition("/")
@@ -301,7 +287,7 @@ def target_of(fields: Mapping[str, Any]) -> Target:
     return Target(group, version, kind, name, namespace, labels, annotations)
 
 
-def exact_target(fields: Mapping[str, Any]) -> Target:
+def identity_target(fields: Mapping[str, Any]) -> Target:
     """Return the target for the one document that the apiVersion, kind and metadata of a patch identify."""
     group, _, version = str(fields.get("apiVersion") or "").rpartition("/")
     metadata = mapping(fields.get("metadata"))
@@ -315,8 +301,8 @@ def exact_target(fields: Mapping[str, Any]) -> Target:
 
 
 def _exactly(value: Any) -> Pattern | None:
-    return literal(str(value)) if value else None
+    return Pattern(str(value)) if value else None
 
 
 def _fits(expected: Pattern | None, text: str) -> bool:
-    return expected is None or expected.fits(text)
+    return expected is None or expected.matches(text)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.templates.rendering import TemplateFailedError
+from trainc.reading.templates.rendering import TemplateFailedError, render, template_lines
 from trainc.reading.yaml_reader import decode, encode, read_documents
 from trainc.startup.records import replace
 
 __all__ = ["read_template", "render"]
-
-
-def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
-    """Render a template. Raises TemplateFailedError with the position of the problem."""
-    # Jinja2 is slow to import, and most inputs are not templates.
-    from trainc.reading.templates.rendering import rendered
-
-    return rendered(text, file, values, limits)
 
 
 def read_template(
@@ -35,30 +28,16 @@ def read_template(
         output = render(text, file, values, limits)
     except TemplateFailedError as failed:
         return [], [failed.diagnostic]
-    lines = _Lines(text, output, file, values, limits)
+    lines = cache(lambda: template_lines(text, output, file, values, limits))  # Most templates have no diagnostics.
+
+    def in_template(source: Source | None) -> Source | None:
+        return source and replace(source, line=lines()[min(source.line, len(lines())) - 1])
+
+    def locator(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
+        return lambda path: in_template(locate(path))
+
     documents, diagnostics = read_documents(encode(output), file, limits, already=already)
-    placed = [replace(d, source=lines.place(d.source)) for d in diagnostics]
-    return [replace(document, locate=lines.locator(document.locate)) for document in documents], placed
-
-
-class _Lines:
-    """Maps output lines to template lines, on demand."""
-
-    def __init__(self, text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> None:
-        self._of = (text, output, file, values, limits)
-        self._lines: list[int] | None = None
-
-    def locator(self, locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
-        """Return a document's `locate` function with positions in the template."""
-        return lambda path: self.place(locate(path))
-
-    def place(self, source: Source | None) -> Source | None:
-        """Convert a position in the output to a position in the template."""
-        if source is None:
-            return None
-        if self._lines is None:
-            from trainc.reading.templates.rendering import template_lines
-
-            self._lines = template_lines(*self._of)
-        line = self._lines[min(source.line, len(self._lines)) - 1]
-        return replace(source, line=line)
+    return (
+        [replace(document, locate=locator(document.locate)) for document in documents],
+        [replace(diagnostic, source=in_template(diagnostic.source)) for diagnostic in diagnostics],
+    )

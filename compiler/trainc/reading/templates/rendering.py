@@ -120,9 +120,9 @@ class TemplateFailedError(Exception):
 
     def __init__(self, file: str, text: str, line: int, message: str, hint: str) -> None:
         super().__init__(message)
-        shown = text.split("\n")[line - 1 : line]
+        failing_line = text.split("\n")[line - 1 : line]
         # Jinja2 does not report columns, so use the first non-space character of the line.
-        column = 1 + sum(len(words) - len(words.lstrip()) for words in shown)
+        column = 1 + sum(len(words) - len(words.lstrip()) for words in failing_line)
         self.diagnostic = Diagnostic("TemplateError", "error", message, hint, source=Source(file, line, column))
 
 
@@ -170,7 +170,7 @@ class Budget:
         if characters > self._text:
             raise TooMuchError("its output is too long")
 
-    def made(self, value: Any) -> Any:
+    def charge(self, value: Any) -> Any:
         """Charge for a new value and return it: a step per value in a collection, counting duplicates."""
         if isinstance(value, str):
             self.allow(len(value))
@@ -184,22 +184,15 @@ class Budget:
 
     def weigh(self, value: Any) -> None:
         """Charge for processing a value: a step per value in it, and per thousand characters."""
-        if isinstance(value, str):
-            if len(value) >= CHARACTERS:
-                self.spend(len(value) // CHARACTERS)
-            return
         waiting = [value]
         while waiting:
             inner = waiting.pop()
-            if isinstance(inner, dict):
+            if isinstance(inner, dict | list | tuple | range):
                 self.spend(len(inner))
-                waiting += inner
-                waiting += inner.values()
-            elif isinstance(inner, list | tuple):
-                self.spend(len(inner))
-                waiting += inner
-            elif isinstance(inner, range):
-                self.spend(len(inner))
+                if not isinstance(inner, range):
+                    waiting += inner
+                if isinstance(inner, dict):
+                    waiting += inner.values()
             elif isinstance(inner, str) and len(inner) >= CHARACTERS:
                 self.spend(len(inner) // CHARACTERS)
 
@@ -271,18 +264,18 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             optimized=False,
         )
         self._budget = budget
-        own: dict[str, Callable[..., Any]] = {name: on_text(change) for name, change in _TEXT_FILTERS.items()}
-        own |= {
+        filters: dict[str, Callable[..., Any]] = {
+            **{name: FILTERS[name] for name in _FILTERS},
+            **{name: on_text(change) for name, change in _TEXT_FILTERS.items()},
             "join": self._join,
             "tojson": to_json,
             "indent": self._indent,
             "replace": self._replace,
             "sum": self._sum,
         }
-        filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
         self.filters = {name: self._charge(name, function) for name, function in filters.items()}
-        self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
-        self.filters |= {"key": key_of}
+        self.filters |= {"counted": budget.counted, "made": self._charge_result, "weighed": self._charge_value}
+        self.filters |= {"spent": self._charge_steps, "key": key_of}
         tests: dict[str, Any] = {**TESTS}
         self.tests = {name: self._charge("", test) for name, test in tests.items()}
         self.globals = {"range": self._range, "dict": dict_of, "namespace": namespace_of}
@@ -296,12 +289,12 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             self._budget.weigh(value)
         if isinstance(owner, str):
             self._check_parts(owner, obj.__name__, next(iter((*args, *kwargs.values())), None))
-        return self._made(super().call(context, obj, *args, **kwargs))
+        return self._charge_result(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Restrict operators that could fill the memory."""
         for side in (left, right):
-            self._weighed(side)
+            self._charge_value(side)
         if operator == "%" and isinstance(left, str):
             refuse("text cannot be formatted with %; join its parts with ~")
         if operator == "**" and not (
@@ -312,7 +305,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             refuse("* works on numbers only")
         if operator == "+" and isinstance(left, str) and isinstance(right, str):
             self._budget.allow(len(left) + len(right))
-        return self._made(super().call_binop(context, operator, left, right))
+        return self._charge_result(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Allow methods by type; Jinja2 decides about its own objects."""
@@ -329,23 +322,23 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
         @wraps(function)
         def paid(*args: Any, **kwargs: Any) -> Any:
-            given = (*args[first + 1 :], *kwargs.values())
-            for value in given:
-                self._weighed(value)
-            steps = 1 + sum(len(text) for text in given if isinstance(text, str)) // _CHARACTERS_PER_ITEM
-            given = self._given(name, args[first], steps)
-            result = function(*args[:first], given, *args[first + 1 :], **kwargs)
-            return result if name in _IMMEDIATE else self._made(result)
+            arguments = (*args[first + 1 :], *kwargs.values())
+            for value in arguments:
+                self._charge_value(value)
+            steps = 1 + sum(len(text) for text in arguments if isinstance(text, str)) // _CHARACTERS_PER_ITEM
+            charged = self._charge_input(name, args[first], steps)
+            result = function(*args[:first], charged, *args[first + 1 :], **kwargs)
+            return result if name in _IMMEDIATE else self._charge_result(result)
 
         return paid
 
-    def _given(self, name: str, value: Any, steps: int) -> Any:
+    def _charge_input(self, name: str, value: Any, steps: int) -> Any:
         """Charge `steps` per item of a filter's input, and return the input."""
         if hasattr(value, "__next__"):
             return self._budget.counted(value, steps)
         if name in _IMMEDIATE:
             return value
-        self._weighed(value)
+        self._charge_value(value)
         if isinstance(value, list | tuple | dict | range):
             self._budget.spend(len(value) * (steps - 1))
         elif isinstance(value, str) and name in _ITERATING:
@@ -353,16 +346,16 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         # Values can be constructed to have equal hashes, in which case they are compared with each other.
         return self._budget.counted(value) if name == "unique" else value
 
-    def _made(self, value: Any) -> Any:
+    def _charge_result(self, value: Any) -> Any:
         check_number(value)
-        return self._budget.made(value)
+        return self._budget.charge(value)
 
-    def _weighed(self, value: Any) -> Any:
+    def _charge_value(self, value: Any) -> Any:
         check_number(value)
         self._budget.weigh(value)
         return value
 
-    def _spent(self, steps: int) -> str:
+    def _charge_steps(self, steps: int) -> str:
         self._budget.spend(steps)
         return ""
 
@@ -379,13 +372,13 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             self._budget.spend(sum(map(text.count, _LINE_ENDS)))
 
     def _concat(self, parts: Iterable[str]) -> str:
-        kept: list[str] = []
+        texts: list[str] = []
         total = 0
         for part in parts:
             total += len(part)
             self._budget.allow(total)
-            kept.append(part)
-        return str(self._budget.made("".join(kept)))
+            texts.append(part)
+        return str(self._budget.charge("".join(texts)))
 
     def _format_value(self, value: Any) -> str:
         if isinstance(value, str):
@@ -440,7 +433,7 @@ _MARK = pattern("\ue000([0-9]+)\ue001")
 _MARKS = pattern(f"(?:{_MARK.pattern})+")
 
 
-def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
+def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
     """Render a template. Raises TemplateFailedError."""
     failed = partial(TemplateFailedError, file, text)
     try:

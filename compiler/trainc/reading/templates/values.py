@@ -37,8 +37,8 @@ def key_of(value: Any) -> Any:
 
 def namespace_of(*args: Any, **kwargs: Any) -> Any:
     """Replace the class `namespace` with a function."""
-    made: Any = Namespace
-    return made(*args, **kwargs)
+    namespace: Any = Namespace
+    return namespace(*args, **kwargs)
 
 
 def check_number(value: Any) -> None:

@@ -1,0 +1,95 @@
+"""What every report of diagnostics needs: the texts of the files, the message in full, and the page of the code."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from trainc.findings import Diagnostic, Source
+from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from trainc.reading.edits import Edit, EditedText
+
+# The first ones show what to fix, the rest are noise; --format json lists all.
+_SAID_ONCE = frozenset(("SecretNeeded",))
+
+
+@dataclass(slots=True)
+class Files:
+    """The texts that a run has read. `stdin` is stored, because it cannot be read again."""
+
+    stdin: bytes = b""
+    _texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _edited: dict[str, EditedText] = field(default_factory=dict)
+
+    def edits(self, diagnostic: Diagnostic) -> Sequence[Edit]:
+        """The edits of a file that fix a diagnostic, one of which is enough."""
+        from trainc.reading.edits import EditedText
+
+        source = diagnostic.source
+        if source is None or source.origin != "file" or not diagnostic.fixes:
+            return ()
+        if source.file not in self._edited:
+            self._edited[source.file] = EditedText(self.text(source.file))
+        return self._edited[source.file].edits(diagnostic)
+
+    def text(self, file: str, origin: str = "file") -> str:
+        """The text of a file, which is read once; empty if it can no longer be read."""
+        if (origin, file) not in self._texts:
+            self._texts[origin, file] = self._read(file, origin)
+        return self._texts[origin, file]
+
+    def line(self, source: Source) -> str | None:
+        """The line of a source without its line break; None if the file can no longer be read."""
+        place = source.origin, source.file
+        if place not in self._lines:
+            self._lines[place] = self.text(source.file, source.origin).split("\n")
+        lines = self._lines[place]
+        return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
+
+    def _read(self, file: str, origin: str) -> str:
+        from trainc.reading import catalog, ignores
+        from trainc.reading.files import STDIN
+        from trainc.reading.yaml_reader import decode
+
+        try:
+            if origin == "catalog":
+                return catalog.text_of(file)
+            if origin == "git":
+                return ""  # The file is gone.
+            return decode(self.stdin) if file == STDIN else ignores.text_of(file)
+        except (OSError, ValueError):
+            return ""
+
+
+def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
+    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
+    shown = []
+    for d in diagnostics:
+        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
+        if more >= 0:
+            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
+    return shown
+
+
+# `docsUrl` of the trainc.yaml that the running command has read.
+configured_docs_url: ContextVar[str] = ContextVar("configured_docs_url", default="")
+
+
+def rule_page(code: str, configured: str | None = None) -> str | None:
+    """Return the URL of the published page of a code, if trainc.yaml, TRAINC_DOCS_URL or this build names a site."""
+    from trainc.findings.codes import DOCS_URL, rule_url
+
+    configured = configured_docs_url.get() if configured is None else configured
+    return rule_url(code, configured or os.environ.get("TRAINC_DOCS_URL") or DOCS_URL)
+
+
+def full_message(d: Diagnostic) -> str:
+    """The message, with the environments it applies to unless it applies to all."""
+    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
