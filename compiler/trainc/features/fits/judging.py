@@ -45,8 +45,8 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
-    A JobSet that was rendered from a compiled job does not count. `contents` is what is in the folder, if that is known. With
-    the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
+    A JobSet that was rendered from a compiled job does not count. `contents` is what is in the folder, if that is known.
+    With the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     snapshot, problems = contents or read_paths([cluster], options.limits, everything=True)

@@ -57,9 +57,9 @@ class TopologyRequest:
 class PodSet:
     """The pods of one replicated job.
 
-    `spec` is the pod spec as written, `pod` as Kueue charges it; `per_pod` are the charged requests of one pod, `total` those of
-    all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when these
-    pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
+    `spec` is the pod spec as written, `pod` as Kueue charges it; `per_pod` are the charged requests of one pod, `total`
+    those of all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when
+    these pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
     `annotations` are those of its pods.
     """
 
