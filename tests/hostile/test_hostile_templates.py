@@ -124,7 +124,7 @@ def test_the_clock_stops_what_is_not_counted() -> None:
     seconds = iter(range(100))
     budget = Budget(Limits(), lambda: float(next(seconds)))
     with pytest.raises(TooMuchError, match="too long"):
-        for _ in budget.counted(range(50)):
+        for _ in budget.charge_items(range(50)):
             pass
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.project.boundaries import loosened
+from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration
 from trainc.project.settings_file import read_configuration
 
@@ -82,11 +82,11 @@ def settings(text: str) -> Configuration:
 @pytest.mark.parametrize(("before", "after", "sentence"), CHANGES.values(), ids=CHANGES)
 def test_less_strict_is_told_and_stricter_is_not(before: str, after: str, sentence: str) -> None:
     was, now = settings(before), settings(after)
-    assert list(loosened(was, now)) == [sentence]
-    assert list(loosened(now, was)) == []
-    assert list(loosened(was, was)) == []
+    assert list(describe_loosening(was, now)) == [sentence]
+    assert list(describe_loosening(now, was)) == []
+    assert list(describe_loosening(was, was)) == []
 
 
 def test_a_repository_without_settings_had_nothing_to_loosen() -> None:
-    assert list(loosened(Configuration(), settings("exclude: [a]"))) == []
-    assert list(loosened(settings(""), Configuration())) == ["trainc.yaml is gone."]
+    assert list(describe_loosening(Configuration(), settings("exclude: [a]"))) == []
+    assert list(describe_loosening(settings(""), Configuration())) == ["trainc.yaml is gone."]

@@ -10,7 +10,7 @@ from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings, limits_of
 from trainc.findings import Diagnostic, Source
 from trainc.findings.compile_error import CompileError
-from trainc.project.boundaries import loosened
+from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.settings_file import read_configuration
 from trainc.reading.git import SHALLOW_HINT, merge_base
@@ -32,9 +32,10 @@ def under_base(settings: Mapping[str, Settings], arguments: Arguments) -> tuple[
     except CompileError as error:
         return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", arguments.base)]
     at_base = {name: base.environments.get(name, base) for name in settings}
-    strict = {name: replace(each, rules_at_base=at_base[name].rules) for name, each in settings.items()}
+    strict = {name: replace(env_settings, rules_at_base=at_base[name].rules) for name, env_settings in settings.items()}
     diagnostics = {
-        name: list(_about(at_base[name], each.configuration, arguments.base)) for name, each in settings.items()
+        name: list(_about(at_base[name], env_settings.configuration, arguments.base))
+        for name, env_settings in settings.items()
     }
     return strict, merge_diagnostics(diagnostics)
 
@@ -61,7 +62,7 @@ def _settings_at(arguments: Arguments) -> Configuration:
 def _about(before: Configuration, after: Configuration, base: str) -> Iterator[Diagnostic]:
     source = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
     hint = f"rules about what administrators decide, such as PolicyDenied, count only as {base} has them"
-    for sentence in loosened(before, after):
+    for sentence in describe_loosening(before, after):
         about = hint if sentence.startswith("`rules`") else ""
         yield Diagnostic(
             "SettingsLoosened", "info", f"since {base}: {sentence.rstrip('.')}", about, CONFIGURATION_FILE, "", source

@@ -125,12 +125,12 @@ class PodSet:
     def with_container(self, name: str, edit: Edit) -> PodSet:
         """Return a copy with the container `name` edited; regular containers take precedence over init containers."""
         if any(c.name == name for c in self.containers):
-            return replace(self, containers=_edited(self.containers, name, edit))
-        return replace(self, init_containers=_edited(self.init_containers, name, edit))
+            return replace(self, containers=_edit_container(self.containers, name, edit))
+        return replace(self, init_containers=_edit_container(self.init_containers, name, edit))
 
     def with_main(self, edit: Edit) -> PodSet:
         """Return a copy with the main container edited; unchanged if there is none."""
-        return replace(self, containers=_edited(self.containers, self.main, edit))
+        return replace(self, containers=_edit_container(self.containers, self.main, edit))
 
     def with_pod_labels(self, labels: Mapping[str, str]) -> PodSet:
         """Return a copy with labels added to its pods."""
@@ -149,7 +149,7 @@ class PodSet:
         return replace(self, volumes=tuple(upsert(self.volumes, volumes, "name")))
 
 
-def _edited(containers: tuple[Container, ...], name: str, edit: Edit) -> tuple[Container, ...]:
+def _edit_container(containers: tuple[Container, ...], name: str, edit: Edit) -> tuple[Container, ...]:
     at = next((i for i, c in enumerate(containers) if c.name == name), None)
     return containers if at is None else (*containers[:at], edit(containers[at]), *containers[at + 1 :])
 

@@ -69,7 +69,7 @@ class Framework:
     launched: str = ""
 
 
-def _prefixed(prefixes: str, keys: Mapping[str, str]) -> dict[str, str]:
+def _with_prefixes(prefixes: str, keys: Mapping[str, str]) -> dict[str, str]:
     return {f"{prefix}.{key}": axis for prefix in prefixes.split() for key, axis in keys.items()}
 
 
@@ -99,10 +99,10 @@ MEGATRON = Framework(
         )
     ),
 )
-_NEMO_KEYS = _prefixed("model trainer.strategy strategy", _MODEL_PARALLEL)
+_NEMO_KEYS = _with_prefixes("model trainer.strategy strategy", _MODEL_PARALLEL)
 NEMO = Framework(
     name="NeMo",
-    keys={**_NEMO_KEYS, **_prefixed("model data train", _BATCH)},
+    keys={**_NEMO_KEYS, **_with_prefixes("model data train", _BATCH)},
     anchors=frozenset(_NEMO_KEYS),
     divides=_MODEL_DIVIDES,
     order=_MODEL_ORDER,
@@ -123,7 +123,7 @@ _TITAN = {
     "data_parallel_replicate_degree": "dp_replicate",
     "data_parallel_shard_degree": "dp_shard",
 }
-_TITAN_KEYS = _prefixed("parallelism training experimental", _TITAN)
+_TITAN_KEYS = _with_prefixes("parallelism training experimental", _TITAN)
 TORCHTITAN = Framework(
     name="torchtitan",
     keys={**_TITAN_KEYS, "training.global_batch_size": "global_batch", "training.local_batch_size": "micro_batch"},
@@ -294,7 +294,7 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
     for framework in FRAMEWORKS:
         if framework.launched != launcher:
             continue
-        settings, complete = _merged(framework, arguments, files)
+        settings, complete = _merge_settings(framework, arguments, files)
         is_used = arguments.program in framework.programs or not framework.anchors.isdisjoint(settings)
         if not is_used or not framework.hides.isdisjoint(arguments.settings):
             continue
@@ -305,7 +305,7 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
         yield Division(framework, by_axis, complete and not unknown, arguments.settings)
 
 
-def _merged(
+def _merge_settings(
     framework: Framework, arguments: Arguments, files: Mapping[str, Mapping[str, str]]
 ) -> tuple[dict[str, Setting], bool]:
     """Return the settings of a framework, of its files first, and whether there can be no others."""

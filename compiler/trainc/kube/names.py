@@ -70,9 +70,9 @@ def join_image(name: str, tag: str | None, digest: str | None) -> str:
     return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
 
 
-def is_in_registry(name: str, registry: str) -> bool:
-    """Return whether the full name of an image is in a registry, or a part of one such as ghcr.io/my-org."""
-    return name == registry or name.startswith(f"{registry}/")
+def is_in_registry(name: str, *registries: str) -> bool:
+    """Return whether the full name of an image is in a registry, or in a part of one such as ghcr.io/my-org."""
+    return any(name == registry or name.startswith(f"{registry}/") for registry in registries)
 
 
 def trial_name(sweep: str, index: int) -> str:

@@ -238,11 +238,7 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)
 
     def runtime_diagnostics() -> list[Diagnostic]:
-        return [
-            runtime.diagnose(_attribute_to_runtime(f, trained))
-            for findings_of_stage, _ in report.about_documents()
-            for f in findings_of_stage
-        ]
+        return [runtime.diagnose(_about_runtime(f, trained)) for group, _ in report.about_documents() for f in group]
 
     if builds and not has_errors(runtime_diagnostics()):
         assemble(result.lowered, report)
@@ -270,11 +266,9 @@ def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
     }
 
 
-def _attribute_to_runtime(finding: Finding, trained: Path | None) -> Finding:
+def _about_runtime(finding: Finding, trained: Path | None) -> Finding:
     """Attribute a finding to the runtime, and turn an error into a warning if a real TrainJob can avoid it."""
     if finding.about == "trainjob":
         finding = replace(finding, path=(), source_path=None, about="runtime")
-    is_avoidable = finding.code == "GangMinMemberTooLarge" or (
-        finding.code == "MissingImage" and finding.path == trained
-    )
-    return replace(finding, severity="warning") if is_avoidable else finding
+    avoidable = finding.code == "GangMinMemberTooLarge" or (finding.code == "MissingImage" and finding.path == trained)
+    return replace(finding, severity="warning") if avoidable else finding

@@ -111,7 +111,7 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
-def not_found(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
+def missing_runtime(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
     """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
     kind, namespace, name = referenced_key(job)
     keys = sorted(runtime_keys)
@@ -142,7 +142,7 @@ def _missing_hint(keys: list[Key], kind: str, namespace: str, name: str, catalog
     return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
 
-def deprecated(runtime: Json) -> Iterator[Finding]:
+def deprecation(runtime: Json) -> Iterator[Finding]:
     """Yield a finding if a ClusterTrainingRuntime is labeled as deprecated."""
     metadata = runtime["metadata"]
     if (
@@ -164,8 +164,8 @@ def find_runtime(
     key = referenced_key(job)
     runtime = index.runtimes.get(key) or index.shipped.get(key)
     if runtime is not None:
-        return runtime, list(deprecated(runtime.data)) if release.warns_deprecated_runtime else []
-    return None, [] if key in index.refused else [not_found(job, index.runtimes, index.catalog_misses.get(key))]
+        return runtime, list(deprecation(runtime.data)) if release.warns_deprecated_runtime else []
+    return None, [] if key in index.refused else [missing_runtime(job, index.runtimes, index.catalog_misses.get(key))]
 
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
@@ -173,9 +173,7 @@ def meant_runtime(job: Json, index: InputIndex) -> str:
     from trainc.findings.text import correct_spelling
 
     kind, namespace, name = key = referenced_key(job)
-    candidates = [
-        candidate for candidate_kind, home, candidate in index.runtimes if (candidate_kind, home) == (kind, namespace)
-    ]
+    candidates = [n for k, ns, n in index.runtimes if (k, ns) == (kind, namespace)]
     miss = index.catalog_misses.get(key)
     return correct_spelling(name, candidates) or (miss.meant if miss is not None else "")
 
@@ -356,6 +354,5 @@ def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagno
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
         where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
-    return second.diagnose(
-        Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name"))
-    )
+    message = f"{second.label} is defined twice; {where}"
+    return second.diagnose(Finding(code, "error", message, hint, ("metadata", "name")))

@@ -130,14 +130,14 @@ def replaced_lists(template: Mapping[str, Any], patches: Sequence[Patch]) -> Ite
             job = jobs.get(patched.name)
             if job is None or not patched.pod_spec:
                 continue
-            yield from _replaced(pod_spec_of(job), patched.pod_spec, patched.pod_path)
+            yield from _find_replaced(pod_spec_of(job), patched.pod_spec, patched.pod_path)
 
 
-def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+def _find_replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     for key, value in patch.items():
         before, here = base.get(key), (*path, key)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
-            yield from _replaced(before, value, here)
+            yield from _find_replaced(before, value, here)
         elif isinstance(value, list) and isinstance(before, list) and key not in MERGED_SETS | _ALWAYS_REPLACED:
             yield from _replaced_items(before, value, here, key)
 
@@ -147,7 +147,7 @@ def _replaced_items(before: list[Any], value: list[Any], path: Path, key: str) -
         by_key = {item.get(merge_key): item for item in before if isinstance(item, Mapping)}
         for i, item in enumerate(value):
             if isinstance(item, Mapping) and item.get(merge_key) in by_key:
-                yield from _replaced(by_key[item.get(merge_key)], item, (*path, i))
+                yield from _find_replaced(by_key[item.get(merge_key)], item, (*path, i))
     elif lost := [item for item in before if item not in value]:
         import json
 
@@ -362,7 +362,7 @@ def infer_ancestor_labels(
         for i in candidates[:1] if len(candidates) == 1 else ():
             jobs[i] = _with_label(jobs[i], step)
             if jobs[i]["name"] != naming.contract:
-                findings.append(_inferred(step, jobs[i]["name"], i))
+                findings.append(_inference_notice(step, jobs[i]["name"], i))
     return {**template, "replicatedJobs": jobs}, findings
 
 
@@ -403,7 +403,7 @@ def _with_label(job: Json, step: str) -> Json:
     return {**job, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
-def _inferred(step: str, job: str, index: int) -> Finding:
+def _inference_notice(step: str, job: str, index: int) -> Finding:
     message = f"job {job!r} has no ancestor label; it is assumed to be the {step} step"
     hint = f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata"
     return Finding("RoleInferred", "warning", message, hint, (*JOBS, index), "runtime")

@@ -52,7 +52,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
     """Yield a finding for each such field of a document that passed its schema."""
     if kind != "TrainJob":
         template = document["spec"].get("template") or {}
-        yield from _embedded(template.get("metadata"), ("spec", "template", "metadata"), "template")
+        yield from _ignored_metadata(template.get("metadata"), ("spec", "template", "metadata"), "template")
         return
     yield from _own_metadata(document)
     for index, patch in enumerate(document["spec"].get("runtimePatches") or ()):
@@ -62,9 +62,11 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
             yield Finding(_CODE, "info", message, remove(), (*path, "time"))
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         metadata_path = (*path, "trainingRuntimeSpec", "template", "metadata")
-        yield from _embedded(template.get("metadata"), metadata_path, "patch")
+        yield from _ignored_metadata(template.get("metadata"), metadata_path, "patch")
     for index, override in enumerate(document["spec"].get("podTemplateOverrides") or ()):
-        yield from _embedded(override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override")
+        yield from _ignored_metadata(
+            override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override"
+        )
 
 
 def empty_amounts(document: Json) -> Iterator[Finding]:
@@ -73,12 +75,10 @@ def empty_amounts(document: Json) -> Iterator[Finding]:
     resources = trainer.get("resourcesPerNode", {})
     path: Path = ("spec", "trainer", "resourcesPerNode")
     empty = [path] if resources is None else [(*path, kind) for kind in _AMOUNTS if resources.get(kind, ()) is None]
-    for amounts_path in empty:
-        message = f"{amounts_path[-1]} has no value and is ignored: the pods get no resources from it"
-        hint = (
-            f"write the amounts below it, as in {_AMOUNTS.get(str(amounts_path[-1]), _AMOUNTS['limits'])}, or remove it"
-        )
-        yield Finding(_CODE, "warning", message, hint, amounts_path)
+    for field in empty:
+        message = f"{field[-1]} has no value and is ignored: the pods get no resources from it"
+        hint = f"write the amounts below it, as in {_AMOUNTS.get(str(field[-1]), _AMOUNTS['limits'])}, or remove it"
+        yield Finding(_CODE, "warning", message, hint, field)
 
 
 def _own_metadata(document: Json) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
             yield Finding(_CODE, "warning", message, remove(f"remove {field}"), ("metadata", field))
 
 
-def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
+def _ignored_metadata(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
     for field in _OTHER_METADATA:
         if (metadata or {}).get(field):
             message = (

@@ -172,7 +172,7 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
 
 
 def _load(name: str, used_names: set[str]) -> Plugin | Diagnostic:
-    points = [point for point in _installed() if point.name == name]
+    points = [point for point in _entry_points() if point.name == name]
     if not points:
         return _unknown(name)
     try:
@@ -186,14 +186,14 @@ def _load(name: str, used_names: set[str]) -> Plugin | Diagnostic:
     return plugin
 
 
-def _installed() -> Sequence[EntryPoint]:
+def _entry_points() -> Sequence[EntryPoint]:
     from importlib.metadata import entry_points
 
     return tuple(entry_points(group=GROUP))
 
 
 def _unknown(name: str) -> Diagnostic:
-    installed = sorted({point.name for point in _installed()})
+    installed = sorted({point.name for point in _entry_points()})
     available = (
         f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
     )

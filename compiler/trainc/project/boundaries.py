@@ -80,7 +80,7 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
                 hint = f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>"
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)
             name = full_name(image)
-            if images.registries and not any(is_in_registry(name, registry) for registry in images.registries):
+            if images.registries and not is_in_registry(name, *images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
                 hint = f"use an image from {' or '.join(images.registries)}"
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
@@ -100,7 +100,7 @@ def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 # checks.
 
 
-def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
+def describe_loosening(before: Configuration, after: Configuration) -> Iterator[str]:
     """Yield a sentence for each setting that lets more pass after the change than before."""
     if before.file is None:
         return
@@ -111,11 +111,9 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
     if gone and after.known_environments:
         yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
     yield from _looser_rules(before.rules, after.rules)
-    yield from _missing_from(
-        "exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read"
-    )
-    yield from _missing_from("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
-    yield from _missing_from(
+    yield from _extra("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")
+    yield from _extra("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
+    yield from _extra(
         "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
     )
     yield from _looser_namespaces(before.namespaces, after.namespaces)
@@ -126,7 +124,7 @@ def loosened(before: Configuration, after: Configuration) -> Iterator[str]:
         yield f"`output` was {before.output}: what is in that folder is no longer checked."
 
 
-def _missing_from(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:
+def _extra(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:
     for value in after:
         if value not in before:
             yield f"`{key}`: {sentence.format(value)}."
@@ -146,9 +144,7 @@ def _looser_images(before: Images, after: Images) -> Iterator[str]:
         yield "`images` need no longer be pinned."
     if before.registries and not after.registries:
         yield "`images` may come from every registry."
-    elif before.registries and (
-        more := [new for new in after.registries if not any(is_in_registry(new, old) for old in before.registries)]
-    ):
+    elif more := [new for new in after.registries if before.registries and not is_in_registry(new, *before.registries)]:
         yield f"`images` may come from {', '.join(more)}."
 
 

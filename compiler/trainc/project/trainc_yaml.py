@@ -105,10 +105,8 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     return replace(top_level, environments=environments), findings
 
 
-def _read_settings(
-    data: Mapping[str, Any], folder: str, inherited: Configuration
-) -> tuple[Configuration, list[Finding]]:
-    """Return `inherited` with the settings that the file or an environment sets instead, and problems with their values.
+def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) -> tuple[Configuration, list[Finding]]:
+    """Return `parent` with the settings that the file or an environment sets instead, and problems with their values.
 
     An environment adds its rules and globs to those of the file.
     """
@@ -121,9 +119,9 @@ def _read_settings(
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
-    values["exclude"] = Exclude(folder, (*inherited.exclude.globs, *data.get("exclude", ())))
-    values["adopted"] = (*inherited.adopted, *data.get("adopted", ()))
-    outputs = list(filter(None, (inherited.output, values.get("output"))))
+    values["exclude"] = Exclude(folder, (*parent.exclude.globs, *data.get("exclude", ())))
+    values["adopted"] = (*parent.adopted, *data.get("adopted", ()))
+    outputs = list(filter(None, (parent.output, values.get("output"))))
     if "sources" in data:
         matches = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
         values["sources"] = tuple(path for paths in matches for path in paths)
@@ -135,13 +133,13 @@ def _read_settings(
         allowed = tuple(registry.rstrip("/") for registry in data["images"].get("registries", ()))
         values["images"] = Images(data["images"].get("pinned", False), allowed)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
-    values["rules"] = (*inherited.rules, *rules)
-    url = str(data.get("docsUrl", inherited.docs_url))
-    values["docs_url"] = values.pop("docsUrl", inherited.docs_url)
+    values["rules"] = (*parent.rules, *rules)
+    url = str(data.get("docsUrl", parent.docs_url))
+    values["docs_url"] = values.pop("docsUrl", parent.docs_url)
     if url and not url.startswith(("https://", "http://")):
         problems.append(_wrong(("docsUrl",), f"{url} is not a web address", "write `docsUrl: https://HOST/PATH`"))
     options, wrong = read_options(data, "trainc.yaml", CODE)
-    return replace(inherited, **values, options=merge_layers(inherited.options, options)), [*problems, *wrong]
+    return replace(parent, **values, options=merge_layers(parent.options, options)), [*problems, *wrong]
 
 
 def _selection(data: Mapping[str, Any], folder: str) -> Selection:

@@ -328,7 +328,7 @@ def _value(text: str) -> Any:
     """Parse a plain or quoted value, which takes up the whole line."""
     first = text[:1]
     if first in ("'", '"'):
-        return _quoted(text)
+        return _parse_quoted(text)
     if " #" in text:
         text = text.partition(" #")[0].rstrip(" ")
     if (
@@ -344,7 +344,7 @@ def _value(text: str) -> Any:
     return number(text) if first in NUMBER_START else text
 
 
-def _quoted(text: str) -> str:
+def _parse_quoted(text: str) -> str:
     """Parse a quoted string without escapes."""
     inner, closing, trailing = text[1:].partition(text[0])
     if not closing or (text[0] == '"' and "\\" in inner) or not _is_comment_or_empty(trailing):
@@ -410,7 +410,7 @@ def _item(text: str, at: int, positions: list[tuple[Path, int]] | None, path: Pa
         end = text.find(first, at + 1) + 1
         if not end:
             raise NotPlainError
-        return _quoted(text[at:end]), end
+        return _parse_quoted(text[at:end]), end
     end = at
     while text[end : end + 1] in _IN_BRACKETS or (
         text[end : end + 1] in _BETWEEN[end == at] and text[end + 1 : end + 2] in _IN_BRACKETS

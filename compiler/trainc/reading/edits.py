@@ -309,11 +309,9 @@ class EditedText:
                 inside = bool(above)
             existing = tree.find((*(field.path if inside else field.path[:-1]), fix.name))
             if existing is not None:
-                return (
-                    Edit(f"Change {fix.name} to {fix.text}", existing.value, fix.text)
-                    if existing.kind == "scalar"
-                    else None
-                )
+                if existing.kind != "scalar":
+                    return None
+                return Edit(f"Change {fix.name} to {fix.text}", existing.value, fix.text)
             if inside and field.kind != "mapping":
                 return None
             line, column = field.value.start if inside else field.key.start

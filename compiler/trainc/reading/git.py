@@ -57,7 +57,7 @@ def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -
         stdin.write(stdin_data)
         stdin.seek(0)
         try:
-            git = subprocess.Popen(  # noqa: S603 - as in _git
+            git = subprocess.Popen(  # noqa: S603 - as in run_git
                 _command(folder, arguments), stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=_environment()
             )
         except OSError as error:
@@ -72,7 +72,7 @@ def git_output(folder: str, arguments: Iterable[str], stdin_data: bytes = b"") -
                 raise
         if ended and git.returncode:
             errors.seek(0)
-            raise refused(_error_message(errors.read(_ERROR_BLOCK), git.returncode))
+            raise revision_error(_error_message(errors.read(_ERROR_BLOCK), git.returncode))
 
 
 def run_git(folder: str, arguments: Iterable[str]) -> bytes:
@@ -84,7 +84,7 @@ def run_git(folder: str, arguments: Iterable[str]) -> bytes:
     except OSError as error:
         raise _cannot_run_git(error) from None
     if process.returncode:
-        raise refused(_error_message(process.stderr, process.returncode))
+        raise revision_error(_error_message(process.stderr, process.returncode))
     return process.stdout
 
 
@@ -105,10 +105,10 @@ def _error_message(stderr: bytes, status: int) -> str:
 
 
 def _cannot_run_git(error: OSError) -> CompileError:
-    return refused(f"git cannot be run: {error_reason(error)}")
+    return revision_error(f"git cannot be run: {error_reason(error)}")
 
 
-def refused(message: str, hint: str = REVISION_HINT) -> CompileError:
+def revision_error(message: str, hint: str = REVISION_HINT) -> CompileError:
     """Create the error for a revision that cannot be read."""
     return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])
 
@@ -143,7 +143,7 @@ def repository_of(folder: str) -> Repository:
     except CompileError as error:
         if "not a git repository" not in error.diagnostics[0].message:
             raise
-        raise refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
+        raise revision_error("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
     lines = output.decode(errors="surrogateescape").split("\n")
     return Repository(lines[0], lines[1].rstrip("/"))
 
@@ -166,7 +166,7 @@ def _find_commit(repository: Repository, arguments: Sequence[str], message: str)
         return run_git(repository.top, arguments).decode().strip()
     except CompileError:
         hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise refused(message, hint) from None
+        raise revision_error(message, hint) from None
 
 
 def submodules(repository: Repository, folder: str, commit: str | None = None) -> dict[str, bytes]:
@@ -229,7 +229,7 @@ def write_revision(
     revision does not exist or exceeds the limits; the limits are checked before any content is read.
     """
     commit = commit_of(repository, revision)
-    entries = list(_bounded(filter(_is_input, _list_entries(repository.top, commit, limits, paths)), limits))
+    entries = list(_limit(filter(_is_input, _list_entries(repository.top, commit, limits, paths)), limits))
     _check_paths(entries)
     # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
@@ -319,7 +319,7 @@ def _list_entries(top: str, commit: str, limits: Limits, paths: Sequence[str]) -
             yield from map(_entry, records)
 
 
-def _bounded(entries: Iterable[_Entry], limits: Limits) -> Iterator[_Entry]:
+def _limit(entries: Iterable[_Entry], limits: Limits) -> Iterator[_Entry]:
     """Yield the entries, as long as there are not too many: a small tree can list one folder millions of times."""
     for number, entry in enumerate(entries):
         if number == limits.documents:
@@ -368,7 +368,7 @@ def _size(entry: _Entry, head: bytes) -> int:
     """Parse the header that git prints before the content of an object."""
     words = head.split()
     if len(words) != 3 or words[1] != b"blob":
-        raise refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
+        raise revision_error(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
     return int(words[2])
 
 

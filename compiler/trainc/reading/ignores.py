@@ -26,7 +26,7 @@ def text_of(file: str) -> str:
 
 
 class Comments:
-    """The ignore comments of each file. `read` returns the text of a file."""
+    """The ignore comments of each file. `read_text` returns the text of a file."""
 
     def __init__(self, read_text: Callable[[str], str] = text_of) -> None:
         self._read_text = read_text

@@ -124,7 +124,7 @@ class Node:
     aliases: int = 0
     height: int = 0
 
-    def resolved(self) -> Node:
+    def resolve(self) -> Node:
         """Return the node itself, or the target of an alias."""
         return self.target or self
 
@@ -162,7 +162,7 @@ class _Composer:
 
     def take(self, event: Any) -> None:
         if isinstance(event, ScalarEvent):
-            self._add(self._anchored(self._scalar(event), event))
+            self._add(self._register(self._scalar(event), event))
         elif isinstance(event, MappingStartEvent):
             self._start("mapping", event)
         elif isinstance(event, SequenceStartEvent):
@@ -173,7 +173,7 @@ class _Composer:
             self._add(self._alias(event))
         elif isinstance(event, DocumentStartEvent) and self.open[0].children:
             message = "a second document starts here without a `---` line before it"
-            raise self._refused("YAMLSyntax", event, message, "put a `---` line between the documents")
+            raise self._refuse("YAMLSyntax", event, message, "put a `---` line between the documents")
 
     def _scalar(self, event: Any) -> Node:
         index, tag = event.start_mark.index, event.tag
@@ -184,17 +184,17 @@ class _Composer:
     def _start(self, kind: Kind, event: Any) -> None:
         if len(self.open) > self.limits.depth:
             raise self._too_deep(event)
-        self.open.append(self._anchored(Node(kind, event.start_mark.index, tag=event.tag), event))
+        self.open.append(self._register(Node(kind, event.start_mark.index, tag=event.tag), event))
 
     def _alias(self, event: Any) -> Node:
         name = event.anchor
         target = self.anchors.get(name)
         if target is None:
             hint = "define the anchor earlier in the same document"
-            raise self._refused("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
+            raise self._refuse("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
         if target in self.open:
             hint = "write the value out: it cannot refer to a mapping or list that it is part of"
-            raise self._refused("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
+            raise self._refuse("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
         if len(self.open) - 1 + target.height > self.limits.depth:
             raise self._too_deep(event)
         node = Node("alias", event.start_mark.index, "", target=target)
@@ -209,13 +209,13 @@ class _Composer:
         if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
             message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
             hint = "write the repeated parts out, or raise the limit (--max-alias-expansions)"
-            raise self._refused("TooManyAliases", event, message, hint)
+            raise self._refuse("TooManyAliases", event, message, hint)
 
-    def _anchored(self, node: Node, event: Any) -> Node:
+    def _register(self, node: Node, event: Any) -> Node:
         self.nodes += 1
         if self.nodes > self.limits.values:
             message = f"the document has more than {self.limits.values:,} keys and values"
-            raise self._refused("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
+            raise self._refuse("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
@@ -229,9 +229,9 @@ class _Composer:
 
     def _too_deep(self, event: Any) -> RefusedError:
         message = f"the document nests deeper than {self.limits.depth:,} levels"
-        return self._refused("TooDeep", event, message, "flatten it, or raise the limit (--max-depth)")
+        return self._refuse("TooDeep", event, message, "flatten it, or raise the limit (--max-depth)")
 
-    def _refused(self, code: str, event: Any, message: str, hint: str) -> RefusedError:
+    def _refuse(self, code: str, event: Any, message: str, hint: str) -> RefusedError:
         return RefusedError(self.chunk.error(code, event.start_mark.index, message, hint))
 
 
@@ -261,7 +261,7 @@ def is_merge(key: Node) -> bool:
 
 def key_text(key: Node) -> str | None:
     """Return a key as the string that kubectl converts it to, or None for a list, null or a number with a fraction."""
-    key = key.resolved()
+    key = key.resolve()
     if key.kind != "scalar":
         return None
     if not key.plain:
@@ -281,7 +281,7 @@ class _Constructor:
         self.problems: list[Diagnostic] = []
 
     def value(self, node: Node) -> Any:
-        node = node.resolved()
+        node = node.resolve()
         self._check_tag(node)
         if node.kind == "scalar":
             return self._scalar(node)
@@ -310,14 +310,14 @@ class _Constructor:
         # A list of mappings must be inline: an alias may only refer to a mapping (decode.go merge).
         sources = value.children if value.kind == "sequence" else [value]
         for source in reversed(sources):
-            if source.resolved().kind == "mapping":
-                self._fill(mapping, source.resolved())
+            if source.resolve().kind == "mapping":
+                self._fill(mapping, source.resolve())
             else:
                 message = "the merge key `<<` needs a mapping"
                 self._report("YAMLSyntax", source, message, _MERGE_HINT)
 
     def _key(self, key: Node) -> str | None:
-        scalar = key.resolved()
+        scalar = key.resolve()
         if not self._check_tag(scalar):
             return None
         try:

@@ -281,7 +281,7 @@ def _explain(error: YAMLError, chunk: Chunk) -> Diagnostic:
     elif explanation.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
         explanation, index = _quoted_again(chunk, end), end - 1
     elif after.startswith("\t"):
-        explanation = replace(_TAB, hint=f"{_TAB.hint}{_untabbed(chunk.text[: index - len(before)], after.strip())}")
+        explanation = replace(_TAB, hint=f"{_TAB.hint}{_replace_tab(chunk.text[: index - len(before)], after.strip())}")
     elif explanation is _NO_KEY and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
         text = f"{key_line[1]}: {key_line[2] or ''}".rstrip()
         explanation = replace(explanation, hint=f"write `{text}`, or indent the line under its key")
@@ -297,7 +297,7 @@ def _explain(error: YAMLError, chunk: Chunk) -> Diagnostic:
     return chunk.error("YAMLSyntax", index, explanation.message, hint)
 
 
-def _untabbed(above: str, line: str) -> str:
+def _replace_tab(above: str, line: str) -> str:
     """Return a hint with the line indented by spaces, like the line above, or deeper if that ends in a colon."""
     last = next((other for other in reversed(above.splitlines()) if other.strip()), "")
     indent = len(last) - len(last.lstrip()) + 2 * last.rstrip().endswith(":")

@@ -55,7 +55,7 @@ class Positions:
         assert node is not None
         index = node.index
         for step in path:
-            if (child := self._child(node.resolved(), step)) is None:
+            if (child := self._child(node.resolve(), step)) is None:
                 break
             index, node = child
         return self._chunk.source(index)
@@ -85,7 +85,7 @@ class Positions:
         for key, value in () if entries else mapping.pairs():
             if is_merge(key):
                 for source in reversed(value.children if value.kind == "sequence" else [value]):
-                    entries |= self._entries(source.resolved())
+                    entries |= self._entries(source.resolve())
             elif (name := key_text(key)) is not None:
                 entries[name] = key.index, value
         return entries
@@ -173,7 +173,7 @@ def read_documents(
             if problems:
                 diagnostics += problems
             elif value is not None:
-                _add_documents(value, part, limits, documents, diagnostics)
+                _add(value, part, limits, documents, diagnostics)
             if len(documents) > room:
                 diagnostics.append(_too_many(documents[room].locate(()), limits))
                 return documents[:room], diagnostics
@@ -261,9 +261,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     return value, []
 
 
-def _add_documents(
-    value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]
-) -> None:
+def _add(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
     positions = Positions(chunk, limits)
     listing = f"{chunk.file}:{chunk.line}:{chunk.column}" if is_printed(value) else ""
     for path, item in items(value):

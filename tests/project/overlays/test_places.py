@@ -101,8 +101,8 @@ def test_a_field_of_a_list_is_set_in_its_item_and_nowhere_else() -> None:
 
 def test_a_document_that_nobody_changed_stays_itself() -> None:
     document = placed(ENV, "job")
-    assert Edited.of(document).finished() is document
-    finished = Edited.of(document).with_field(("new",), 1, Origin(placed({}, "overlay"), ("n",))).finished()
+    assert Edited.of(document).to_document() is document
+    finished = Edited.of(document).with_field(("new",), 1, Origin(placed({}, "overlay"), ("n",))).to_document()
     assert (finished.data, finished.file, finished.before) == ({**ENV, "new": 1}, "job", document)
     source = finished.locate(("new",))
     assert source is not None
@@ -126,6 +126,6 @@ def test_a_documents_identity(data: dict[str, Any], names: tuple[str, str]) -> N
 
 def test_a_document_remembers_the_names_it_has_had() -> None:
     before = Edited.of(Document.of({"metadata": {"name": "a"}}))
-    after = before.renamed(before.with_data({"metadata": {"name": "b"}}, ()))
+    after = before.keep_identities(before.with_data({"metadata": {"name": "b"}}, ()))
     assert after.identities == (("", "a"), ("", "b"))
     assert after.data == {"metadata": {"name": "b"}}

@@ -89,7 +89,7 @@ def test_a_patch_without_a_target_means_one_document() -> None:
 def test_a_document_is_known_by_its_former_names_too() -> None:
     before = Edited.of(Document.of(JOB))
     renamed = {**JOB, "metadata": {"name": "prod-llm", "namespace": "prod"}}
-    after = before.renamed(before.with_data(renamed, ()))
+    after = before.keep_identities(before.with_data(renamed, ()))
     for name in ("llm-1b", "prod-llm"):
         assert target_of({"name": name}).matches(after)
     assert not target_of({"name": "llm-1b", "namespace": "prod"}).matches(after)

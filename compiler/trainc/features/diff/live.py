@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 from trainc.admission.updates import JobSetRules
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
-from trainc.api.documents import Document
 from trainc.api.explained import Recorder, explanation
 from trainc.api.findings import Diagnostic, Path, Source
+from trainc.api.jobs import Session
 from trainc.api.kube import NEWEST_RELEASE, FieldPath, Json, Manifest, identity_of, mapping, read_json
 from trainc.api.records import dataclass, field, replace
 from trainc.explain.placing import source_of
@@ -220,7 +220,7 @@ class _Comparison:
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
-        """Return whether git could have the object: a job or its gang that no controller made, or what a tool applied."""
+        """Return whether git could have it: a job or its gang that no controller made, or what a tool applied."""
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (
@@ -363,11 +363,15 @@ def compare_with_dump(
 def in_git(manifest_set: ManifestSet, namespace: str) -> InGit:
     """A side with the places of its jobs. Objects without a namespace are in `namespace`."""
     rendered = {(key[0] or namespace, key[1]): document for key, document in manifest_set.rendered.items()}
-    locate = _in_sources(manifest_set) if manifest_set.session is not None else _in_rendered(rendered)
+
+    def locate(job: JobKey, path: Path) -> str:
+        return _file_and_line(rendered[job].locate(path) if job in rendered else None)
+
     manifests = [_in_namespace(manifest, namespace) for manifest in manifest_set.manifests]
     pairs = zip(manifests, manifest_set.homes, strict=True)
     sources = {identity_of(manifest): file for manifest, (_, file) in pairs if manifest["kind"] == "JobSet" and file}
-    return InGit(manifests, manifest_set.names, locate, sources)
+    in_sources = None if manifest_set.session is None else _in_sources(manifest_set, manifest_set.session)
+    return InGit(manifests, manifest_set.names, in_sources or locate, sources)
 
 
 def _never_admitted(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobKey, list[Wait]]:
@@ -395,17 +399,8 @@ def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
 
 
-def _in_rendered(documents: Mapping[JobKey, Document]) -> Callable[[JobKey, Path], str]:
-    def locate(job: JobKey, path: Path) -> str:
-        return _file_and_line(documents[job].locate(path) if job in documents else None)
-
-    return locate
-
-
-def _in_sources(manifest_set: ManifestSet) -> Callable[[JobKey, Path], str]:
+def _in_sources(manifest_set: ManifestSet, session: Session) -> Callable[[JobKey, Path], str]:
     """Finds the line of a source that set a field, by compiling its job under observation."""
-    session = manifest_set.session
-    assert session is not None
     jobs = manifest_set.trainjobs
 
     def locate(job: JobKey, path: Path) -> str:

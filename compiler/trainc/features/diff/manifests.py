@@ -147,8 +147,7 @@ def holds_jobs(inputs: Inputs) -> bool:
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
     """`inputs` with the runtime `name`, wherever it is defined, replaced by `replacement` under that name."""
-    metadata = replacement.data.get("metadata")
-    renamed = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    renamed = {**replacement.data, "metadata": {**mapping(replacement.data.get("metadata")), "name": name}}
     others = [document for document in inputs.documents if not _is_runtime(document, name)]
     sources = [[runtime for runtime in source if not _is_runtime(runtime, name)] for source in inputs.runtime_sources]
     return replace(inputs, documents=[*others, replace(replacement, data=renamed)], runtime_sources=sources)
@@ -169,8 +168,7 @@ def runtime_names(inputs: Inputs) -> list[str]:
 
 
 def _is_runtime(document: Document, name: str) -> bool:
-    metadata = document.data.get("metadata")
-    return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
+    return is_runtime(document) and mapping(document.data.get("metadata")).get("name") == name
 
 
 def _read_rendered(inputs: Inputs, release: str, folder: str, valid: Container[int]) -> ManifestSet:
@@ -222,6 +220,4 @@ def _metadata_problems(document: Document) -> Iterator[Diagnostic]:
 
 
 def _has_name(data: dict[str, Any]) -> bool:
-    metadata = data.get("metadata")
-    has_name = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
-    return has_name and isinstance(data.get("apiVersion"), str)
+    return isinstance(mapping(data.get("metadata")).get("name"), str) and isinstance(data.get("apiVersion"), str)

@@ -154,9 +154,9 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
     by_title: dict[str, dict[str, list[str]]] = {}
     for name, review in reviews:
         errors = [
-            (f"Not compared, because it does not compile in {label}" if label else "Not compared", lines_of_errors)
+            (f"Not compared, because it does not compile in {label}" if label else "Not compared", error_lines)
             for label, problems in review.errors
-            if (lines_of_errors := tuple(map(error_line, problems)))
+            if (error_lines := tuple(map(error_line, problems)))
         ]
         for title, sentences in (*errors, *review.sections):
             for sentence in sentences:

@@ -11,7 +11,7 @@ from trainc.features import ask
 from trainc.features.diff.manifests import JobKey, ManifestSet
 from trainc.features.diff.model import Review
 from trainc.features.diff.sides import ReadSide
-from trainc.project.boundaries import loosened
+from trainc.project.boundaries import describe_loosening
 
 _SWEEP_CODES = ("SweepSize", "OverBudget")
 
@@ -23,7 +23,7 @@ def review_of(before: ReadSide, after: ReadSide) -> Review:
     ]
     return Review(
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
-        tuple(loosened(before.configuration, after.configuration)),
+        tuple(describe_loosening(before.configuration, after.configuration)),
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),

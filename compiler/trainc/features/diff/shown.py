@@ -17,7 +17,7 @@ from trainc.features.diff.groups import across, reason_of
 from trainc.features.diff.manifests import names_of
 from trainc.features.diff.markdown import HARMFUL, what, who
 from trainc.features.diff.model import Diff, Side, error_line
-from trainc.features.diff.sides import environments_of_sides, look_up, sides_of
+from trainc.features.diff.sides import environments_of_sides, look_up, sides_of, with_arguments
 from trainc.features.diff.text import diff_text, fate_of, headline
 
 
@@ -55,8 +55,9 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
     if len(arguments.paths) > 1 or "-" in arguments.paths:
         raise UsageError("--since compares one folder, or what trainc.yaml names")
     side = revision + "".join(f":./{path}" for path in arguments.paths)
-    overrides = {"sides": [side], "releases": None, "runtime": None, "live": None, "all_deliveries": False}
-    requested = Arguments(**{**vars(arguments), **overrides, "paths": []})
+    requested = with_arguments(
+        arguments, sides=[side], releases=None, runtime=None, live=None, all_deliveries=False, paths=[]
+    )
     look_up(*sides_of(requested))
     environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
@@ -66,9 +67,8 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
-            diffs[environment_name(environment) if len(environments) > 1 else ""] = compare_sides(
-                before, after, environment, streams
-            )
+            name = environment_name(environment) if len(environments) > 1 else ""
+            diffs[name] = compare_sides(before, after, environment, streams)
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:

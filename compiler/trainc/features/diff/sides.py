@@ -79,6 +79,11 @@ class ReadSide:
         return self.configuration.rebuild == "changed-jobs"
 
 
+def with_arguments(arguments: Arguments, **changes: Any) -> Arguments:
+    """A copy of the arguments with other values for some of them."""
+    return Arguments(**{**vars(arguments), **changes})
+
+
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     """The sides before and after. Raises UsageError if the arguments do not define two sides."""
     sides = [_side(word) for word in arguments.sides]
@@ -114,7 +119,7 @@ def _with_live(sides: list[Side], arguments: Arguments) -> list[Side]:
         raise UsageError("only one of A, B and --live can be -")
     if sides:
         return sides
-    output = settings_of(Arguments(**{**vars(arguments), "paths": []})).configuration.output
+    output = settings_of(with_arguments(arguments, paths=[])).configuration.output
     return [Side(output, output) if output and os.path.exists(output) else Side(WORKING_TREE)]
 
 
@@ -125,15 +130,14 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
     """
     paths = [word for word in arguments.sides if not word.startswith(_GIT) or word.count(":") > 1]
     local = [word for word in paths if not word.startswith(_GIT)]
-    environments = environments_of(Arguments(**{**vars(arguments), "paths": local}))
+    environments = environments_of(with_arguments(arguments, paths=local))
     if len(paths) == 1 and local and not arguments.env:
         configured = read_configuration(local, arguments.config, limits_of(arguments)).environments
         outputs = {name: e.output for name, e in configured.items() if e.output and _is_within(e.output, local[0])}
         # Sources belong to every environment, unless an overlay selects one.
         sources = () if arguments.overlay or is_overlay_folder(local[0]) else configured
         environments = [
-            Arguments(**{**vars(arguments), "env": [name], "sides": [outputs.get(name, local[0])]})
-            for name in outputs or sources
+            with_arguments(arguments, env=[name], sides=[outputs.get(name, local[0])]) for name in outputs or sources
         ] or environments
     return environments
 
@@ -249,7 +253,7 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
     What `other` has in common with it is not judged again.
     """
     if side.revision is None:
-        side_arguments = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
+        side_arguments = with_arguments(arguments, paths=[] if side.path is None else [side.path])
         return _compile_side(side, side_arguments, streams, other)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:

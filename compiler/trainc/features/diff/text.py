@@ -36,9 +36,7 @@ def inline(value: Any) -> str | None:
     """`value` on one line in YAML's flow style; None if it does not fit on one line."""
     if isinstance(value, str):
         return None if "\n" in value else scalar(value)
-    if isinstance(value, dict | list):
-        return _flow(value)
-    return scalar(value)
+    return _flow(value) if isinstance(value, dict | list) else scalar(value)
 
 
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
@@ -62,8 +60,8 @@ def without_identity(path: FieldPath, value: Any) -> Any:
     """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
-    fields_of_value = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
-    return fields_of_value["value"] if set(fields_of_value) == {"value"} else fields_of_value or value
+    others = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
+    return others["value"] if set(others) == {"value"} else others or value
 
 
 def differing_lines(change: Change) -> list[SignedLine]:
@@ -142,14 +140,11 @@ COLUMNS: tuple[tuple[str, Callable[[Totals], str]], ...] = (
 
 def figures(totals: Versions) -> list[tuple[str, str, str]]:
     """(column, value before, value after); `-` for a missing value."""
-    return [
-        (
-            name,
-            _MISSING if totals.before is None else show(totals.before),
-            _MISSING if totals.after is None else show(totals.after),
-        )
-        for name, show in COLUMNS
-    ]
+
+    def show(text: Callable[[Totals], str], side: Totals | None) -> str:
+        return _MISSING if side is None else text(side)
+
+    return [(name, show(text, totals.before), show(text, totals.after)) for name, text in COLUMNS]
 
 
 def as_arrow(before: str, after: str) -> str:

@@ -47,9 +47,8 @@ class Waiting:
         self._parts: dict[tuple[str, str], list[tuple[str, str, Json]]] = {}
         for kind in ("Job", "Pod"):
             for (namespace, name), document in dump.of(kind).items():
-                self._parts.setdefault((namespace, str(live_objects.labels_of(document).get(_JOBSET))), []).append(
-                    (kind, name, document)
-                )
+                jobset = namespace, str(live_objects.labels_of(document).get(_JOBSET))
+                self._parts.setdefault(jobset, []).append((kind, name, document))
         self._events: dict[tuple[str, str, str], list[Json]] = {}
         for (namespace, _), event in dump.of("Event").items():
             about = mapping(event.get("involvedObject")) or mapping(event.get("regarding"))
@@ -102,9 +101,8 @@ class Waiting:
             for condition in objects(mapping(pod.get("status")).get("conditions")):
                 if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
                     path = _field_of_container(manifest, step, "", "resources")
-                    yield Wait(
-                        f"pods of {step}", str(condition.get("reason") or ""), _line(condition.get("message")), path
-                    )
+                    reason, message = str(condition.get("reason") or ""), _line(condition.get("message"))
+                    yield Wait(f"pods of {step}", reason, message, path)
             for field in ("initContainerStatuses", "containerStatuses"):
                 for status in objects(mapping(pod.get("status")).get(field)):
                     yield from _of_container(status, step, manifest)

@@ -281,10 +281,9 @@ def _link(child: QuotaNode, parent: QuotaNode) -> None:
     parent.children.append(child)
 
 
-def left_local(node: QuotaNode, key: FlavorResource, used: Mapping[tuple[QuotaNode, FlavorResource], int]) -> int:
+def left_local(node: QuotaNode, key: FlavorResource, used: Used) -> int:
     """The unused rest of the quota that a node does not lend to its parent."""
-    local = node.local.get(key, 0)
-    return max(0, local - used.get((node, key), 0)) if local else 0
+    return max(0, node.local.get(key, 0) - used.get((node, key), 0))
 
 
 def available(node: QuotaNode, key: FlavorResource, used: Used) -> int:

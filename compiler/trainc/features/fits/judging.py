@@ -45,18 +45,16 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
     Jobs go by the names of their TrainJobs, with which the documents are found too: those of JobSets may have a hash.
-    A JobSet that was rendered from a compiled job does not count. `contents` is what is in the folder, if that is known. With
-    the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
+    A JobSet that was rendered from a compiled job does not count. `contents` is what is in the folder, if that is known.
+    With the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     snapshot, problems = contents or read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
+    built = [(job, manifest) for job in compiled for manifest in job.manifests]
     jobsets: dict[str, Mapping[str, Any]] = {
-        job_name(job.namespace, job.name): manifest
-        for job in compiled
-        for manifest in job.manifests
-        if manifest["kind"] == "JobSet"
+        job_name(job.namespace, job.name): manifest for job, manifest in built if manifest["kind"] == "JobSet"
     }
     homes: dict[str, Document] = {}
     for document in documents:
@@ -66,10 +64,8 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     for job, document in _find_rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)
-    applied = [document.data for document in (*documents, *around)]
-    created = created_by(
-        (*applied, *(manifest for job in compiled for manifest in job.manifests)), options.namespace or ""
-    )
+    applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
+    created = created_by(applied, options.namespace or "")
     fits = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
     problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):

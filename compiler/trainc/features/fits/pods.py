@@ -97,10 +97,8 @@ def _merge(left: Written, right: Written, *, largest: bool) -> Written:
     """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
     merged = dict(left)
     for name, value in right.items():
-        if (
-            name not in merged
-            or (parse_quantity(str(value)).nanos > parse_quantity(str(merged[name])).nanos) == largest
-        ):
+        nanos = parse_quantity(str(value)).nanos
+        if name not in merged or (nanos > parse_quantity(str(merged[name])).nanos) == largest:
             merged[name] = value
     return merged
 
@@ -164,10 +162,8 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
         for path, resources in _resources(pod):
             if path:
                 requested, most = resources.get("requests") or {}, resources.get("limits") or {}
-                largest, smallest = (
-                    _merge(requested, most, largest=True),
-                    _merge(requested, most, largest=False),
-                )
+                largest = _merge(requested, most, largest=True)
+                smallest = _merge(requested, most, largest=False)
                 yield from _outside(path, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
         total: Mapping[str, Quantity] = pod_requests(pod)

@@ -57,9 +57,9 @@ class TopologyRequest:
 class PodSet:
     """The pods of one replicated job.
 
-    `spec` is the pod spec as written, `pod` as Kueue charges it; `per_pod` are the charged requests of one pod, `total` those of
-    all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when these
-    pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
+    `spec` is the pod spec as written, `pod` as Kueue charges it; `per_pod` are the charged requests of one pod, `total`
+    those of all pods, and `scheduled` what kube-scheduler sees of one pod. `awaited` means that another pod set starts when
+    these pods have completed. `step` is its role in the TrainJob that it was compiled from, `index` its index in the JobSet, and
     `annotations` are those of its pods.
     """
 
@@ -184,11 +184,11 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
     namespace, name = jobset_identity(jobset)
     jobs = replicated_jobs(jobset)
-    waits = [item for job in jobs for item in job.get("dependsOn") or () if item.get("status") == "Complete"]
-    awaited = {str(item.get("name")) for item in waits}
-    pod_sets = tuple(_pod_set(item, i, namespace, cluster, awaited) for i, item in enumerate(jobs))
+    dependencies = [dependency for job in jobs for dependency in job.get("dependsOn") or ()]
+    awaited = {str(d.get("name")) for d in dependencies if d.get("status") == "Complete"}
+    pod_sets = tuple(_pod_set(job, i, namespace, cluster, awaited) for i, job in enumerate(jobs))
     # Everything by which the scheduler can distinguish two workloads of a queue.
-    shape = json.dumps([_shape(item) for item in pod_sets], sort_keys=True)
+    shape = json.dumps(list(map(_shape, pod_sets)), sort_keys=True)
     return Workload(namespace, name, queue, pod_sets, shape)
 
 

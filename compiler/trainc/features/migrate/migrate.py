@@ -17,7 +17,7 @@ from trainc.features.migrate.v1 import conversion
 from trainc.features.migrate.v1.conversion import Choices, Converted, Into, convert
 from trainc.features.migrate.v1.job import changes, findings_about, kind_of, stuck
 from trainc.features.migrate.v1.variables import Variables
-from trainc.project.dialects.enclosed import Enclosed, enclosed
+from trainc.project.dialects.enclosed import Enclosed, find_enclosed
 from trainc.reading.document import items
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
@@ -76,7 +76,7 @@ class Plan:
                 job = MovedJob(str(document["kind"]), (), converted)
                 outcome = Outcome(converted.documents or (document,), converted.findings, (job,))
                 self._outcomes[_identity(document)] = outcome
-            elif inside := [job for job in enclosed(document) if job.is_legacy]:
+            elif inside := [job for job in find_enclosed(document) if job.is_legacy]:
                 self._outcomes[_identity(document)] = self._of_enclosing(document, inside)
 
     def of(self, document: Json) -> Outcome:

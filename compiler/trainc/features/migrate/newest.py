@@ -314,7 +314,7 @@ _POLICIES = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 
 
 def is_old_queue(document: Json) -> bool:
-    """Return whether a document is an object of Kueue in an older version, other than a Workload, which Kueue converts."""
+    """Return whether a document is of an older version of Kueue, other than a Workload, which Kueue converts."""
     kind, version = document.get("kind"), document.get("apiVersion")
     is_served = version == _KUEUE_OLD[0] or (version in _KUEUE_OLD and kind in ("Cohort", "Topology"))
     return is_served and kind in _KUEUE_KINDS

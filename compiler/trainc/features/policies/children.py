@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from functools import partial
 from hashlib import sha1
 from typing import Any
 
@@ -173,8 +174,8 @@ def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) ->
         marks["coordinator"] = f"{metadata['name']}-{host}.{subdomain}"
     labels = {f"{_JOBSET}/{key}": value for key, value in marks.items()}
     own_annotations = {
-        **(metadata.get("annotations") or {}),
-        **(mapping(replicated["template"].get("metadata")).get("annotations") or {}),
+        **mapping(metadata.get("annotations")),
+        **mapping(mapping(replicated["template"].get("metadata")).get("annotations")),
     }
     exclusive = {key: own_annotations[key] for key in _EXCLUSIVE if key in own_annotations}
     return labels, {**labels, **exclusive}
@@ -245,10 +246,7 @@ def _default_tolerations(tolerations: Any) -> list[dict[str, Any]]:
     return [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-        if not any(
-            toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
-            for toleration in tolerations
-        )
+        if not any(t.get("key") in (key, None, "") and t.get("effect") in ("NoExecute", None, "") for t in tolerations)
     ]
 
 
@@ -328,9 +326,7 @@ def _fill_defaults(value: Any, defaults: Any) -> Any:
 def _with_pod_defaults(spec: dict[str, Any]) -> dict[str, Any]:
     completed: dict[str, Any] = _fill_defaults(spec, _POD)
     host_network = bool(spec.get("hostNetwork"))
-    completed = _with_containers(
-        completed, lambda container: _with_container_defaults(container, host_network=host_network)
-    )
+    completed = _with_containers(completed, partial(_with_container_defaults, host_network=host_network))
     if completed.get("volumes"):
         volumes = completed["volumes"]
         completed["volumes"] = [v if v.keys() - {"name"} else {**v, "emptyDir": {}} for v in volumes]

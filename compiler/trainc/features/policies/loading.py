@@ -360,7 +360,7 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             diagnostics += [policy.document.diagnose(finding) for finding in findings]
     other_documents = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _others(other_documents)
-    return PolicySet(tuple(sorted(bindings, key=lambda document: document.name)), other_documents, tuple(diagnostics))
+    return PolicySet(tuple(sorted(bindings, key=lambda binding: binding.name)), other_documents, tuple(diagnostics))
 
 
 def _kind(document: Document) -> str | None:
@@ -369,8 +369,7 @@ def _kind(document: Document) -> str | None:
 
 
 def _name(document: Document) -> Any:
-    metadata = document.data.get("metadata")
-    return metadata.get("name") if isinstance(metadata, dict) else None
+    return mapping(document.data.get("metadata")).get("name")
 
 
 class _Compiler:
@@ -429,22 +428,22 @@ def _policy(document: Document, minor: int) -> tuple[Policy | None, list[Finding
     spec = document.data["spec"]
     policy = Policy(document, str(_name(document)), spec)
     compile_, conditions = _Compiler(spec, minor), _Compiler(spec, minor)
-    for i, item in enumerate(spec.get("matchConditions", ())):
+    for i, condition in enumerate(spec.get("matchConditions", ())):
         path: Path = ("spec", "matchConditions", i, "expression")
-        policy.conditions.append((item["name"], conditions(item["expression"], path, _BOOL)))
-    for i, item in enumerate(spec.get("variables", ())):
+        policy.conditions.append((condition["name"], conditions(condition["expression"], path, _BOOL)))
+    for i, variable in enumerate(spec.get("variables", ())):
         path = ("spec", "variables", i, "expression")
-        policy.variables[item["name"]] = compile_.variable(item["name"], item["expression"], path)
-    for i, item in enumerate(spec.get("validations", ())):
+        policy.variables[variable["name"]] = compile_.variable(variable["name"], variable["expression"], path)
+    for i, validation in enumerate(spec.get("validations", ())):
         path = ("spec", "validations", i)
-        expression = compile_(item["expression"], (*path, "expression"), _BOOL)
-        text, message_expression = item.get("messageExpression"), None
+        expression = compile_(validation["expression"], (*path, "expression"), _BOOL)
+        text, message_expression = validation.get("messageExpression"), None
         if text:
             message_expression = compile_(text, (*path, "messageExpression"), _STRING, authorizer=False)
-        policy.validations.append(Validation(expression, item.get("message", "").strip(), message_expression))
-    for i, item in enumerate(spec.get("auditAnnotations", ())):
+        policy.validations.append(Validation(expression, validation.get("message", "").strip(), message_expression))
+    for i, annotation in enumerate(spec.get("auditAnnotations", ())):
         path = ("spec", "auditAnnotations", i, "valueExpression")
-        policy.annotations.append((item["key"], compile_(item["valueExpression"], path, _STRING, _NULL)))
+        policy.annotations.append((annotation["key"], compile_(annotation["valueExpression"], path, _STRING, _NULL)))
     if not policy.validations and not policy.annotations:
         message = "a policy needs validations or auditAnnotations"
         hint = "write `validations: [{expression: ...}]`; the API server refuses the policy, too"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document
-from trainc.api.kube import matches_selector
+from trainc.api.kube import mapping, matches_selector
 from trainc.features.policies.cel import Unknown
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -93,10 +93,7 @@ def request_name(manifest: Mapping[str, Any]) -> str:
 
 
 def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[str, Any]) -> bool:
-    keys = {
-        *selector.get("matchLabels", ()),
-        *(expression["key"] for expression in selector.get("matchExpressions", ())),
-    }
+    keys = {*selector.get("matchLabels", ()), *(e["key"] for e in selector.get("matchExpressions", ()))}
     if not name:
         raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
     if name not in namespaces and keys - {NAME_LABEL}:
@@ -133,9 +130,7 @@ def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
 
 def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
     """The labels of an object, whatever its shape."""
-    metadata = data.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return {str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {}
+    return {str(key): str(value) for key, value in mapping(mapping(data.get("metadata")).get("labels")).items()}
 
 
 def parameters(
@@ -162,6 +157,5 @@ def parameters(
 def _is_meant(data: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
     if "name" in reference:
         return bool(data["metadata"].get("name") == reference["name"])
-    return "selector" in reference and (
-        not reference["selector"] or matches_selector(reference["selector"], labels_of(data))
-    )
+    selector = reference.get("selector")
+    return "selector" in reference and (not selector or matches_selector(selector, labels_of(data)))

@@ -6,6 +6,7 @@ Source: kubernetes/pod-security-admission policy/ and api/helpers.go, v0.36 and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.findings import Path
@@ -222,7 +223,7 @@ def _added_capabilities(part: _Part) -> set[str]:
 @_check("capabilities_baseline", "baseline")
 def _capabilities(pod: Pod, _: int) -> Violation | None:
     bad = [part for part in _containers(pod) if _added_capabilities(part) - _DEFAULT_CAPABILITIES]
-    forbidden = sorted({capability for part in bad for capability in _added_capabilities(part)} - _DEFAULT_CAPABILITIES)
+    forbidden = sorted(set().union(*map(_added_capabilities, bad)) - _DEFAULT_CAPABILITIES)
     text = f"must not include {_quote(forbidden)} in securityContext.capabilities.add"
     hint = f"remove {', '.join(forbidden)} from `capabilities.add`"
     return _violation("non-default capabilities", bad, text, hint, _SECURITY, "capabilities", "add")
@@ -236,9 +237,7 @@ def _few_capabilities(pod: Pod, minor: int) -> Violation | None:
         part for part in _containers(pod) if "ALL" not in ((part.security.get("capabilities") or {}).get("drop") or ())
     ]
     adding = [part for part in _containers(pod) if _added_capabilities(part) - {"NET_BIND_SERVICE"}]
-    forbidden = sorted(
-        {capability for part in adding for capability in _added_capabilities(part)} - {"NET_BIND_SERVICE"}
-    )
+    forbidden = sorted(set().union(*map(_added_capabilities, adding)) - {"NET_BIND_SERVICE"})
     details = [f'{_describe(undropped)} must set securityContext.capabilities.drop=["ALL"]'] if undropped else []
     if adding:
         details.append(f"{_describe(adding)} must not include {_quote(forbidden)} in securityContext.capabilities.add")
@@ -287,7 +286,7 @@ def _volumes(pod: Pod, _: int) -> Violation | None:
 def _host_ports(pod: Pod, _: int) -> Violation | None:
     ports = {part.name: [port["hostPort"] for port in part.data.get("ports") or () if port.get("hostPort")] for part in _containers(pod)}  # fmt: skip
     bad = [part for part in _containers(pod) if ports[part.name]]
-    numbers = sorted({str(number) for port_numbers in ports.values() for number in port_numbers})
+    numbers = sorted(set(map(str, chain.from_iterable(ports.values()))))
     text = f"{_uses(bad)} {_plural('hostPort', numbers)} {', '.join(numbers)}"
     return _violation("hostPort", bad, text, "remove `hostPort`; pods reach each other without it", "ports")
 
@@ -296,7 +295,7 @@ def _host_ports(pod: Pod, _: int) -> Violation | None:
 def _host_probes(pod: Pod, _: int) -> Violation | None:
     hosts = {part.name: set(_probed_hosts(part.data)) for part in _containers(pod)}
     bad = sorted((part for part in _containers(pod) if hosts[part.name]), key=lambda part: part.name)
-    host_names = sorted({host for names in hosts.values() for host in names})
+    host_names = sorted(set().union(*hosts.values()))
     text = f"{_uses(bad)} {_plural('probe or lifecycle host', host_names)} {_quote(host_names)}"
     return _violation("probe or lifecycle host", bad, text, "remove `host` from the probe; it is the pod itself")
 
@@ -326,9 +325,8 @@ def _proc_mount(pod: Pod, minor: int) -> Violation | None:
 @_check("procMount_restricted", "restricted", since=35, overrides="procMount")
 def _any_proc_mount(pod: Pod, _: int) -> Violation | None:
     bad = [part for part in _containers(pod) if part.security.get("procMount", "Default") != "Default"]
-    text = (
-        f"must not set securityContext.procMount to {_quote(sorted({str(part.security['procMount']) for part in bad}))}"
-    )
+    values = sorted({str(part.security["procMount"]) for part in bad})
+    text = f"must not set securityContext.procMount to {_quote(values)}"
     return _violation("procMount", bad, text, "remove `procMount`", _SECURITY, "procMount")
 
 

@@ -15,8 +15,6 @@ from trainc.api.settings import Options
 from trainc.features.policies.judging import Judge
 from trainc.features.policies.loading import load
 
-_EXTRA = ("re2",)
-
 
 def read_policies(
     folders: Sequence[str], documents: Sequence[Document], options: Options = Options()
@@ -38,7 +36,7 @@ def judge_of(
     try:
         policy_set = load(policies, minor)
     except ModuleNotFoundError as missing:
-        if missing.name not in _EXTRA:
+        if missing.name != "re2":
             raise
         message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
         hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"

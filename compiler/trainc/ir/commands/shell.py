@@ -174,7 +174,7 @@ class _Parser:
         return self._simple(line)
 
     def _compound(self) -> tuple[str, tuple[Item, ...]] | None:
-        if self.token.text in _OPENING and (body := self._opened()) is not None:
+        if self.token.text in _OPENING and (body := self._parse_opening()) is not None:
             return body
         following = self.tokens[self.at + 1 : self.at + 3]
         if self.token.kind == "word" and [t.text for t in following if t.kind == "op"] == ["(", ")"]:
@@ -182,7 +182,7 @@ class _Parser:
             return "function", self._function()
         return None
 
-    def _opened(self) -> tuple[str, tuple[Item, ...]] | None:
+    def _parse_opening(self) -> tuple[str, tuple[Item, ...]] | None:
         """Parse what a word or bracket opens, unless that is in quotes."""
         for kind, end in _CLAUSES.items():
             if self._take(kind):

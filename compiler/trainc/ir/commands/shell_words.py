@@ -144,7 +144,7 @@ class _Scanner:
                 parts.append(self._expansion())
             elif c in "'\"\\":
                 bare = False
-                parts.append(self._quoted(c))
+                parts.append(self._read_quoted(c))
             else:
                 break
         return Token("word", "".join(parts), line, bare)
@@ -166,7 +166,7 @@ class _Scanner:
             if self.at == start:
                 self.at += 1  # An operator, which is a syntax error there.
 
-    def _quoted(self, c: str) -> str:
+    def _read_quoted(self, c: str) -> str:
         if c == "\\":
             self.at += 2
             escaped = self.text[self.at - 1 : self.at]
@@ -178,9 +178,9 @@ class _Scanner:
             inside = self.text[self.at + 1 : end]
             self.at = end + 1
             return _literally(inside)
-        return self._double_quoted()
+        return self._read_double_quoted()
 
-    def _double_quoted(self) -> str:
+    def _read_double_quoted(self) -> str:
         parts: list[str] = []
         self.at += 1
         while self.at < len(self.text):
@@ -189,7 +189,7 @@ class _Scanner:
                 self.at += 1
                 return "".join(parts)
             if c == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
-                parts.append(self._quoted(c))
+                parts.append(self._read_quoted(c))
             elif c == "`" or (c == "$" and not self.text.startswith("'", self.at + 1)):
                 parts.append(self._expansion())
             else:

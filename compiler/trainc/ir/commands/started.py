@@ -193,7 +193,7 @@ class _Script:
             invocation = replace(start.launch, variables=variables) if start.launch is not None else None
             start = Start(argv, start.program, sure, command.line, variables, invocation, command.words)
             yield start
-            yield from self._nested(start)
+            yield from self._nested_starts(start)
             self._record_effects(command)
 
     def _assign(self, name: str, value: str | None, array: tuple[str, ...] | None = None) -> None:
@@ -269,7 +269,7 @@ class _Script:
                 for match in _SET_BY_DEFAULT.finditer(word):
                     self._assign(match[1], None)
 
-    def _nested(self, start: Start) -> Iterator[Start]:
+    def _nested_starts(self, start: Start) -> Iterator[Start]:
         """Yield what a nested shell runs."""
         script = shell_script(start.argv) if start.kind == "shell" and self.depth < _MOST_SHELLS else None
         if script is None:

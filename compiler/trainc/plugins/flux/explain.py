@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from trainc.kube import names
 from trainc.plugins.rows import (
@@ -72,6 +72,11 @@ def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, .
                 yield JobSetField, jobset_path(trainer, trainer.main, field, i)
 
 
+def _domain(s: Situation) -> Iterable[Ref]:
+    """Return the inputs of the hosts' domain. The controller uses the job's name, even if there is a subdomain."""
+    return host_domain(s) if s.info.gitops else job_name(s)
+
+
 def _hosts(s: Situation) -> Iterator[Ref]:
     node = s.info.pod_set_in_role(names.NODE)
     if s.info.nodes.about == "runtime" and node is not None:
@@ -101,14 +106,7 @@ _BUILD = (
     ),
     Row(
         'data["init.sh"]',
-        (
-            job_name,
-            namespace,
-            lambda s: host_domain(s) if s.info.gitops else job_name(s),
-            _hosts,
-            _setting("FLUX_NETWORK_DEVICE"),
-            _setting("FLUX_QUEUE_POLICY"),
-        ),
+        (job_name, namespace, _domain, _hosts, _setting("FLUX_NETWORK_DEVICE"), _setting("FLUX_QUEUE_POLICY")),
     ),
     Row("...", (_ON,)),
 )

@@ -45,7 +45,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
         yield RuntimeField(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
 
-def _sized(s: Situation) -> str:
+def _size_deviation(s: Situation) -> str:
     if _launches(s) or s.info.nodes.about == "runtime":
         return "mpi-nodes-size-the-nodes"
     return "mpi-one-node-is-one-host" if s.info.nodes.value == 1 and s.value == 0 else ""
@@ -83,8 +83,8 @@ def _secret_name(s: Situation) -> Iterator[Ref]:
 
 
 _PASS = (
-    Row("...template.spec.parallelism", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
-    Row("...template.spec.completions", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
+    Row("...template.spec.parallelism", (_pods,), lambda s: _size_deviation(s) if s.info.gitops else ""),
+    Row("...template.spec.completions", (_pods,), lambda s: _size_deviation(s) if s.info.gitops else ""),
     Row("...volumes[mpi-ssh-auth].secret.secretName", (job_name,)),
     Row("...volumes[mpi-hostfile].configMap.name", (job_name,)),
     Row("...volumes[mpi-*]", (_ON,)),

@@ -34,11 +34,9 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
         return
     container = node.main_container
-    node_image = container and container.fields.get("image")
-    if node_image and node_image != image:
-        message = (
-            f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {node_image}"
-        )
+    other = container and container.fields.get("image")
+    if other and other != image:
+        message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {other}"
         hint = f"use a runtime whose job {node.name!r} has this image, too"
         yield Finding("MPIImagesDiffer", "warning", message, hint, ("spec", "trainer", "image"))
 

@@ -235,16 +235,15 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     launcher_is_node = bool(policy.get("runLauncherAsNode"))
     path: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
-    sized_info = _set_size(job, info, launcher_is_node)
-    hosts = _host_pod_sets(sized_info)
+    after = _set_size(job, info, launcher_is_node)
+    hosts = _host_pod_sets(after)
     line = implementation(policy).host_line
     # A lower bound: the first line of each replicated job is its shortest.
     sizes = (
-        endpoint_count(pod_set, sized_info) * len(line(next(endpoints(pod_set, job, sized_info), ""), 1))
-        for pod_set in hosts
+        endpoint_count(pod_set, after) * len(line(next(endpoints(pod_set, job, after), ""), 1)) for pod_set in hosts
     )
     if sum(sizes) > CONFIG_MAP_BYTES:
-        count = sum(endpoint_count(pod_set, sized_info) for pod_set in hosts)
+        count = sum(endpoint_count(pod_set, after) for pod_set in hosts)
         message = f"a hostfile with {count} hosts is larger than the 1 MiB that a ConfigMap can hold"
         yield Finding("HostfileTooLarge", "error", message, "use fewer and larger nodes, or split the job", path)
     nodes = requested or 1

@@ -111,13 +111,9 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     container = info.trainer_container
     requests = (container.resources.get("requests") or {}) if container else {}
     measured = [str((metric.get("resource") or {}).get("name", "")) for metric in elastic.metrics]
-    unrequested = sorted({name for name in measured if name and name not in requests})
-    addition = (
-        f", and the trainer does not request {', '.join(unrequested)} to measure it against" if unrequested else ""
-    )
-    message = (
-        f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{addition}"
-    )
+    missing = sorted({name for name in measured if name and name not in requests})
+    extra = f", and the trainer does not request {', '.join(missing)} to measure it against" if missing else ""
+    message = f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{extra}"
     hint = remove(f"remove metrics: the job keeps the {elastic.start} nodes it starts with")
     return Finding("ElasticMetricsNotEmitted", "warning", message, hint, (*_POLICY, "metrics"), "runtime")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trainc.findings import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
@@ -52,6 +52,11 @@ def _elastic(*bounds: str) -> Reading:
 def _elastic_policy(s: Situation) -> Json | None:
     """Return the policy of a job that has a range of nodes, or None."""
     return (s.info.policy("torch") or {}).get("elasticPolicy") if s.info.gitops else None
+
+
+def _nodes(s: Situation) -> Iterable[Ref]:
+    """Return the inputs of PET_NNODES, which is a range or a number."""
+    return trainer_nodes(s) if _elastic_policy(s) is None else _elastic("minNodes", "maxNodes")(s)
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
@@ -147,11 +152,7 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
 _PASS = (
     Row("...template.spec.parallelism", (_pods,)),
     Row("...template.spec.completions", (_pods,)),
-    Row(
-        "...env[PET_NNODES].value",
-        (lambda s: trainer_nodes(s) if _elastic_policy(s) is None else _elastic("minNodes", "maxNodes")(s),),
-        WITHOUT_TRAINER,
-    ),
+    Row("...env[PET_NNODES].value", (_nodes,), WITHOUT_TRAINER),
     Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
     Row("...env[PET_RDZV_ID].value", (job_name,)),
     Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),

@@ -28,22 +28,22 @@ def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
     if not entry.trains or tuple(entry.argv[:2]) != TORCHTUNE:
         return
     yield from _other_model(entry)
-    is_built = calls_torchtune(entry.job)
-    before = tuple(map(str, (entry.info.command or ()) if is_built else entry.command))
+    builds = calls_torchtune(entry.job)
+    before = tuple(map(str, (entry.info.command or ()) if builds else entry.command))
     args = tuple(map(str, entry.args))
-    if is_built:
+    if builds:
         yield from _dropped_arguments(entry, args)
     if argument := _second_recipe(before, args):
         index = len(entry.command) + args.index(argument)
         message = f"the command already has a recipe before {argument!r}, and torchtune expects only key=value after the first one"
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
-            if is_built
+            if builds
             else f"write the whole command: command: [tune, run, ...] instead of args with {argument!r}"
         )
         yield entry.finding("RecipeTwice", "error", message, hint, index)
     else:
-        yield from _without_effect(entry, before, args, is_built=is_built)
+        yield from _without_effect(entry, before, args, builds=builds)
 
 
 def _second_recipe(before: Sequence[str], args: Sequence[str]) -> str:
@@ -75,7 +75,7 @@ def _subject(word: str) -> str:
 
 
 def _without_effect(
-    entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, is_built: bool
+    entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, builds: bool
 ) -> Iterator[Finding]:
     """Yield a warning for LoRA settings of a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
@@ -84,9 +84,9 @@ def _without_effect(
         return
     message = f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in requested)} has no effect there"
     hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
-    if is_built and not any(_DECIDES in arg for arg in args):
+    if builds and not any(_DECIDES in arg for arg in args):
         hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, which selects the LoRA recipe"
-    elif is_built:
+    elif builds:
         hint = "set numNodes to 1, or remove the argument: LoRA works on one node only, and since Trainer 2.1"
     yield entry.finding("LoRAIgnored", "warning", message, hint, len(entry.command) + args.index(requested[0]))
 

@@ -157,10 +157,8 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)
         if pod_set is not None:
-            pod_set_with_env = pod_set.with_container(
-                container_name, lambda container: container.with_env((*pet, *master))
-            )
-            info = info.with_pod_set(pod_set_with_env)
+            pod_set = pod_set.with_container(container_name, lambda container: container.with_env((*pet, *master)))
+            info = info.with_pod_set(pod_set)
     return info
 
 

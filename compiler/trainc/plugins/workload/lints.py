@@ -87,9 +87,7 @@ def _group(
         yield Finding("StaleReference", "error", message, _HINT, path)
         return
     controller = value_at(workload, ("spec", "controllerRef")) or {}
-    jobset_name = value_at(jobset, ("metadata", "name"))
-    if controller.get("kind") == "JobSet" and controller.get("name") != jobset_name:
-        message = (
-            f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {jobset_name!r}"
-        )
+    actual = value_at(jobset, ("metadata", "name"))
+    if controller.get("kind") == "JobSet" and controller.get("name") != actual:
+        message = f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {actual!r}"
         yield Finding("StaleReference", "error", message, _HINT, path)

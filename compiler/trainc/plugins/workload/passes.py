@@ -120,7 +120,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if timeout not in (None, _DEFAULT_TIMEOUT):
         message = f"scheduleTimeoutSeconds: {timeout} is lost: a PodGroup of {API_VERSION} has no timeout of its own"
         hint = "no action needed if the scheduler may keep trying until there is room; otherwise keep coscheduling"
-        yield _lost(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
+        yield _lost_setting(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
     gang_groups = groups(job, info)
     if len(gang_groups) > _MOST_GROUPS:
         message = f"the gang has {len(gang_groups)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
@@ -152,7 +152,7 @@ def _volcano_findings(policy: Json, info: Info) -> Iterator[Finding]:
         path = (*_VOLCANO, "networkTopology")
         message = "Volcano's networkTopology counts tiers, but a PodGroup uses a node label"
         if network.get("mode") == "soft":
-            yield _lost(f"{message}: the preference is lost", _LABEL_HINT, path)
+            yield _lost_setting(f"{message}: the preference is lost", _LABEL_HINT, path)
         else:
             yield _impossible(message, _LABEL_HINT, path)
     priority = policy.get("priorityClassName")
@@ -186,11 +186,9 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
         hint = remove("remove schedulingGroup from the pod template, or podGroupPolicy from the runtime")
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
     schedulers = {name: value or _DEFAULT_SCHEDULER for name, value in pod_fields(group, "schedulerName", info).items()}
-    yield from _differences(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
+    yield from _mixed(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
-    yield from _differences(
-        priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several"
-    )
+    yield from _mixed(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
         requested = requested_topologies(group, info)
         if len(set(requested.values())) > 1:
@@ -200,7 +198,7 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
             yield _impossible(message, hint, (*_template(name, info), "metadata", "annotations", TOPOLOGY))
 
 
-def _differences(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
+def _mixed(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
     """Yield an error if a field differs between the pods of a group."""
     if len(set(values.values())) > 1:
         different = next(name for name, value in values.items() if value != next(iter(values.values())))
@@ -223,7 +221,7 @@ def _impossible(message: str, hint: str, path: Path = _POLICY) -> Finding:
     return Finding("GangNotPossible", "error", message, hint, path, "runtime")
 
 
-def _lost(message: str, hint: str, path: Path) -> Finding:
+def _lost_setting(message: str, hint: str, path: Path) -> Finding:
     return Finding("GangSettingLost", "warning", message, hint, path, "runtime")
 
 

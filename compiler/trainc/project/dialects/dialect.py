@@ -146,15 +146,13 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     if not isinstance(policy, Mapping):
         return Extended(document)
     extra = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
-    without_extra = document
+    plain = document
     for name in extra:
-        without_extra = without_path(without_extra, (*_VOLCANO, name))
+        plain = without_path(plain, (*_VOLCANO, name))
     if older_dialect:
         from trainc.schema.field_homes import has_field
 
-        without_extra = (
-            without_extra if has_field("TrainingRuntime", _VOLCANO, release) else without_path(without_extra, _VOLCANO)
-        )
+        plain = plain if has_field("TrainingRuntime", _VOLCANO, release) else without_path(plain, _VOLCANO)
     findings = tuple(_wrong_types(extra))
     if extra:
         message = f"{', '.join(extra)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
@@ -162,7 +160,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
         findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint, _VOLCANO), *findings)
     extracted = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in extra.items())
     # An empty policy still selects Volcano.
-    return Extended(without_extra, extracted or (((_VOLCANO, {}),) if without_extra is not document else ()), findings)
+    return Extended(plain, extracted or (((_VOLCANO, {}),) if plain is not document else ()), findings)
 
 
 def _wrong_types(fields: Json) -> Iterator[Finding]:

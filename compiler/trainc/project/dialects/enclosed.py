@@ -34,7 +34,7 @@ class Enclosed:
         return self.document is None or is_legacy(self.document)
 
 
-def enclosed(document: Json) -> Iterator[Enclosed]:
+def find_enclosed(document: Json) -> Iterator[Enclosed]:
     """Yield the jobs inside a document, in order; in texts, only those of Trainer's predecessors."""
     waiting: list[tuple[Path, Any]] = [((key,), document[key]) for key in document if key not in _NOT_SEARCHED]
     waiting.reverse()

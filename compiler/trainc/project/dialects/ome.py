@@ -51,11 +51,11 @@ def _runtime(document: Json, kind: str) -> Conversion:
     if spec is None:
         return converted
     fields = {name: value for name, value in spec.items() if name in RUNTIME_SPEC}
-    findings = (*converted.findings, *_ignored(spec), *_pruned_metadata(spec))
+    findings = (*converted.findings, *_ignored_fields(spec), *_pruned_metadata(spec))
     return replace(converted, data={**converted.data, "spec": fields}, findings=findings)
 
 
-def _ignored(spec: Json) -> Iterator[Finding]:
+def _ignored_fields(spec: Json) -> Iterator[Finding]:
     annotations = spec.get("annotations")
     # The runtime type only selected OME's own mounts and sidecars.
     informational = isinstance(annotations, Mapping) and set(annotations) == {_RUNTIME_TYPE}

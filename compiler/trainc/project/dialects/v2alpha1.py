@@ -127,10 +127,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
 def _override(item: Any) -> Any:
     changed = {
         kind: [
-            {k: v for k, v in container.items() if k not in _NOT_PATCHABLE}
-            if isinstance(container, Mapping)
-            else container
-            for container in containers
+            {k: v for k, v in c.items() if k not in _NOT_PATCHABLE} if isinstance(c, Mapping) else c for c in containers
         ]
         for kind, containers in _containers(item)
     }

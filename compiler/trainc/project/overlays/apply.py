@@ -236,7 +236,7 @@ class Layer:
         uses.update((self._number, "image", index) for index in images)
         return done
 
-    def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
+    def find_unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
         """Return an error for each patch that matches nothing, and a warning for each image that no container uses."""
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
@@ -347,7 +347,7 @@ def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edit
             for pair in pairs:
                 document = _set_field(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
     document = _mirror_images(_replace_images(document, overlay, used_images), overlay)
-    return document if document is before else before.renamed(document)
+    return document if document is before else before.keep_identities(document)
 
 
 def _set_field(document: Edited, overlay: Overlay, path: Path, value: Any, origin: Path) -> Edited:

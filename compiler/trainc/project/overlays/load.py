@@ -365,12 +365,12 @@ class Stack:
     @property
     def documents(self) -> list[Document]:
         """The input and the resources of overlays."""
-        return [document.finished() for document in self._current]
+        return [document.to_document() for document in self._current]
 
     @property
     def sources(self) -> list[list[Document]]:
         """The additional sources of runtimes."""
-        return [[document.finished() for document in source] for source in self._further]
+        return [[document.to_document() for document in source] for source in self._further]
 
     def catalog(self, name: str, release: str) -> Document | Callable[[], NotFound]:
         """Return a catalog runtime after all layers; `release` must be that of the compilation."""
@@ -385,7 +385,7 @@ class Stack:
         for layer in self._outermost:
             edited = layer.apply(edited, uses)
         failed = len(self._problems()) > problem_count
-        finished = [document.finished() for document in edited]
+        finished = [document.to_document() for document in edited]
         return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
 
     def diagnostics(self, uses: Iterable[Use] = (), runtimes: Iterable[str] = ()) -> list[Diagnostic]:
@@ -401,7 +401,7 @@ class Stack:
                 answer, matching = self._shipped_runtime(name)
                 used |= matching
                 documents += [Edited.of(answer)] if isinstance(answer, Document) else []
-        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(documents, used))]
+        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.find_unused(documents, used))]
 
     def _problems(self) -> list[Diagnostic]:
         return [problem for layer in self._layers for problem in layer.diagnostics]
@@ -424,7 +424,7 @@ class Stack:
                 documents = [Edited.of(answer)]
                 for layer in self._layers:
                     documents = layer.apply(documents, uses)
-                answer = documents[0].finished() if documents else lambda: NotFound(_DELETED)
+                answer = documents[0].to_document() if documents else lambda: NotFound(_DELETED)
             self._shipped[name] = answer, uses
         return self._shipped[name]
 

@@ -225,11 +225,11 @@ class Edited:
         copied[step] = self._copy_with(present, tuple(rest), value)
         return copied
 
-    def renamed(self, changed: Edited) -> Edited:
+    def keep_identities(self, changed: Edited) -> Edited:
         """Return `changed`, keeping the identities of this document."""
         return replace(changed, identities=(*self.identities, identity_of(changed.data)))
 
-    def finished(self) -> Document:
+    def to_document(self) -> Document:
         """Return the result for later stages, with positions that point to where each value was written."""
         if self.data is self.document.data:
             return self.document

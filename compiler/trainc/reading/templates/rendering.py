@@ -46,14 +46,14 @@ class Bounding(NodeTransformer):
         self.generic_visit(node)
         if node.recursive:
             raise SecurityError("recursive loops are not supported")
-        node.iter = _filtered(node.iter, "counted", nodes.Const(steps))
+        node.iter = _filter(node.iter, "counted", nodes.Const(steps))
         return node
 
     def visit_Macro(self, node: nodes.Macro | nodes.CallBlock | nodes.Block) -> nodes.Node:  # noqa: N802
         """Charge for the size of the body on every call."""
         steps = _steps(node)
         self.generic_visit(node)
-        spent = _filtered(nodes.Const(steps, lineno=node.lineno), "spent")
+        spent = _filter(nodes.Const(steps, lineno=node.lineno), "spent")
         node.body.insert(0, nodes.ExprStmt(spent, lineno=node.lineno))
         return node
 
@@ -68,39 +68,39 @@ class Bounding(NodeTransformer):
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         """Turn `a in b` into `a | weighed in b | weighed`, as every item of a list may be compared."""
         self.generic_visit(node)
-        node.expr = _filtered(node.expr, "weighed")
+        node.expr = _filter(node.expr, "weighed")
         for operand in node.ops:
-            operand.expr = _filtered(operand.expr, "weighed")
+            operand.expr = _filter(operand.expr, "weighed")
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         """Turn `a[1:]` into `a[1:] | made`."""
         self.generic_visit(node)
-        return _filtered(node, "made") if isinstance(node.arg, nodes.Slice) else node
+        return _filter(node, "made") if isinstance(node.arg, nodes.Slice) else node
 
     def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
         """Turn `[a, b]` into `[a, b] | made`, since nested lists can grow exponentially without loops."""
         self.generic_visit(node)
-        return _filtered(node, "made")
+        return _filter(node, "made")
 
     def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
         """Like `visit_List`; also restrict keys to types that YAML allows."""
         self.generic_visit(node)
         for pair in node.items:
-            pair.key = _filtered(pair.key, "key")
-        return _filtered(node, "made")
+            pair.key = _filter(pair.key, "key")
+        return _filter(node, "made")
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
         """Like `visit_List`, except for assignment targets."""
         if node.ctx != "load":
             return node
         self.generic_visit(node)
-        return _filtered(node, "made")
+        return _filter(node, "made")
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         """Turn `a ~ b` into `[a, b] | join`."""
         self.generic_visit(node)
-        return _filtered(nodes.List(node.nodes), "join")
+        return _filter(nodes.List(node.nodes), "join")
 
 
 def _steps(node: nodes.Node) -> int:
@@ -108,7 +108,7 @@ def _steps(node: nodes.Node) -> int:
     return 1 + sum(1 for _ in node.find_all(nodes.Node)) // _NODES_PER_STEP
 
 
-def _filtered(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
 
 
@@ -196,7 +196,7 @@ class Budget:
             elif isinstance(inner, str) and len(inner) >= CHARACTERS:
                 self.spend(len(inner) // CHARACTERS)
 
-    def counted(self, items: Iterable[Any], steps: int = 1) -> Iterator[Any]:
+    def charge_items(self, items: Iterable[Any], steps: int = 1) -> Iterator[Any]:
         """Yield the items, charging `steps` for each."""
         for item in items:
             self.spend(steps)
@@ -274,7 +274,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             "sum": self._sum,
         }
         self.filters = {name: self._charge(name, function) for name, function in filters.items()}
-        self.filters |= {"counted": budget.counted, "made": self._charge_result, "weighed": self._charge_value}
+        self.filters |= {"counted": budget.charge_items, "made": self._charge_result, "weighed": self._charge_value}
         self.filters |= {"spent": self._charge_steps, "key": key_of}
         tests: dict[str, Any] = {**TESTS}
         self.tests = {name: self._charge("", test) for name, test in tests.items()}
@@ -335,7 +335,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _charge_input(self, name: str, value: Any, steps: int) -> Any:
         """Charge `steps` per item of a filter's input, and return the input."""
         if hasattr(value, "__next__"):
-            return self._budget.counted(value, steps)
+            return self._budget.charge_items(value, steps)
         if name in _IMMEDIATE:
             return value
         self._charge_value(value)
@@ -344,7 +344,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         elif isinstance(value, str) and name in _ITERATING:
             self._budget.spend(len(value) * steps)
         # Values can be constructed to have equal hashes, in which case they are compared with each other.
-        return self._budget.counted(value) if name == "unique" else value
+        return self._budget.charge_items(value) if name == "unique" else value
 
     def _charge_result(self, value: Any) -> Any:
         check_number(value)

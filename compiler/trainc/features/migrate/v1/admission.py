@@ -144,9 +144,9 @@ def _drop_unknown_fields(value: Json, fields: Json, path: Path, findings: list[F
     result: dict[str, Any] = {}
     for name, inner in value.items():
         if (field_type := fields.get(name)) is not None:
-            if isinstance(field_type, dict) and inner is not None:
-                inner = _drop_unknown_fields(inner, field_type, (*path, name), findings)  # noqa: PLW2901
-            result |= {} if inner is None else {name: inner}
+            if inner is not None:
+                is_nested = isinstance(field_type, dict)
+                result[name] = _drop_unknown_fields(inner, field_type, (*path, name), findings) if is_nested else inner
             continue
         message = f"v1 has no field {name} here and ignored it"
         hint = "remove it, or move it to where v1 expects it"

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, format_path, has_errors
-from trainc.api.kube import Json, names, releases, value_at, with_value
+from trainc.api.kube import Json, mapping, names, releases, value_at, with_value
 from trainc.api.records import dataclass, replace
 from trainc.features.migrate.v1 import documents, mpi
 from trainc.features.migrate.v1.admission import admit
@@ -283,8 +283,7 @@ def job_in(document: Json, job: Enclosed) -> Json | None:
     """A job inside a document as one of its own, with a name and namespace; None where it cannot be migrated."""
     if job.document is None:
         return None
-    metadata = job.document.get("metadata")
-    own_metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    own_metadata = mapping(job.document.get("metadata"))
     namespace = value_at(document, ("metadata", "namespace"))
     enclosing = {"namespace": namespace} if namespace else {}
     if is_wrapper(document) and job.path[:2] == _COMPONENTS and job.path[3:] == ("template",):

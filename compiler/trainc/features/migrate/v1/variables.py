@@ -255,7 +255,7 @@ _OF_PROCESSES = frozenset(("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How the main container starts. `replaces_python` says that torchrun does; `policy_variables` are those that the policy sets."""
+    """How the main container starts. `replaces_python` says that torchrun does; a policy sets `policy_variables`."""
 
     has_policy: bool = False
     processes: int | None = None
