@@ -180,6 +180,7 @@ BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
     "patches of an overlay": ("overlay.yaml", "check good.yaml --overlay .", lambda n: _OVERLAY + "".join(_PATCH.replace("NAME", str(i)) for i in range(n))),
     "nodes": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "".join("---\n" + _NODE.replace("NAME", f"n{i}") for i in range(n))),
     "queues": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "".join("---\n" + _QUEUE.replace("NAME", f"q{i}") for i in range(n))),
+    "lists by hand": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "---\napiVersion: trainc/v1alpha1\nkind: Cluster\n" * n),
 }  # fmt: skip
 _SWEEP = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: good.yaml\n"
 _OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n"

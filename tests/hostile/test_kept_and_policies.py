@@ -39,6 +39,11 @@ def a_folder() -> None:
     write(f"{KEPT}/llm.yaml", "a: b\n")
 
 
+def up_to(line: str, rest: str = "") -> Callable[[], None]:
+    """Keep what is before a line, as in a file that was cut off, and write something else behind it."""
+    return lambda: write(KEPT, read(KEPT).partition(line)[0] + rest)
+
+
 def another_digest(text: str) -> Callable[[], None]:
     return lambda: write(KEPT, DIGEST.sub(text, read(KEPT), count=1))
 
@@ -57,6 +62,22 @@ FILES: Mapping[str, tuple[Callable[[], None], bool]] = {
     "a name that leads elsewhere": (body("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../etc}\n"), True),
     "a digest of another job": (another_digest("0" * 12), False),
     "a digest that is none": (another_digest("../../../../"), False),
+    "nothing behind the first lines": (body(""), False),
+    "a JobSet without a spec": (up_to("spec:"), False),
+    "a JobSet with a spec of nulls": (up_to("spec:", "spec: {network: null, replicatedJobs: null}\n"), False),
+    "a job without pods": (up_to("spec:", "spec: {replicatedJobs: [{name: node, template: {spec: null}}]}\n"), False),
+    "the JobSet of another job": (
+        lambda: write(KEPT, read(KEPT).replace("  name: llm", "  name: other", 1)),
+        False,
+    ),
+    "the JobSet of another namespace": (
+        lambda: write(KEPT, read(KEPT).replace("space: nlp\n", "space: vision\n")),
+        False,
+    ),
+    "a number of replicas that is null": (
+        lambda: write(KEPT, read(KEPT).replace("replicas: 1", "replicas: null")),
+        True,
+    ),
     "a folder": (a_folder, False),
 }
 
@@ -133,6 +154,12 @@ def policy(expression: str, more: str = "", failure: str = "Ignore") -> str:
     return text.replace("  MORE\n", f"  {more}\n" if more else "")
 
 
+def variables(read: str) -> str:
+    """A chain of 400 variables, each of which reads the one before it with these words."""
+    rest = ({"name": f"v{i}", "expression": f"{read}{i - 1} + 1"} for i in range(1, 401))
+    return f"variables: {json.dumps([{'name': 'v0', 'expression': '1'}, *rest])}"
+
+
 # Each is written to be swallowed or to take for ever; with what may say that it was refused, or not decided.
 POLICIES: Mapping[str, tuple[str, set[str]]] = {
     "nested comprehensions": (policy("[1,2,3,4,5,6,7,8,9]" + ".map(x, [1,2,3,4,5,6,7,8,9]" * 12 + ")" * 12 + " == []"), {"PolicyNotEvaluated", "PolicyDenied", "PolicyInvalid"}),
@@ -146,6 +173,15 @@ POLICIES: Mapping[str, tuple[str, set[str]]] = {
     "a number beyond 64 bits": (policy(f"{'9' * 100} == 1"), {"PolicyInvalid"}),
     "an escape sequence": (policy("object.kind == '\x1b[31m'", failure="Fail"), {"PolicyDenied", "PolicyInvalid"}),
     "a failure that is no word": (policy("false", failure="[a]"), {"PolicyInvalid"}),
+    "a parameter with a selector of nothing": (policy("true", "paramKind: {apiVersion: v1, kind: ConfigMap}").replace("policyName: p,", "policyName: p, paramRef: {parameterNotFoundAction: Allow, selector: {matchExpressions: [{key: a, operator: In}]}},") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", {"PolicyInvalid"}),
+    "variables with comments between their names": (policy("variables.v400 == 0", variables("variables//\n.v"), "Fail"), {"PolicyDenied"}),
+    "variables of variables in disguise": (policy("variables.v400 == 0", variables("dyn(variables).v")), {"PolicyNotEvaluated"}),
+    "a misspelt kind": (policy("false").replace("kind: ValidatingAdmissionPolicy\n", "kind: ValidatingAdmissionPolcy\n").partition("---")[0], {"PolicyNotEvaluated"}),
+    "a misspelt group": (policy("false").replace("k8s.io/v1", "k8.io/v1"), {"PolicyInvalid"}),
+    "a kind that changes objects": (policy("false").replace("Validating", "Mutating"), {"PolicyNotEvaluated"}),
+    "a misspelt field": (policy("true", "matchConditons: [{name: a, expression: 'false'}]"), {"PolicyInvalid"}),
+    "another policy of the same name": (policy("false") + "---\n" + policy("true").partition("---")[0], {"PolicyInvalid"}),
+    "a hundred bindings of much work": (policy("[1,2,3,4,5,6,7,8,9]" + ".map(x, [1,2,3,4,5,6,7,8,9]" * 3 + ")" * 3 + " != []") + "".join("---" + policy("").partition("---")[2].replace("{name: p}", f"{{name: p{i}}}") for i in range(100)), {"PolicyNotEvaluated"}),
     "an expression that is a list": (POLICY.replace("EXPRESSION", "[a]").replace("FAILURE", "Fail").replace("  MORE\n", ""), {"PolicyInvalid"}),
 }  # fmt: skip
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.emit.name_hash import job_in, name_in_file
 from trainc.emit.yaml_writer import text_of
 from trainc.findings import Diagnostic, Finding, Source
 from trainc.findings.policy import matches
-from trainc.kube.documents import Manifest, mapping
+from trainc.kube.documents import Json, Manifest, identity_of, mapping, objects, pod_spec_of
 from trainc.options import Limits
 from trainc.output.ownership import file_name, is_marked
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema import check
+from trainc.schema.shapes import ROOTS, Struct
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
@@ -31,6 +34,7 @@ JobKey: TypeAlias = tuple[str, str]
 EVERY = "all"
 _NAMED = 10
 _DIGITS = 12
+_RESTORE = "restore the file from git, or build the job again with --rebuild"
 _LINE = pattern(r"# Built from TrainJob ([0-9a-f]{12}) by trainc (\S+) for Trainer (\S+)\.\n")
 
 
@@ -189,21 +193,21 @@ class Keeping:
 
     def _objects(self, path: str, text: str) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
+        from trainc.schema.unknown_fields import without_nulls
+
         documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
         manifests: list[Manifest] = []
         for document in documents:
-            wrong: list[Diagnostic] = []
             data = document.data
-            identity = (data.get("apiVersion"), data.get("kind"), mapping(data.get("metadata")).get("name"))
-            if not all(isinstance(part, str) for part in identity):
-                message = "a rendered file contains objects with apiVersion, kind and a name"
-                hint = "restore the file from git, or build the job again with --rebuild"
-                wrong = [document.diagnose(Finding("NotAnObject", "error", message, hint))]
-            elif document.data["kind"] == "JobSet":
-                findings = check(document.data, "JobSet", self.release, prune=True)[1]
-                wrong = [document.diagnose(finding) for finding in findings if finding.severity == "error"]
-            problems += wrong
-            manifests += () if wrong else [document.data]
+            findings = _problems(data, self.release)
+            problems += [document.diagnose(finding) for finding in findings]
+            if not findings:
+                is_jobset = data["kind"] == "JobSet"
+                manifests.append(without_nulls(data, Struct(ROOTS["JobSet"]), self.release) if is_jobset else data)
+        if not problems and not any(_is_of(path, manifest) for manifest in manifests):
+            message = f"the file has no JobSet of {path.removesuffix('.yaml')}, whose rendered file it is"
+            source = Source(f"{self.folder}/{path}", 1, 1)
+            problems.append(Diagnostic("NotAnObject", "error", message, _RESTORE, source=source))
         self.problems += problems
         return manifests
 
@@ -216,6 +220,28 @@ class Keeping:
             message = "not what compiling gives, and without the line that names the TrainJob of the build: "
             hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
             yield Diagnostic("KeepOrRebuild", "error", message + some + more, hint)
+
+
+def _problems(data: Json, release: str) -> list[Finding]:
+    """Return what is wrong with an object of a kept file."""
+    if not all(isinstance(data.get(key), str) for key in ("apiVersion", "kind")) or not identity_of(data)[1]:
+        message = "a rendered file contains objects with apiVersion, kind and a name"
+        return [Finding("NotAnObject", "error", message, _RESTORE)]
+    if data["kind"] != "JobSet":
+        return []
+    findings = [finding for finding in check(data, "JobSet", release, prune=True)[1] if finding.severity == "error"]
+    jobs = objects(mapping(data.get("spec")).get("replicatedJobs"))
+    if not findings and not (jobs and all(map(pod_spec_of, jobs))):
+        message = "a JobSet in a rendered file has replicatedJobs, each with a pod spec"
+        return [Finding("NotAnObject", "error", message, _RESTORE, ("spec",))]
+    return findings
+
+
+def _is_of(path: str, manifest: Manifest) -> bool:
+    """Return whether an object in a rendered file is the JobSet of its job."""
+    namespace, name = identity_of(manifest)
+    is_named = name_in_file(name, path) == job_in(path)
+    return manifest["kind"] == "JobSet" and is_named and namespace == os.path.dirname(path)
 
 
 def errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

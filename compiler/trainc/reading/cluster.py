@@ -22,7 +22,7 @@ from trainc.startup.records import replace
 # Namespace (empty for an object of the whole cluster) and name.
 Key: TypeAlias = tuple[str, str]
 
-API, KIND = "trainc/v1alpha1", "Cluster"
+GROUP, API, KIND = "trainc", "trainc/v1alpha1", "Cluster"
 _EVERYWHERE = "*"
 
 
@@ -78,11 +78,13 @@ class Dump:
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
         by_hand: list[_HandWritten] = []
+        room = _MOST_NODES
         for document, listing in documents:
             if not isinstance(document, Mapping):
                 continue
-            if document.get("kind") == KIND and document.get("apiVersion") == API:
-                by_hand.append(_HandWritten(document, _MOST_NODES - sum(cluster.nodes for cluster in by_hand)))
+            if _is_by_hand(document):
+                by_hand.append(_HandWritten(document, room))
+                room -= by_hand[-1].nodes
             elif (kind := self._add(document)) and listing:
                 printed.setdefault(listing, set()).add((kind, _key(document)[0]))
         for listed in printed.values():
@@ -182,6 +184,17 @@ class Dump:
         return kind
 
 
+def _is_by_hand(document: Json) -> bool:
+    """Return whether a document is, or is meant to be, of the kind `Cluster`; its schema reports what is misspelt."""
+    kind, group = document.get("kind"), group_of(document)
+    if group != GROUP and kind != KIND:
+        return False
+    from trainc.findings.text import correct_spelling
+
+    is_kind = kind in (KIND, None) or correct_spelling(str(kind), [KIND])
+    return bool(is_kind and (group in (GROUP, "") or correct_spelling(group, [GROUP])))
+
+
 def group_of(manifest: Json) -> str:
     """The API group of an object; empty for the core API."""
     return str(manifest.get("apiVersion") or "").rpartition("/")[0]
@@ -189,8 +202,8 @@ def group_of(manifest: Json) -> str:
 
 def label_of(manifest: Json) -> str:
     """The name of an object in diagnostics: `ClusterQueue team-a`."""
-    namespace, name = _key(manifest)
-    return f"{manifest['kind']} {namespace}/{name}" if namespace else f"{manifest['kind']} {name}".rstrip()
+    kind, (namespace, name) = manifest.get("kind") or "document", _key(manifest)
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}".rstrip()
 
 
 def _key(manifest: Json) -> Key:
@@ -223,13 +236,22 @@ _KEYED: Schema = {
     "anyOf": [_NAMES, map_of({"type": ["array", "null"], "items": _NAME})],
     "errorMessage": "write a list of names, or a mapping from each name to its keys: {hugging-face: [token]}",
 }
+_TAINT = struct(
+    {
+        "key": _NAME,
+        "value": {"type": "string"},
+        "effect": {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+        "timeAdded": {"type": "string"},
+    },
+    required=["key", "effect"],
+)
 _NODE_TYPE = struct(
     {
         "name": about("What the nodes are called, before a number.", _NAME),
         "count": about("How many there are; any number if it is missing.", {"type": "integer", "minimum": 0, "maximum": _MOST_NODES}),
         "allocatable": about("What pods can have of one node: cpu, memory, nvidia.com/gpu.", map_of({"type": ["string", "number"]})),
         "labels": about("Labels of the nodes.", map_of({"type": "string"})),
-        "taints": about("Taints of the nodes.", list_of({"type": "object"})),
+        "taints": about("Taints of the nodes.", list_of(_TAINT)),
     },
     required=["name"],
 )  # fmt: skip

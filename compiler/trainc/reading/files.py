@@ -45,7 +45,8 @@ _WORDS = (
     b"runtimePatches",
     b"podTemplateOverrides",
     b"replicatedJobs",
-    b"kind: Sweep",
+    b"Sweep",
+    b"trainc/v",
 )
 # Statements with which a template may load the words from other files.
 _INCLUDE_STATEMENTS = (b"include", b"import", b"extends")

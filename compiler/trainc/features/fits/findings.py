@@ -235,7 +235,7 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
 
 
 def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
-    return {named(document.data): document for document in documents if isinstance(document.data.get("kind"), str)}
+    return {named(document.data): document for document in documents}
 
 
 def steps(path: str) -> Path:

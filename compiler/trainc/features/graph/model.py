@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from trainc.api.findings import counted
 from trainc.api.jobs import PLUGINS, Plugin
-from trainc.api.kube import Json, Quantity, accelerator, names, pod_requests, value_at, whole_number
+from trainc.api.kube import Json, Quantity, accelerator, mapping, names, pod_requests, value_at, whole_number
 from trainc.api.records import dataclass, replace
 from trainc.ir.commands.programs import Launch, program_name
 from trainc.ir.commands.started import CommandLine, read_command
@@ -406,7 +406,7 @@ def _rendezvous(
         if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
             for file in (file for plugin in plugins for file in plugin.files):
                 source = f"{file.called or file.key} in {manifest['metadata']['name']}"
-                yield from _by_file(manifest["data"].get(file.key), file.port, source, first_host)
+                yield from _by_file(mapping(manifest.get("data")).get(file.key), file.port, source, first_host)
 
 
 def _by_file(text: str | None, pattern: str, source: str, first_host: str) -> Iterator[Rendezvous]:

@@ -15,8 +15,9 @@ from trainc.features.policies.children import Subject, as_stored, children
 from trainc.features.policies.loading import Binding, Expression, Policy, PolicySet, Validation
 from trainc.features.policies.pod_security import Violation, standards, violations
 
-# Steps for all expressions of one policy on one object.
+# Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
 MOST_STEPS = 100_000
+_STEPS_PER_JOB = 1_000_000
 _LONGEST_MESSAGE = 5 * 1024
 _CODES: Mapping[str, tuple[str, Severity]] = {
     "Deny": ("PolicyDenied", "error"),
@@ -58,12 +59,15 @@ class Judge:
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
         """Findings about objects as they would be created, each with the label of its object."""
         findings: list[tuple[str, Finding]] = []
+        steps = cel.Budget(_STEPS_PER_JOB)
         for manifest in manifests:
             label = label_of(manifest)
             reported: set[tuple[Path | None, Finding]] = set()
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
             for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
-                policy_findings = chain.from_iterable(self._policy_findings(b, subject) for b in self.policies.bindings)
+                policy_findings = chain.from_iterable(
+                    self._policy_findings(b, subject, steps) for b in self.policies.bindings
+                )
                 is_part = subject.data["kind"] in ("Pod", "Job")
                 for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
                     # The first and the last Pod of a replicated job mostly fail for the same reason.
@@ -73,7 +77,7 @@ class Judge:
                         findings.append((subject.label, finding))
         return findings
 
-    def _policy_findings(self, binding: Binding, subject: Subject) -> Iterator[Finding]:
+    def _policy_findings(self, binding: Binding, subject: Subject, steps: cel.Budget) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
         try:
             matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
@@ -94,12 +98,20 @@ class Judge:
                 "authorizer.requestResource": _AUTHORIZER,
             }
             for params in self.params[key]:
-                evaluation = cel.Evaluation(cel.Budget(MOST_STEPS), data)
-                yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
+                allowed = min(MOST_STEPS, steps.steps)
+                evaluation = cel.Evaluation(cel.Budget(allowed), data)
+                try:
+                    yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
+                finally:
+                    steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
         except cel.CostExceededError:
-            why = f"it takes more than {MOST_STEPS:,} steps"
+            why = (
+                f"it takes more than {MOST_STEPS:,} steps"
+                if steps.steps
+                else "all policies together take too many steps"
+            )
             yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
 
     def _pod_security(self, subject: Subject) -> Iterator[Finding]:
@@ -136,16 +148,21 @@ class _Case:
         self._subject = subject
         self._evaluation = evaluation
         self._values: dict[str, Any] = {}
+        self._is_inside = False
         self._scope = {**scope, "variables": cel.Lazy(self._variable)}
 
     def _variable(self, name: str) -> Any:
         """The value or error of a variable, which is evaluated only once."""
         if name not in self._values:
             # One after the other, so that a long chain of variables is no deep recursion.
+            if self._is_inside:
+                raise cel.UnknownError(f"variable {name} is read in a way that trainc does not follow")
+            self._is_inside = True
             for needed in self._policy.needed_by(name):
                 if needed not in self._values:
                     self._values[needed] = cel.UnknownError(f"variable {needed} refers to itself")
                     self._values[needed] = self._value_or_error(needed)
+            self._is_inside = False
         value = self._values[name]
         if isinstance(value, cel.EvaluationError | cel.UnknownError):
             raise value

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document
-from trainc.api.findings import Diagnostic, Finding, Path
-from trainc.api.kube import Json, mapping, names
+from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
+from trainc.api.kube import Json, MalformedSelector, mapping, matches_selector, names
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.policies import cel
 from trainc.features.policies.cel import is_identifier
@@ -21,8 +21,12 @@ _LONGEST_MESSAGE = 200
 _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
 
 
-def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+def _open_mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    return {**_open_mapping(required, **properties), "additionalProperties": False}
 
 
 def _list(items: Any) -> dict[str, Any]:
@@ -56,10 +60,10 @@ _MATCH = _mapping(
     objectSelector=_SELECTOR,
     matchPolicy={"enum": ["Exact", "Equivalent"]},
 )
-_METADATA = _mapping(["name"], name=_TEXT, namespace=_TEXT)
+_METADATA = _open_mapping(["name"], name=_TEXT, namespace=_TEXT)
 _NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
-# The fields that are in use; kubernetes api admissionregistration/v1 types.go, v1.36.
-POLICY = _mapping(
+# All fields of the spec; kubernetes api admissionregistration/v1 types.go, v1.36.
+POLICY = _open_mapping(
     ["metadata", "spec"],
     metadata=_METADATA,
     spec=_mapping(
@@ -82,7 +86,7 @@ POLICY = _mapping(
     ),
 )
 _ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
-BINDING = _mapping(
+BINDING = _open_mapping(
     ["metadata", "spec"],
     metadata=_METADATA,
     spec=_mapping(
@@ -98,13 +102,19 @@ BINDING = _mapping(
 
 
 def misshapen(document: Document, schema: Any) -> Iterator[Finding]:
-    """What in a document is of another type than its schema says."""
+    """What in a document is of another type than its schema says, or has another name."""
     from jsonschema import Draft202012Validator
 
     for error in Draft202012Validator(schema).iter_errors(document.data):
         path: Path = tuple(error.absolute_path)
         what = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]}..."
         hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
+        if error.validator == "additionalProperties":
+            fields: Any = error.schema["properties"]
+            for name in error.instance.keys() - fields.keys():
+                near = did_you_mean(name, fields) or hint
+                yield Finding("PolicyInvalid", "error", f"there is no field {name} here", near, (*path, name))
+            continue
         yield Finding("PolicyInvalid", "error", what, hint, path)
 
 
@@ -115,7 +125,8 @@ Problem: TypeAlias = tuple[Path, str]
 def refusals(document: Document) -> Iterator[Finding]:
     """What the API server refuses of a document that has the right shape."""
     name, spec = document.data["metadata"]["name"], document.data["spec"]
-    problems = [*_of_rules(spec), *_of_names(name, spec), *_of_messages(spec), *_of_binding(spec)]
+    problems = [*_of_rules(spec), *_of_selectors(spec), *_of_names(name, spec)]
+    problems += [*_of_messages(spec), *_of_binding(spec)]
     problems = [(("spec", *path), text) for path, text in problems]
     if not names.is_subdomain(name):
         problems.append((("metadata", "name"), f"{name!r} is not a lowercase DNS name"))
@@ -143,6 +154,16 @@ def _of_rule(rule: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         yield "resources", "next to `*` only subresources can stand, and next to `*/*` nothing"
     if len(set(rule.get("resourceNames", ()))) < len(rule.get("resourceNames", ())):
         yield "resourceNames", "a name is there twice"
+
+
+def _of_selectors(spec: Json) -> Iterator[Problem]:
+    for part in ("matchConstraints", "matchResources", "paramRef"):
+        for key in ("namespaceSelector", "objectSelector", "selector"):
+            for i, requirement in enumerate(spec.get(part, {}).get(key, {}).get("matchExpressions", ())):
+                try:
+                    matches_selector({"matchExpressions": [requirement]}, {})
+                except MalformedSelector as error:
+                    yield (part, key, "matchExpressions", i), f"the selector is malformed: {error}"
 
 
 def _of_names(policy: str, spec: Json) -> Iterator[Problem]:
@@ -191,6 +212,8 @@ def _of_binding(spec: Json) -> Iterator[Problem]:
 
 
 _GROUP = "admissionregistration.k8s.io"
+_VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+_KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _BOOL, _STRING, _NULL, _DYN = map(cel.Type, ("bool", "string", "null_type", "dyn"))
 # API groups of policies that other programs evaluate, and the program's own command for files.
 _OTHER_ENGINES = {
@@ -200,7 +223,8 @@ _OTHER_ENGINES = {
     "constraints.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
     "policies.kubewarden.io": ("Kubewarden", "`kwctl run`"),
 }
-_VARIABLE_READ = pattern(r"variables\s*\.\s*\??\s*(\w+)")
+# Between two tokens there can be line breaks and comments.
+_VARIABLE_READ = pattern(r"variables(?:\s|//[^\n]*\n)*\.(?:\s|//[^\n]*\n)*\??(?:\s|//[^\n]*\n)*(\w+)")
 _DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
@@ -309,6 +333,7 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
     """
     about = [document for document in documents if _kind(document) == "ValidatingAdmissionPolicy"]
     policies: dict[str, Policy | None] = {}
+    first: dict[str, Document] = {}
     diagnostics: list[Diagnostic] = []
     for document in about:
         findings: list[Finding] = list(misshapen(document, POLICY))
@@ -317,7 +342,10 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             policy, findings = _policy(document, kubernetes_minor)
             findings = [*refusals(document), *findings]
             policy = None if findings else policy
-        policies[str(_name(document))] = policy
+        name = str(_name(document))
+        if first.setdefault(name, document).data != document.data:
+            findings.append(_SAME_NAME)
+        policies[name] = policy
         diagnostics += [document.diagnose(finding) for finding in findings]
     bindings: list[Binding] = []
     for document in documents:
@@ -331,14 +359,13 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]
             diagnostics += [policy.document.diagnose(finding) for finding in findings]
     other_documents = tuple(document for document in documents if _kind(document) is None)
-    diagnostics += _other_engines(other_documents)
+    diagnostics += _others(other_documents)
     return PolicySet(tuple(sorted(bindings, key=lambda binding: binding.name)), other_documents, tuple(diagnostics))
 
 
 def _kind(document: Document) -> str | None:
     api, kind = document.data.get("apiVersion"), document.data.get("kind")
-    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    return str(kind) if str(api).partition("/")[0] == _GROUP and kind in kinds else None
+    return str(kind) if api in _VERSIONS and kind in _KINDS else None
 
 
 def _name(document: Document) -> Any:
@@ -465,6 +492,13 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 
 
+_SAME_NAME = Finding(
+    "PolicyInvalid",
+    "error",
+    "another policy in the policies folders has this name",
+    "rename one of them; the cluster has only the one that is applied last",
+    ("metadata", "name"),
+)
 _NOT_BOUND = Finding(
     "PolicyNotEvaluated",
     "info",
@@ -474,8 +508,8 @@ _NOT_BOUND = Finding(
 )
 
 
-def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:
-    """A finding for each policy that another program evaluates."""
+def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """A finding for each policy that another program evaluates, and for each whose kind or version is another one."""
     for document in documents:
         group = str(document.data.get("apiVersion")).partition("/")[0]
         kind = str(document.data.get("kind"))
@@ -484,3 +518,12 @@ def _other_engines(documents: Sequence[Document]) -> Iterator[Diagnostic]:
             message = f"trainc does not evaluate {kind}; {engine} does"
             hint = f"run {command} on the rendered files, too"
             yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))
+        elif kind in _KINDS:
+            message = f"{kind} has no apiVersion {document.data.get('apiVersion')!r}"
+            hint = f"write apiVersion: {_VERSIONS[0]}"
+            yield document.diagnose(Finding("PolicyInvalid", "error", message, hint, ("apiVersion",)))
+        elif group == _GROUP:
+            hint = did_you_mean(kind, _KINDS) or "the cluster applies it in any case"
+            yield document.diagnose(
+                Finding("PolicyNotEvaluated", "warning", f"trainc does not evaluate {kind}", hint, ("kind",))
+            )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document
-from trainc.api.kube import MalformedSelector, mapping, matches_selector
+from trainc.api.kube import mapping, matches_selector
 from trainc.features.policies.cel import Unknown
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -37,12 +37,9 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
         return False
     metadata = manifest["metadata"]
     of_object, of_namespace = match.get("objectSelector"), match.get("namespaceSelector")
-    try:
-        if of_object and not matches_selector(of_object, metadata.get("labels") or {}):
-            return False
-        return not of_namespace or _in_namespace(of_namespace, metadata.get("namespace", ""), namespaces)
-    except MalformedSelector as error:
-        raise UndecidedError(f"a selector is malformed: {error}") from None
+    if of_object and not matches_selector(of_object, metadata.get("labels") or {}):
+        return False
+    return not of_namespace or _in_namespace(of_namespace, metadata.get("namespace", ""), namespaces)
 
 
 # (API group, resource) of what a JobSet becomes, and of that and what trainc writes.

@@ -99,10 +99,11 @@ def is_trainer_document(document: Json) -> bool:
 def is_sweep(document: Json) -> bool:
     """Return whether a document is, or is meant to be, a sweep: several TrainJobs, which a feature makes of it."""
     kind, group = document.get("kind"), str(document.get("apiVersion") or "").partition("/")[0]
-    if kind == "Sweep":
+    if kind == "Sweep" or group == "trainc":
         from trainc.findings.text import correct_spelling
 
-        return group in ("", "trainc") or bool(correct_spelling(group, ["trainc"]))
+        is_kind = kind in ("Sweep", None) or correct_spelling(str(kind), ["Sweep"])
+        return bool(is_kind and (group in ("", "trainc") or correct_spelling(group, ["trainc"])))
     return kind == "OptimizationJob" and group == TRAINER_GROUP
 
 
