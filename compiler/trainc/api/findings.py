@@ -3,7 +3,7 @@
 from trainc.findings import Diagnostic, Finding, Path, Severity, Source, format_path, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Policy, Rules, keep_severities, matches
-from trainc.findings.text import counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
+from trainc.findings.text import aligned, counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
 __all__ = [
     "CompileError",
@@ -14,6 +14,7 @@ __all__ = [
     "Rules",
     "Severity",
     "Source",
+    "aligned",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -19,13 +19,12 @@ from trainc.kube.documents import (
     value_at_index,
     with_value,
 )
-from trainc.kube.quantity import NANOS_PER_UNIT, ZERO, Quantity, canonical, parse_quantity, pod_requests, whole_number
+from trainc.kube.quantity import ZERO, Quantity, canonical, parse_quantity, pod_requests, whole_number
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.kube.selectors import MalformedSelector, matches_selector
 
 __all__ = [
     "ITEM_KEYS",
-    "NANOS_PER_UNIT",
     "NEWEST_RELEASE",
     "POD_SPEC",
     "ZERO",

@@ -60,7 +60,7 @@ class Target:
 def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
-    texts = [_files(target.compilation, each) for target, each in zip(targets, sources, strict=True)]
+    texts = [_files(target.compilation, source) for target, source in zip(targets, sources, strict=True)]
     streams.progress.clear()
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
@@ -95,11 +95,9 @@ def _leave_out(
     from trainc.output.ownership import file_name
 
     for target, files, source in zip(targets, texts, sources, strict=True):
-        failures = target.compilation.failures()
-        if failures.fatal or not has_errors(target.compilation.diagnostics):
-            if has_errors(target.compilation.diagnostics) or is_failure(
-                target.compilation.diagnostics, strict=arguments.strict
-            ):
+        failures, diagnostics = target.compilation.failures(), target.compilation.diagnostics
+        if failures.fatal or not has_errors(diagnostics):
+            if is_failure(diagnostics, strict=arguments.strict):
                 return False
             continue
         spared = [file_name(namespace, name) for namespace, name in failures.jobs if name]
@@ -118,8 +116,8 @@ def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[D
     from trainc.cli.kept import prove_outputs
 
     outputs = [(target.folder, target.environment, target.compilation.keeping) for target in targets]
-    whole = not arguments.env and all(target.compilation.settings.whole for target in targets)
-    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, whole=whole)
+    covers_all = not arguments.env and all(target.compilation.settings.covers_all for target in targets)
+    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, covers_all=covers_all)
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
@@ -142,10 +140,10 @@ def _plan_all(
         plan(
             target.folder,
             files,
-            prune=(arguments.prune or target.compilation.settings.whole) and target.prunes,
-            sources=each,
+            prune=(arguments.prune or target.compilation.settings.covers_all) and target.prunes,
+            sources=source,
         )
-        for target, files, each in zip(targets, texts, sources, strict=True)
+        for target, files, source in zip(targets, texts, sources, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
         return plans
@@ -157,7 +155,11 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     if arguments.check:
         yield from planned.interrupted
     if planned.kept_files and not planned.refused:
-        yield _kept_files_info(planned.kept_files, folder, arguments)
+        message = f"kept {counted(len(planned.kept_files), 'file')} of other jobs in {folder}: {first_of(planned.kept_files, 3)}"
+        hint = "to delete files of jobs that are not in this build, add --prune"
+        if arguments.prune:  # Files without trainc's first line.
+            hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
+        yield Diagnostic("FilesKept", "info", message, hint)
 
 
 _REFRESH = "run `trainc build`, and commit what it writes"
@@ -172,19 +174,19 @@ def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]
         for t, planned in zip(targets, plans, strict=True)
         for verb, path in planned.actions()
     ]
-    words = {
+    descriptions = {
         "created": "is missing",
         "removed": "belongs to no job of the sources",
         "changed": "is not what its source compiles to",
     }
-    found = [
-        Diagnostic("OutputStale", "error", f"{file} {words[verb]}", _REFRESH, source=Source(file, 1, 1))
+    diagnostics = [
+        Diagnostic("OutputStale", "error", f"{file} {descriptions[verb]}", _REFRESH, source=Source(file, 1, 1))
         for file, verb in files[:_MOST_STALE]
     ]
-    if more := len(files) - len(found):
+    if more := len(files) - len(diagnostics):
         message = f"{counted(more, 'more file')} {'is' if more == 1 else 'are'} out of date"
-        found.append(Diagnostic("OutputStale", "error", message, _REFRESH))
-    return found
+        diagnostics.append(Diagnostic("OutputStale", "error", message, _REFRESH))
+    return diagnostics
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -198,45 +200,30 @@ def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
 def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams) -> None:
     folder = target.folder
     for path, text in planned.new.items() if arguments.check else ():
-        shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
-        streams.out.write(shown.encode("utf-8", "backslashreplace"))
+        old = planned.old[path]
+        names = [f"{folder}/{path}" if side is not None else "/dev/null" for side in (old, text)]
+        patch = escape_report(difference(old or "", text or "", names[0], names[1]))
+        streams.write(patch)
     if not arguments.quiet:
         _print_changes(list(planned.actions()), target, arguments, streams)
 
 
-def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
-    """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
-    message = f"kept {counted(len(paths), 'file')} of other jobs in {target}: {first_of(paths, 3)}"
-    hint = "to delete files of jobs that are not in this build, add --prune"
-    if arguments.prune:
-        hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
-    return Diagnostic("FilesKept", "info", message, hint)
-
-
 def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
-    from trainc.output.ownership import Sources
+    from trainc.output.ownership import Sources, file_name
 
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
-    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.read_files)
-    if compilation.unselected:
-        _leave_unselected(compilation, sources)
-    return sources
-
-
-def _leave_unselected(compilation: Run, sources: Sources) -> None:
-    """Keep the output of jobs that no environment selects from being removed: they have not ended."""
-    from trainc.output.ownership import file_name
-
-    namespace = compilation.settings.options.namespace or ""
+    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.inputs.files)
+    # The jobs that no environment selects have not ended: their output is not removed.
     for document in compilation.unselected:
         if is_sweep((document.before or document).data):
             sources.leave_unselected((), [document.file])
         else:
-            own, name = identity_of(document.data)
-            sources.leave_unselected([file_name(own or namespace, name)], ())
+            namespace, name = identity_of(document.data)
+            sources.leave_unselected([file_name(namespace or settings.options.namespace or "", name)], ())
+    return sources
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:
@@ -245,13 +232,10 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    kept = (
-        f"; {counted(len(keeping.kept_files), 'job')} kept as built"
-        if keeping is not None and keeping.kept_files
-        else ""
-    )
+    count = len(keeping.kept_files) if keeping is not None else 0
+    kept_jobs = f"; {counted(count, 'job')} kept as built" if count else ""
     unwritten = " (not written: --check)" if arguments.check and changes else ""
-    streams.err.write(f"{target.folder}: {summary}{unwritten}{kept}\n")
+    streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 
 
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
@@ -279,11 +263,6 @@ def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: A
     """Report the errors, and write nothing else."""
     report(sort_diagnostics(diagnostics), arguments, streams, files)
     return Status.DIAGNOSED
-
-
-def _difference(name: str, old: str | None, new: str | None) -> str:
-    sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
-    return difference(old or "", new or "", *sides)
 
 
 class HeldOutput:
@@ -334,7 +313,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
         environments = environments_of(arguments)
-        settings = [settings_of(each) for each in environments]
+        settings = [settings_of(environment) for environment in environments]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
@@ -345,25 +324,25 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.check and arguments.base is not None:
         from trainc.cli.under_base import under_base
 
-        named = dict(zip(map(environment_name, environments), settings, strict=True))
-        strict, at_base = under_base(named, arguments)
+        by_name = dict(zip(map(environment_name, environments), settings, strict=True))
+        strict, at_base = under_base(by_name, arguments)
         settings = list(strict.values())
-    folders = [_target(arguments, each) for each in settings]
+    folders = [_target(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(environment_name, environments))
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     targets = []
-    for which, each, folder in zip(environments, settings, folders, strict=True):
-        skip = each.output if folder == STDOUT else folder
+    for environment, env_settings, folder in zip(environments, settings, folders, strict=True):
+        skip = env_settings.output if folder == STDOUT else folder
         compilation = start(
-            each,
-            read_stdin(each, streams),
+            env_settings,
+            read_stdin(env_settings, streams),
             skip,
             step=streams.progress.step,
             output=None if folder == STDOUT else folder,
             choices=arguments,
         )
-        targets.append(Target(compilation, folder, environment_name(which)))
+        targets.append(Target(compilation, folder, environment_name(environment)))
     targets[0].compilation.diagnostics += at_base
     report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:
@@ -378,7 +357,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _target(arguments: Arguments, settings: Settings) -> str:
     """The output folder, or `-`. Raises UsageError for options that require the other kind."""
     # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
-    configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
+    configured = settings.output if settings.covers_all or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
     if arguments.keep_going and target == STDOUT:
         raise UsageError("--keep-going needs an output folder: add -o DIR")
@@ -393,10 +372,6 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
         raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
-    if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
+    if target != STDOUT and {os.path.realpath(path) for path in settings.paths} == {os.path.realpath(target)}:
         raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     return target
-
-
-def _is_same(path: str, other: str) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
@@ -31,35 +31,29 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        environments = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
+        environments = [(environment_name(env), settings_of(env)) for env in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    settings, loosened = _under_base(dict(environments), arguments)
+    settings, loosened = dict(environments), list[Diagnostic]()
+    if arguments.base is not None:
+        from trainc.cli.under_base import under_base
+
+        settings, loosened = under_base(settings, arguments)
     stdin = read_stdin(environments[0][1], streams)
-    checked = {name: _check(each, stdin, streams.progress, arguments) for name, each in settings.items()}
+    checks = {name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()}
     streams.progress.clear()
-    report_unselected([each.checking for each in checked.values()])
-    for each in checked.values():
-        if each.checking.settings.whole:
-            each.checking.diagnostics += _skipped_sources(each.checking, each.compiled)
-    findings = _check_ignore_comments([each.checking for each in checked.values()])
-    diagnostics = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
-    status = _report(diagnostics, next(iter(checked.values())).checking.files, arguments, streams, loosened)
-    for name, each in checked.items():
-        lines = [*each.runs, *([] if arguments.quiet or has_errors(diagnostics) else [each.counted])]
+    report_unselected([check.checking for check in checks.values()])
+    for check in checks.values():
+        if check.checking.settings.covers_all:
+            check.checking.diagnostics += _skipped_sources(check.checking, check.compiled)
+    findings = _check_ignore_comments([check.checking for check in checks.values()])
+    diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
+    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
+    for name, check in checks.items():
+        lines = [*check.runs, *([] if arguments.quiet or has_errors(diagnostics) else [check.counted])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
-
-
-def _under_base(
-    settings: dict[str, Settings], arguments: Arguments
-) -> tuple[dict[str, Settings], Sequence[Diagnostic]]:
-    if arguments.base is None:
-        return settings, ()
-    from trainc.cli.under_base import under_base
-
-    return under_base(settings, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +87,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
     # The cluster is asked about all jobs together, also about those that only a policy denies.
     jobs += checking.session.denied
-    blocking = [
-        diagnostic
-        for diagnostic in checking.diagnostics
-        if not diagnostic.code.startswith(("Policy", "ImageNot", "Registry"))
-    ]
+    blocking = [d for d in checking.diagnostics if not d.code.startswith(("Policy", "ImageNot", "Registry"))]
     if cluster and not has_errors(blocking):
         judge_jobs = ask("fits", "judge jobs")
         if judge_jobs is None:
@@ -138,10 +128,10 @@ def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     counts = list(count_ignored(diagnostics))
     if has_errors(diagnostics):
         return counts
-    read = [document.file for checking in runs for document in checking.inputs.all_documents]
-    read += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
+    files = [document.file for checking in runs for document in checking.inputs.all_documents]
+    files += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
-    ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
+    ignores = [ignore for file in dict.fromkeys(files) for ignore in comments(file)]
     return runs[0].session.rules([*check_ignores(ignores, diagnostics), *counts], True)
 
 
@@ -165,14 +155,11 @@ def _report(
     ordered = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format in ("text", "github"):
         return report(ordered, arguments, streams, files)
-    streams.out.write(_format(ordered, files, arguments.format).encode("utf-8", "backslashreplace"))
+    from trainc.cli.report_formats import gitlab_report, json_report, sarif_report
+
+    if arguments.format == "gitlab":
+        text = gitlab_report(ordered)
+    else:
+        text = (json_report if arguments.format == "json" else sarif_report)(ordered, files)
+    streams.write(text)
     return Status.DIAGNOSED if is_failure(ordered, strict=arguments.strict) else Status.DONE
-
-
-def _format(diagnostics: Sequence[Diagnostic], files: Files, form: str) -> str:
-    from trainc.cli import report_formats
-
-    if form in ("json", "sarif"):
-        return (report_formats.json_report if form == "json" else report_formats.sarif_report)(diagnostics, files)
-    report: Callable[[Sequence[Diagnostic]], str] = getattr(report_formats, f"{form}_report")
-    return report(diagnostics)

@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
@@ -121,6 +121,10 @@ class Streams:
     err: TextIO
     progress: Progress = Progress()
 
+    def write(self, text: str) -> None:
+        """Write text to `out` as UTF-8; what that cannot say, such as a stray byte of an argument, is escaped."""
+        self.out.write(text.encode("utf-8", "backslashreplace"))
+
 
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM has ended a command while it had a temporary folder."""
@@ -187,32 +191,32 @@ GROUPS = {
 }
 
 
-def _own(name: str, summary: str, group: str) -> Command:
+def _core_command(name: str, summary: str, group: str) -> Command:
     return Command(name, summary, group, f"trainc.cli.{name}", f"trainc.cli.arguments.{name}")
 
 
-def _of(feature: Feature) -> Command:
+def _feature_command(feature: Feature) -> Command:
     folder = f"trainc.features.{feature.name}"
     return Command(feature.command, feature.summary, feature.group, f"{folder}.command", f"{folder}.arguments")
 
 
-_OWN = (
-    _own("check", "validate and lint without writing anything", "write"),
-    _own("build", "compile TrainJobs into manifests", "write"),
-    _own("runtimes", "list or show the built-in runtimes", "write"),
-    _own("explain", "show which file, patch or plugin set each output field", "look"),
+_CORE_COMMANDS = (
+    _core_command("check", "validate and lint without writing anything", "write"),
+    _core_command("build", "compile TrainJobs into manifests", "write"),
+    _core_command("runtimes", "list or show the built-in runtimes", "write"),
+    _core_command("explain", "show which file, patch or plugin set each output field", "look"),
     Command("rule", "explain a diagnostic code", "look", "trainc.cli.rule"),
-    _own("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools"),
+    _core_command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools"),
     Command("completion", "print a shell completion script", "tools", "trainc.cli.completion"),
     Command("help", "show help for a command or topic", "tools", "trainc.cli.help"),
     Command("version", "print the version and the upstream releases it follows", "tools", "trainc.cli.version"),
 )
-_OF_FEATURES = (_of(feature) for feature in features() if feature.command)
+_FEATURE_COMMANDS = (_feature_command(feature) for feature in features() if feature.command)
 # As one meets them: a job is written before it is checked. The others keep their order, by group.
 _FIRST = ("new", "check", "build", "init")
 COMMANDS = tuple(
     sorted(
-        (*_OWN, *_OF_FEATURES),
+        (*_CORE_COMMANDS, *_FEATURE_COMMANDS),
         key=lambda c: (list(GROUPS).index(c.group), _FIRST.index(c.name) if c.name in _FIRST else len(_FIRST)),
     )
 )
@@ -229,8 +233,10 @@ class _Parser(ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
-        own = [group for group in self._action_groups if not hasattr(group, "topic") and group is not self._optionals]
-        for group in (*own, self._optionals):
+        groups = [
+            group for group in self._action_groups if not hasattr(group, "topic") and group is not self._optionals
+        ]
+        for group in (*groups, self._optionals):
             formatter.start_section(group.title)
             formatter.add_arguments(group._group_actions)  # noqa: SLF001 - argparse has no other way to ask
             formatter.end_section()
@@ -276,20 +282,20 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
-def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
+def parse_arguments(parser: ArgumentParser, command_line: Sequence[str]) -> Arguments:
     """Parse options in any position; argparse alone requires all positional arguments to be adjacent."""
     has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
-    arguments, unknown = parse(words, Arguments())
+    arguments, unknown = parse(command_line, Arguments())
     if unknown:
         parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def arguments_of(command: str, words: Sequence[str]) -> Arguments:
+def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
     """Parse the words of a command, for another that runs it."""
-    return parse_arguments(build_parser(next(each for each in COMMANDS if each.name == command)), words)
+    return parse_arguments(build_parser(next(command for command in COMMANDS if command.name == name)), command_line)
 
 
 # Options that are looked for where they are not, and where they are.
@@ -300,11 +306,11 @@ _ELSEWHERE = {
 }
 
 
-def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
-    """Describe the first unrecognized option in `words`, or the first unrecognized word if there is no option."""
-    option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+def _unknown_argument(parser: ArgumentParser, unknown: Sequence[str]) -> str:
+    """Describe the first unrecognized option in `unknown`, or the first unrecognized word if there is no option."""
+    option = next((word.partition("=")[0] for word in unknown if word.startswith("-")), None)
     if option is None:
-        return f"unexpected argument {' '.join(words)}"
+        return f"unexpected argument {' '.join(unknown)}"
     from trainc.findings.text import near_names
 
     if option in _ELSEWHERE:
@@ -451,7 +457,7 @@ def _setting_type(setting: Setting) -> Callable[[str], str]:
         except ValueError as error:
             is_pair = setting.name == "release" and ".." in text
             hint = "; `trainc diff --releases OLD..NEW` compares two" if is_pair else ""
-            raise argument_error(f"{error}{hint}") from None
+            raise ArgumentTypeError(f"{error}{hint}") from None
 
     return accepted
 
@@ -506,18 +512,11 @@ def add_reporting(parser: ArgumentParser, *, strict: bool = False) -> None:
 
 def add_color(parser: ArgumentParser) -> None:
     """Add `--color`."""
-    words, help_text = ("auto", "always", "never"), "auto (default), always or never"
-    parser.add_argument("--color", choices=words, metavar="WHEN", default="auto", help=help_text)
-
-
-def argument_error(reason: str) -> Exception:
-    """The exception that an argument type raises for an invalid value."""
-    from argparse import ArgumentTypeError
-
-    return ArgumentTypeError(reason)
+    choices, help_text = ("auto", "always", "never"), "auto (default), always or never"
+    parser.add_argument("--color", choices=choices, metavar="WHEN", default="auto", help=help_text)
 
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argument_error(f"{text!r} is not a positive integer")
+        raise ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)

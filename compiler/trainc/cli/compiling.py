@@ -41,15 +41,7 @@ _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 # Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
-    (
-        "",
-        "rbac.authorization.k8s.io",
-        "kueue.x-k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-        "networking.k8s.io",
-        "policy",
-    )
+    ("", *"rbac.authorization.k8s.io kueue.x-k8s.io scheduling.k8s.io storage.k8s.io networking.k8s.io policy".split())
 )
 
 
@@ -68,7 +60,7 @@ class Run:
     # The TrainJobs and sweeps that no environment selects.
     unselected: list[Document] = field(default_factory=list)
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
-    _whole: list[Diagnostic] = field(default_factory=list)
+    _about_input: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
     _right: set[tuple[str, str]] = field(default_factory=set)
 
@@ -76,11 +68,6 @@ class Run:
     def documents(self) -> int:
         """The number of documents."""
         return len(self.inputs.documents)
-
-    @property
-    def read_files(self) -> frozenset[str]:
-        """The files in which there is a TrainJob or runtime."""
-        return self.inputs.files
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """(namespace, name, output, file) of every job that compiles, or is kept as built."""
@@ -98,7 +85,7 @@ class Run:
         """
         for number, (job, diagnostics) in enumerate(self.session.compile_each()):
             if number == 0:
-                self._whole = [*self.diagnostics, *diagnostics]
+                self._about_input = [*self.diagnostics, *diagnostics]
             elif job is not None and not has_errors(diagnostics):
                 self._right.add((job.namespace, job.name))
             self.diagnostics += diagnostics if self.tally is None else self.tally.without_repetitions(diagnostics)
@@ -115,7 +102,7 @@ class Run:
         """What the errors concern, once all jobs are compiled."""
         from trainc.pipeline.failures import failures_of
 
-        return failures_of(self.session, self.inputs, self._whole, self._right, self._later)
+        return failures_of(self.session, self.inputs, self._about_input, self._right, self._later)
 
     def as_built(self) -> list[Diagnostic]:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
@@ -165,11 +152,11 @@ def start(  # noqa: PLR0913 - all but three go by their names
 
 def report_unselected(runs: Sequence[Run]) -> None:
     """Note in each run the TrainJobs that no environment selects, whichever are built now, and warn about them."""
-    chosen = {_place(document) for run in runs for document in run.inputs.documents}
+    chosen = {_identity(document) for run in runs for document in run.inputs.documents}
     # A trial has the file of its sweep.
     chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
     unselected = [document for run in runs for document in run.inputs.unselected]
-    left_out = {place: document for document in unselected if (place := _place(document)) not in chosen}
+    left_out = {identity: document for document in unselected if (identity := _identity(document)) not in chosen}
     message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
     if not runs[0].settings.configuration.environment:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
@@ -181,9 +168,9 @@ def report_unselected(runs: Sequence[Run]) -> None:
         run.diagnostics += run.session.rules(diagnostics, False)
 
 
-def _place(document: Document) -> object:
-    written = (document.before or document).data
-    return document.file, "Sweep" if is_sweep(written) else label_of(written)
+def _identity(document: Document) -> object:
+    data = (document.before or document).data
+    return document.file, "Sweep" if is_sweep(data) else label_of(data)
 
 
 def kept_in(
@@ -226,17 +213,16 @@ def nothing_found(
     """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(diagnostics):
         return []
-    read = ["the standard input" if path == STDIN else path for path in settings.paths]
-    paths = ", ".join(read) or "the overlay's resources"
+    sources = ["the standard input" if path == STDIN else path for path in settings.paths]
+    paths = ", ".join(sources) or "the overlay's resources"
+    is_empty = documents == 0 and len(sources) == 1 and not os.path.isdir(sources[0])
+    reason = f"no TrainJob found in {paths}{', which is empty or has only comments' if is_empty else ''}"
+    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`"
     if unselected:
-        message = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}; with pruning on, empty output would delete every running job"
-        hint = "check `select` in trainc.yaml, or allow this with --allow-empty"
-        return [Diagnostic("NoTrainJob", "error", message, hint)]
-    is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
-    empty = ", which is empty or has only comments" if is_empty else ""
-    message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
-    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`, or allow this with --allow-empty"
-    return [Diagnostic("NoTrainJob", "error", message, hint)]
+        reason = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}"
+        hint = "check `select` in trainc.yaml"
+    message = f"{reason}; with pruning on, empty output would delete every running job"
+    return [Diagnostic("NoTrainJob", "error", message, f"{hint}, or allow this with --allow-empty")]
 
 
 def is_checked(document: Document) -> bool:
@@ -260,7 +246,7 @@ def skipped_documents(
     from trainc.project.dialects import is_legacy, is_trainer_document
     from trainc.project.dialects.enclosed import find_enclosed, legacy_job
 
-    named = {path.removeprefix("./") for path in settings.paths}
+    named_files = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
@@ -280,7 +266,7 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        unexpected = document.file in named and not (document.file in with_jobs and _is_expected_kind(document))
+        unexpected = document.file in named_files and not (document.file in with_jobs and _is_expected_kind(document))
         if unexpected and reported[document.file] < _MOST_SKIPPED:
             reported[document.file] += 1
             yield _skipped(document, fragment)

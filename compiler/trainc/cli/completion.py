@@ -115,9 +115,9 @@ def complete_for_kubectl() -> None:
     sys.stdout.write(complete(sys.argv[1:]))
 
 
-def complete(words: Sequence[str]) -> str:
-    """Return the candidates for the last of `words`, and the directive."""
-    *before, current = words or [""]
+def complete(command_line: Sequence[str]) -> str:
+    """Return the candidates for the last word of `command_line`, and the directive."""
+    *before, current = command_line or [""]
     if not before:
         top = (("--help", "show the commands and topics"), ("--version", "show the version"))
         return _answer(((c.name, c.summary) for c in COMMANDS) if not current.startswith("-") else top, current)
@@ -146,13 +146,15 @@ def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], curre
     if current.startswith("-"):
         return _answer(((flag, action.help or "") for flag, action in options.items()), current)
     takes = {flag for flag, action in options.items() if action.nargs != 0}
-    given = [word for last, word in zip(["", *before], before, strict=False) if word[:1] != "-" and last not in takes]
+    operands = [
+        word for last, word in zip(["", *before], before, strict=False) if word[:1] != "-" and last not in takes
+    ]
     positionals = [action for action in actions if not action.option_strings]
     if not positionals:
         return _answer((), current)
-    positional = positionals[min(len(given), len(positionals) - 1)]
+    positional = positionals[min(len(operands), len(positionals) - 1)]
     if getattr(positional, "completes", "") == "field":
-        return _answer(((name, "") for name in _fields(given[0])), current)
+        return _answer(((name, "") for name in _fields(operands[0])), current)
     return _of_value(positional, current)
 
 
@@ -173,15 +175,15 @@ def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
 
 def _names(kind: str) -> Iterable[str]:
     if kind == "runtime":
-        from trainc.cli.runtimes import own_runtimes
+        from trainc.cli.runtimes import repository_runtimes
         from trainc.kube.documents import identity_of
         from trainc.reading.catalog import names
 
         try:
-            own = [identity_of(document.data)[1] for document, _ in own_runtimes(BytesIO())]
+            repository_names = [identity_of(document.data)[1] for document, _ in repository_runtimes(BytesIO())]
         except CompileError:
-            own = []
-        return dict.fromkeys((*own, *names()))
+            repository_names = []
+        return dict.fromkeys((*repository_names, *names()))
     if kind == "code":
         from trainc.findings.codes import codes
 

@@ -41,18 +41,18 @@ class Files:
     def text(self, file: str, origin: str = "file") -> str:
         """The text of a file, which is read once; empty if it can no longer be read."""
         if (origin, file) not in self._texts:
-            self._texts[origin, file] = self._read(file, origin)
+            self._texts[origin, file] = self._read_text(file, origin)
         return self._texts[origin, file]
 
     def line(self, source: Source) -> str | None:
         """The line of a source without its line break; None if the file can no longer be read."""
-        place = source.origin, source.file
-        if place not in self._lines:
-            self._lines[place] = self.text(source.file, source.origin).split("\n")
-        lines = self._lines[place]
+        key = source.origin, source.file
+        if key not in self._lines:
+            self._lines[key] = self.text(source.file, source.origin).split("\n")
+        lines = self._lines[key]
         return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
 
-    def _read(self, file: str, origin: str) -> str:
+    def _read_text(self, file: str, origin: str) -> str:
         from trainc.reading import catalog, ignores
         from trainc.reading.files import STDIN
         from trainc.reading.yaml_reader import decode
@@ -70,12 +70,12 @@ class Files:
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
     counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
-    shown = []
+    merged = []
     for d in diagnostics:
         more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
         if more >= 0:
-            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
-    return shown
+            merged.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
+    return merged
 
 
 # `docsUrl` of the trainc.yaml that the running command has read.
@@ -91,5 +91,6 @@ def rule_page(code: str, configured: str | None = None) -> str | None:
 
 
 def full_message(d: Diagnostic) -> str:
-    """The message, with the environments it applies to unless it applies to all."""
-    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
+    """The message after its field path, with the environments it applies to unless it applies to all."""
+    environments = f" (in {', '.join(d.environments)})" if d.environments else ""
+    return f"{d.path}: {d.message}{environments}" if d.path else f"{d.message}{environments}"

@@ -38,11 +38,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not job.compiles:
         report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
-    whole = explanation(job.recorder)
-    changed = list(changes(whole, job.compiled.manifests)) if job.is_kept else []
+    explained = explanation(job.recorder)
+    changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:
-        chosen = choose(whole, arguments.field)
+        chosen = choose(explained, arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
@@ -54,7 +54,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if changed:
         more["kept"] = changes_json(file, changed)
     text += _format(chosen, arguments, streams, more, changes_text(file, changed) if changed else "")
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    streams.write(text)
     return Status.DONE
 
 

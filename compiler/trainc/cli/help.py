@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from trainc.cli.command import (
     COMMANDS,
@@ -250,7 +250,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the requested page."""
-    streams.out.write(_page(arguments.topic).encode("utf-8", "backslashreplace"))
+    streams.write(_page(arguments.topic))
     return Status.DONE
 
 
@@ -273,21 +273,19 @@ def _page(topic: str | None) -> str:
 def overview() -> str:
     """The commands and topics, one per line, and how to get started."""
     groups = [(title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items()]
-    listed = "\n".join(f"{title}:\n{_table(rows)}" for title, rows in (*groups, ("Topics", TOPICS.items())))
-    return f"{_HEAD}{listed}{_TAIL}"
+    lines: list[str] = []
+    for title, rows in (*groups, ("Topics", TOPICS.items())):
+        lines += ["", f"{title}:", *(f"  {name:<12}  {summary}" for name, summary in rows)]
+    return _HEAD + "".join(f"{line}\n" for line in lines[1:]) + _TAIL
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"  {name:<12}  {summary}\n" for name, summary in rows)
-
-
-def unknown_command(words: Sequence[str]) -> str:
+def unknown_command(command_line: Sequence[str]) -> str:
     """The message for an unknown command, with a suggestion if there is an obvious one."""
     from trainc.findings.text import did_you_mean
 
-    first, names = words[0], [command.name for command in COMMANDS]
+    first, names = command_line[0], [command.name for command in COMMANDS]
     if first.startswith("-"):
-        command = next((word for word in words if word in names), "build")
+        command = next((word for word in command_line if word in names), "build")
         hint = did_you_mean(first, ("--help", "--version"))
         option = first.partition("=")[0]
         return (

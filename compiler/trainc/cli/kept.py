@@ -62,10 +62,10 @@ def _choices(arguments: Arguments) -> Choices:
 
 def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) -> None:
     """Raise UsageError if --rebuild or --keep names a job that no environment has."""
-    keeping = [each for each in environments if each is not None]
-    if not keeping:
+    keepings = [keeping for keeping in environments if keeping is not None]
+    if not keepings:
         raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
-    jobs = [job for each in keeping for job in each.digests]
+    jobs = [job for keeping in keepings for job in keeping.digests]
     if unused := _choices(arguments).unused(jobs):
         job_names = [name for job in jobs for name in (job[1], "/".join(job))]
         raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], job_names) or 'check the name'}")
@@ -99,14 +99,9 @@ class Cause:
         return f"{counted(len(self.jobs), 'job')} {'is' if len(self.jobs) == 1 else 'are'} kept as built"
 
     @property
-    def place(self) -> str:
-        """The first line that has changed."""
-        return f"{self.lines[0].file}:{self.lines[0].line}" if self.lines else ""
-
-    @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        return f"{self.count}; {self.reason or f'{self.place} has changed since'}"
+        return f"{self.count}; {self.reason or f'{self.lines[0].file}:{self.lines[0].line} has changed since'}"
 
     def diagnostic(self) -> Diagnostic:
         """The cause at its line."""
@@ -125,9 +120,9 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for one in keeping.kept_files:
-        if one.compiled is not None:
-            groups.setdefault(_difference(one, jobs[one.namespace, one.name]), []).append(one)
+    for rendered in keeping.kept_files:
+        if rendered.compiled is not None:
+            groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     lines: dict[str, dict[Source, None]] = {}
     affected: dict[str, dict[str, None]] = {}
     for group in groups.values():
@@ -136,15 +131,15 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
         for source in changed:
             lines.setdefault(source.file, {})[source] = None
         for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
-            affected.setdefault(cause, {}).update(dict.fromkeys(one.job for one in group))
+            affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
     return [
-        Cause(tuple(names), tuple(sorted(lines.get(cause, ()), key=_by_line)), "" if cause in lines else cause)
+        Cause(
+            tuple(names),
+            tuple(sorted(lines.get(cause, ()), key=lambda s: (s.line, s.column))),
+            "" if cause in lines else cause,
+        )
         for cause, names in affected.items()
     ]
-
-
-def _by_line(source: Source) -> tuple[int, int]:
-    return source.line, source.column
 
 
 def _reason(line: BuildLine, keeping: Keeping) -> str:
@@ -156,23 +151,25 @@ def _reason(line: BuildLine, keeping: Keeping) -> str:
     return "the settings in trainc.yaml have changed since"
 
 
-def _difference(one: Rendered, job: ValidDocument) -> object:
+def _difference(rendered: Rendered, job: ValidDocument) -> object:
     """What a kept file and the compiled text differ in, the same for jobs that differ in nothing but their names."""
     import re
 
-    name = re.compile(rf"{re.escape(one.name)}(?:-[{ALPHABET}]{{{LENGTH}}}\b)?")
-    before, after = (set(name.sub("", text or "").splitlines()) for text in (one.body, one.compiled))
+    name = re.compile(rf"{re.escape(rendered.name)}(?:-[{ALPHABET}]{{{LENGTH}}}\b)?")
+    before, after = (set(name.sub("", text or "").splitlines()) for text in (rendered.body, rendered.compiled))
     return tuple(sorted(job.data["spec"]["runtimeRef"].items())), frozenset(before - after), frozenset(after - before)
 
 
-def _changed_lines(session: Session, job: ValidDocument, one: Rendered) -> list[Source]:
+def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> list[Source]:
     from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder, explanation
 
     recorder = Recorder()
     replace(session, hold=None, judge=None).compile(job, recorder)
-    kept = [document.data for document in read_documents(one.body.encode(), one.path, session.options.limits)[0]]
-    return sources_of(changes(explanation(recorder), kept))
+    objects = [
+        document.data for document in read_documents(rendered.body.encode(), rendered.path, session.options.limits)[0]
+    ]
+    return sources_of(changes(explanation(recorder), objects))
 
 
 # Compares an output folder with the base revision of a change: what `build --check` believes of kept files.
@@ -187,18 +184,18 @@ class Compared:
 
     folder: str
     environment: str
-    kept: Sequence[Rendered] = ()
+    kept_files: Sequence[Rendered] = ()
     foreign: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def paths(self) -> list[str]:
         """The paths of all these files."""
-        return [*(one.path for one in self.kept), *self.foreign]
+        return [*(rendered.path for rendered in self.kept_files), *self.foreign]
 
     @property
     def count(self) -> int:
         """The number of these files."""
-        return len(self.kept) + len(self.foreign)
+        return len(self.kept_files) + len(self.foreign)
 
 
 def prove_outputs(
@@ -206,11 +203,11 @@ def prove_outputs(
     configuration: Configuration,
     arguments: Arguments,
     *,
-    whole: bool,
+    covers_all: bool,
 ) -> dict[str, list[Diagnostic]]:
     """Return what a comparison with the base finds, by output folder.
 
-    `outputs` are the folders with their environments and decisions. With `whole` they are all that trainc.yaml names, and
+    `outputs` are the folders with their environments and decisions. With `covers_all` they are all that trainc.yaml names, and
     folders that only the base names are compared too.
     """
     entries = list(outputs)
@@ -222,20 +219,20 @@ def prove_outputs(
         )
         for folder, environment, keeping in entries
     ]
-    count = sum(each.count for each in compared)
+    count = sum(output.count for output in compared)
     if arguments.base == NO_BASE:
-        return {each.folder: [_trusted(each)] for each in compared if each.count}
+        return {output.folder: [_trusted(output)] for output in compared if output.count}
     if arguments.base is None and not count:
         return {}
     try:
-        bases = _read_bases(compared, configuration, arguments, whole=whole)
+        bases = _read_bases(compared, configuration, arguments, covers_all=covers_all)
     except CompileError as error:
         files = f"{counted(count, 'file')} that {_differ(count)}" if count else "rendered files"
-        return {each.folder: [no_base(error.diagnostics[0], files, arguments.base)] for each in compared}
+        return {output.folder: [no_base(error.diagnostics[0], files, arguments.base)] for output in compared}
     diagnostics: dict[str, list[Diagnostic]] = {}
-    for each, base in bases:
-        errors, permitted = prove(each.folder, each.kept, each.foreign, base)
-        diagnostics[each.folder] = [*errors, *([_adopted(each.folder, permitted, base)] if permitted else [])]
+    for output, base in bases:
+        errors, permitted = prove(output.folder, output.kept_files, output.foreign, base)
+        diagnostics[output.folder] = [*errors, *([_adopted(output.folder, permitted, base)] if permitted else [])]
     return diagnostics
 
 
@@ -260,10 +257,9 @@ def carried(folder: str, paths: Sequence[str], settings: Settings, arguments: Ar
             compared = Compared(folder, settings.configuration.environment, foreign=dict.fromkeys(paths, b""))
             texts = {}
             with suppress(CompileError):
-                ((_, base),) = _read_bases([compared], settings.configuration, arguments, whole=False)
-                texts = {
-                    path: data.decode(errors="replace") for path in paths if (data := base.read_bytes(path)) is not None
-                }
+                ((_, base),) = _read_bases([compared], settings.configuration, arguments, covers_all=False)
+                contents = ((path, base.read_bytes(path)) for path in paths)
+                texts = {path: data.decode(errors="replace") for path, data in contents if data is not None}
         return texts.get(path)
 
     return read
@@ -275,8 +271,8 @@ def _adopted(folder: str, paths: Sequence[str], base: Base) -> Diagnostic:
     return Diagnostic("AdoptedFile", "info", message + ", ".join(f"{folder}/{path}" for path in paths), hint)
 
 
-def _trusted(each: Compared) -> Diagnostic:
-    files = f"{counted(each.count, 'file')} in {each.folder} that {_differ(each.count)}"
+def _trusted(compared: Compared) -> Diagnostic:
+    files = f"{counted(compared.count, 'file')} in {compared.folder} that {_differ(compared.count)}"
     message = f"--base none trusts {files}"
     hint = "in a pull request, compare with the branch that it will be merged into: --base origin/main"
     return Diagnostic("NoBase", "info", message, hint)
@@ -287,9 +283,9 @@ def _differ(count: int) -> str:
 
 
 def _read_bases(
-    compared: Sequence[Compared], configuration: Configuration, arguments: Arguments, *, whole: bool
+    compared: Sequence[Compared], configuration: Configuration, arguments: Arguments, *, covers_all: bool
 ) -> list[tuple[Compared, Base]]:
-    """Read the base of each folder and, with `whole`, of folders that are outputs at the base only.
+    """Read the base of each folder and, with `covers_all`, of folders that are outputs at the base only.
 
     Of the revision, only trainc.yaml and what is compared is read. Raises CompileError if that is not possible.
     """
@@ -299,32 +295,29 @@ def _read_bases(
     name = revision if commit.startswith(revision) else f"{revision} ({commit[:9]})"
     top, folder = os.path.realpath(repository.top), os.path.dirname(configuration.file or "")
     home = os.path.realpath(folder or os.curdir)
-    places = {os.path.relpath(os.path.realpath(each.folder), top): each for each in compared}
+    by_path = {os.path.relpath(os.path.realpath(output.folder), top): output for output in compared}
     base_arguments = Arguments(**vars(arguments))
     base_arguments.config, base_arguments.paths, base_arguments.env = configuration.file, [], None
     settings_file = os.path.join(home, os.path.basename(configuration.file or CONFIGURATION_FILE))
     with copy_of_revision(commit, base_arguments, [os.path.relpath(settings_file, top)]) as copy:
         outputs = _outputs(copy)
-        by_name = {each.environment: place for place, each in outputs.items()}
+        by_name = {output.environment: path for path, output in outputs.items()}
         bases: list[tuple[Compared, Base]] = []
-        for place, each in places.items():
-            there = place if place in outputs else by_name.get(each.environment, place)
-            shown = os.path.relpath(os.path.join(top, place), home)
-            data, base_settings = _contents(copy, there, each.paths), outputs.get(there)
-            digests = (
-                _digests(copy, base_settings, os.path.relpath(home, top))
-                if base_settings is not None and each.kept
-                else {}
-            )
-            bases.append(
-                (each, Base(name, shown, data.get, digests, () if base_settings is None else base_settings.adopted))
-            )
-        for place in outputs if whole else ():
-            if place not in places and (files := _left_in(os.path.join(top, place), top, places)):
-                shown = os.path.relpath(os.path.join(top, place), home)
-                left = os.path.relpath(os.path.join(top, place), os.path.join(top, repository.prefix))
-                data = _contents(copy, place, list(files))
-                bases.append((Compared(left, "", foreign=files), Base(name, shown, data.get, {})))
+        for path, output in by_path.items():
+            there = path if path in outputs else by_name.get(output.environment, path)
+            shown_folder = os.path.relpath(os.path.join(top, path), home)
+            data, base_settings = _contents(copy, there, output.paths), outputs.get(there)
+            digests: dict[JobKey, str] = {}
+            if base_settings is not None and output.kept_files:
+                digests = _digests(copy, base_settings, os.path.relpath(home, top))
+            adopted = () if base_settings is None else base_settings.adopted
+            bases.append((output, Base(name, shown_folder, data.get, digests, adopted)))
+        for path in outputs if covers_all else ():
+            if path not in by_path and (files := _left_in(os.path.join(top, path), top, by_path)):
+                shown_folder = os.path.relpath(os.path.join(top, path), home)
+                local_folder = os.path.relpath(os.path.join(top, path), os.path.join(top, repository.prefix))
+                data = _contents(copy, path, list(files))
+                bases.append((Compared(local_folder, "", foreign=files), Base(name, shown_folder, data.get, {})))
         return bases
 
 
@@ -337,7 +330,8 @@ def _outputs(copy: Copy) -> dict[str, Configuration]:
         return {}
     configuration = read_configuration([], file, limits_of(copy.arguments))
     configurations = configuration.environments.values() or [configuration]
-    return {os.path.relpath(os.path.realpath(each.output), copy.tree): each for each in configurations if each.output}
+    outputs = ((env.output, env) for env in configurations if env.output)
+    return {os.path.relpath(os.path.realpath(path), copy.tree): env for path, env in outputs}
 
 
 def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:
@@ -351,9 +345,8 @@ def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes 
 
 def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey, str]:
     """The digests of the TrainJobs of a revision. What is outside the folder `home` is read only if it is needed."""
-    arguments = Arguments(
-        **{**vars(copy.arguments), "env": [configuration.environment] * bool(configuration.environment)}
-    )
+    env = [configuration.environment] * bool(configuration.environment)
+    arguments = Arguments(**{**vars(copy.arguments), "env": env})
     paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
     inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
     is_enough = home != os.curdir and all(is_below(path, home) for path in inside)
@@ -371,8 +364,8 @@ def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey
     return digests_of(inputs.documents, settings.options)
 
 
-def _left_in(folder: str, top: str, places: Iterable[str]) -> dict[str, bytes]:
+def _left_in(folder: str, top: str, output_paths: Iterable[str]) -> dict[str, bytes]:
     """The files in a folder that is no longer an output, apart from those in folders that are."""
-    outputs = tuple(os.path.join(top, place) + os.sep for place in places)
+    outputs = tuple(os.path.join(top, path) + os.sep for path in output_paths)
     files = foreign_files(folder, ours=True)
     return {path: data for path, data in files.items() if not os.path.join(folder, path).startswith(outputs)}

@@ -47,12 +47,14 @@ def run() -> NoReturn:
     os._exit(status)
 
 
-def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
+def main(command_line: Sequence[str] | None = None, streams: Streams | None = None) -> int:
     """Run one command line (the process's own arguments by default) and return its exit code."""
     streams = streams or _own_streams()
     streams = replace(streams, progress=Progress(streams.err))
     try:
-        status = copy_context().run(_dispatch, _process_words() if words is None else list(words), streams)
+        status = copy_context().run(
+            _dispatch, _process_words() if command_line is None else list(command_line), streams
+        )
         streams.out.flush()
         if sys.stdout is not None:
             sys.stdout.flush()  # argparse prints its help to sys.stdout.
@@ -113,27 +115,27 @@ def _discard_output(streams: Streams) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _dispatch(words: list[str], streams: Streams) -> int:
-    first, *rest = words or ["help"]
+def _dispatch(command_line: list[str], streams: Streams) -> int:
+    first, *arguments = command_line or ["help"]
     first = _SPELLINGS.get(first, first)
     for command in COMMANDS:
         if command.name == first:
-            return _run(command, rest, streams)
+            return _run(command, arguments, streams)
     if first == "__complete":  # What the completion scripts ask, as those of cobra do.
         from trainc.cli.completion import complete
 
-        streams.out.write(complete(rest).encode("utf-8", "backslashreplace"))
+        streams.write(complete(arguments))
         return Status.DONE
     from trainc.cli.help import unknown_command
 
-    streams.err.write(f"trainc: error: {unknown_command(words)}\n")
+    streams.err.write(f"trainc: error: {unknown_command(command_line)}\n")
     return Status.USAGE
 
 
-def _run(command: Command, words: list[str], streams: Streams) -> int:
+def _run(command: Command, command_line: list[str], streams: Streams) -> int:
     parser = build_parser(command)
     try:
-        arguments = parse_arguments(parser, words)
+        arguments = parse_arguments(parser, command_line)
         return command.load().run(arguments, streams)
     except UsageError as error:
         parser.print_usage(streams.err)

@@ -18,7 +18,7 @@ from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one,
 from trainc.features import ask
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import Json, identity_of, mapping, objects
+from trainc.kube.documents import identity_of, mapping, objects
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
@@ -40,7 +40,7 @@ _LONGEST_GENERATED = 58
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobQuery:
     """What a word means before anything is compiled: a job of the input, or a name that is yet to be looked up."""
 
     job: str | None = None
@@ -48,7 +48,7 @@ class Wanted:
 
 
 @contextmanager
-def input_of(arguments: Arguments) -> Iterator[tuple[Arguments, Wanted]]:
+def input_of(arguments: Arguments) -> Iterator[tuple[Arguments, JobQuery]]:
     """Yield the arguments with the paths to read, and what to look for in them.
 
     For `git:REV:PATH`, the current folder is that of the revision inside the context. Raises CompileError if the revision
@@ -71,24 +71,24 @@ def input_of(arguments: Arguments) -> Iterator[tuple[Arguments, Wanted]]:
         yield _placed(copy.arguments)
 
 
-def _placed(arguments: Arguments) -> tuple[Arguments, Wanted]:
+def _placed(arguments: Arguments) -> tuple[Arguments, JobQuery]:
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
     if path == STDIN:
-        return arguments, Wanted(chosen)
+        return arguments, JobQuery(chosen)
     if os.path.isfile(path) and not os.path.islink(path) and (source := source_in(path)) is not None:
         return _of_rendered(path, source, chosen, arguments)
     if os.path.lexists(path) or chosen is not None or _looks_like_a_path(path):
-        return arguments, Wanted(chosen)
+        return arguments, JobQuery(chosen)
     arguments.paths = []
-    return arguments, Wanted(name=path)
+    return arguments, JobQuery(name=path)
 
 
 def _looks_like_a_path(word: str) -> bool:
     return word.endswith(READ_SUFFIXES) or word.startswith((".", os.sep)) or word.count("/") > 1
 
 
-def _of_rendered(path: str, source: str, chosen: str | None, arguments: Arguments) -> tuple[Arguments, Wanted]:
+def _of_rendered(path: str, source: str, chosen: str | None, arguments: Arguments) -> tuple[Arguments, JobQuery]:
     """The job of a rendered file. Its runtime may be in any of the sources, so all of them are read."""
     name = job_in(path)
     for environment, configuration in _environments(arguments):
@@ -96,16 +96,16 @@ def _of_rendered(path: str, source: str, chosen: str | None, arguments: Argument
         if inside and not inside.startswith(os.pardir):
             arguments.paths = []
             arguments.env = [environment] if environment else arguments.env
-            return arguments, Wanted(chosen or f"{os.path.dirname(inside)}/{name}".lstrip("/"))
+            return arguments, JobQuery(chosen or f"{os.path.dirname(inside)}/{name}".lstrip("/"))
     arguments.paths = [source]
-    return arguments, Wanted(chosen or name)
+    return arguments, JobQuery(chosen or name)
 
 
 def _environments(arguments: Arguments) -> Iterator[tuple[str, Configuration]]:
     """The environments that may have the job, by name; without any, the settings themselves under an empty name."""
     configuration = read_configuration([], arguments.config, limits_of(arguments))
-    for each in environments_of(Arguments(**{**vars(arguments), "paths": []})):
-        name = each.env[0] if each.env else ""
+    for environment in environments_of(Arguments(**{**vars(arguments), "paths": []})):
+        name = environment.env[0] if environment.env else ""
         yield name, configuration.environments.get(name, configuration)
 
 
@@ -125,7 +125,7 @@ def choose_environment(name: str, arguments: Arguments) -> None:
         arguments.env = having
 
 
-def candidates(query: Wanted, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
+def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
     """The jobs that may be meant, the most likely first, each with the name of its JobSet; empty if that is not known.
 
     Raises NoSuchJobError if there is none.
@@ -137,34 +137,31 @@ def candidates(query: Wanted, settings: Settings, documents: Sequence[Document])
         return [(None, "")]
     trainjobs = _trainjobs(documents, settings.options.namespace or "")
     space, _, plain = name.rpartition("/")
-    if any(plain == job and space in ("", namespace) for namespace, job in trainjobs):
+    if any(plain == job and space in ("", space) for space, job in trainjobs):
         return [(name, "")]
     rendered = jobs_of(settings.output, name) if settings.output is not None else []
-    matches: list[tuple[str | None, str]] = [(f"{at}/{job}".lstrip("/"), jobset) for at, job, jobset in rendered]
+    matches: list[tuple[str | None, str]] = [(f"{space}/{job}".lstrip("/"), jobset) for space, job, jobset in rendered]
     # Without a rendered file, the hash of a name is not compared: it may be that of an earlier build.
-    for namespace, job in sorted(trainjobs if query.name else (), key=lambda each: -len(each[1])):
-        if space in ("", namespace) and plain.startswith(f"{job}-"):
+    for space, job in sorted(trainjobs if query.name else (), key=lambda trainjob: -len(trainjob[1])):
+        if space in ("", space) and plain.startswith(f"{job}-"):
             hashed = _HASH.match(plain, len(job))
-            matches += [(f"{namespace}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
-            matches += [(f"{namespace}/{job}".lstrip("/"), job)] if hashed else []
+            matches += [(f"{space}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
+            matches += [(f"{space}/{job}".lstrip("/"), job)] if hashed else []
     if matches or not query.name:
         return matches or [(name, "")]
-    names = ["/".join(each).lstrip("/") for each in trainjobs]
-    hint = (
-        did_you_mean(name, [*names, *(job for _, job in trainjobs)]) or f"the TrainJobs are {first_of(names)}"
-        if names
-        else ""
-    )
-    message = f"there is no file, TrainJob, JobSet or pod {name}"
-    raise NoSuchJobError(f"{message}; {hint or 'and there is no TrainJob in the input'}")
+    names = ["/".join(trainjob).lstrip("/") for trainjob in trainjobs]
+    hint = "and there is no TrainJob in the input"
+    if names:
+        hint = did_you_mean(name, [*names, *(job for _, job in trainjobs)]) or f"the TrainJobs are {first_of(names)}"
+    raise NoSuchJobError(f"there is no file, TrainJob, JobSet or pod {name}; {hint}")
 
 
-def _trainjobs(documents: Sequence[Document], namespace: str) -> list[tuple[str, str]]:
+def _trainjobs(documents: Sequence[Document], default_namespace: str) -> list[tuple[str, str]]:
     jobs = []
     for document in documents:
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data):
-            own, name = identity_of(document.data)
-            jobs.append((own or namespace, name))
+            namespace, name = identity_of(document.data)
+            jobs.append((namespace or default_namespace, name))
     return jobs
 
 
@@ -184,7 +181,7 @@ class Pod(NamedTuple):
 
 def other_build(manifests: Sequence[Mapping[str, Any]], jobset: str) -> str:
     """Say that a JobSet is of another build of the job than the one in git; empty if it is not."""
-    names = [str(each["metadata"]["name"]) for each in manifests if each["kind"] == "JobSet"]
+    names = [str(manifest["metadata"]["name"]) for manifest in manifests if manifest["kind"] == "JobSet"]
     return "" if not jobset or jobset in names else f"{jobset} is of another build of this job; git has {names[0]}\n"
 
 
@@ -192,7 +189,7 @@ def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Po
     """The pod `name` of a compiled job whose JobSet is called `jobset` in the cluster; None if it has no such pod."""
     name = name.rpartition("/")[2]
     parts = _POD.fullmatch(name)
-    manifest = next((each for each in manifests if each["kind"] == "JobSet"), None)
+    manifest = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), None)
     if parts is None or manifest is None:
         return None
     index, job_name = int(parts["index"]), parts["job"]
@@ -202,14 +199,11 @@ def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Po
         start = f"{jobset}-{job.get('name')}-"
         number = _NUMBER.fullmatch(job_name.removeprefix(start)) if job_name.startswith(start) else None
         replica = 0 if is_cut and start.startswith(job_name) else int(number[0]) if number else None
-        if replica is not None and replica < int(job.get("replicas", 1)) and index < _pods(job):
+        spec = mapping(mapping(job.get("template")).get("spec"))
+        pods = int(spec.get("completions") or spec.get("parallelism") or 1)
+        if replica is not None and replica < int(job.get("replicas", 1)) and index < pods:
             return Pod(name, str(job.get("name")), replica, index)
     return None
-
-
-def _pods(job: Json) -> int:
-    spec = mapping(mapping(job.get("template")).get("spec"))
-    return int(spec.get("completions") or spec.get("parallelism") or 1)
 
 
 # What commands about a single TrainJob share: their JOB argument, and how it is read and compiled.
@@ -240,19 +234,19 @@ def compiled_job(
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
-    query: Wanted, settings: Settings, inputs: Inputs, files: Files, edit: Edit | None, in_git: bool
+    query: JobQuery, settings: Settings, inputs: Inputs, files: Files, edit: Edit | None, in_git: bool
 ) -> OneJob:
     """Compile the first candidate that has the pod that is asked for, or the only one."""
     keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
     name = (query.name or query.job or "").rpartition("/")[2]
     for job, jobset in candidates(query, settings, inputs.documents):
-        one = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
-        manifests = one.compiled.manifests
+        outcome = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
+        manifests = outcome.compiled.manifests
         if jobset in ("", name):
-            return replace(one, found_by=other_build(manifests, jobset))
+            return replace(outcome, found_by=other_build(manifests, jobset))
         if pod := pod_of(manifests, jobset, name):
             ranks = ask("graph", "ranks of pod")
             numbers = ranks(manifests, pod.step, pod.replica, pod.number) if ranks else ""
             description = pod.text(numbers) + other_build(manifests, jobset)
-            return replace(one, found_by=description, pod={**pod._asdict(), "ranks": numbers})
+            return replace(outcome, found_by=description, pod={**pod._asdict(), "ranks": numbers})
     raise NoSuchJobError(f"there is no TrainJob, JobSet or pod {name}; the job of that name has no such pod")

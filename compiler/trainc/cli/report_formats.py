@@ -62,7 +62,7 @@ def _json_entry(d: Diagnostic, files: Files) -> dict[str, Any]:
 
 def _region(edit: Edit, names: Sequence[str]) -> dict[str, Any]:
     """What an edit replaces: a line and a column, twice, which count from 1."""
-    return {name: place + 1 for name, place in zip(names, (*edit.range.start, *edit.range.end), strict=True)}
+    return {name: number + 1 for name, number in zip(names, (*edit.range.start, *edit.range.end), strict=True)}
 
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -78,8 +78,8 @@ def sarif_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [
-            _sarif_result(d, codes.index(d.code)) | _sarif_fixes(d, files.edits(read))
-            for read, d in zip(diagnostics, _in_repository(diagnostics), strict=True)
+            _sarif_result(d, codes.index(d.code)) | _sarif_fixes(d, files.edits(original))
+            for original, d in zip(diagnostics, _in_repository(diagnostics), strict=True)
         ],
     }
     return _json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
@@ -116,8 +116,7 @@ def _moved(d: Diagnostic, prefix: str) -> Diagnostic:
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = f"{message}. Help: {d.hint}" if d.hint else message
+    text = f"{full_message(d)}. Help: {d.hint}" if d.hint else full_message(d)
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
         result["properties"] = {"environments": list(d.environments)}
@@ -160,10 +159,9 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
-    text = "\n".join(filter(None, (message, d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
-    written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
-    return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"
+    text = "\n".join(filter(None, (full_message(d), d.hint, rule_page(d.code) or f"trainc rule {d.code}")))
+    attributes = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
+    return f"::{_GITHUB_LEVELS[d.severity]} {attributes}::{_escaped(text, '')}\n"
 
 
 def _escaped(text: str, special: str) -> str:
@@ -180,18 +178,17 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
     Source: docs.gitlab.com, "Code quality report format". Every entry needs a file; trainc.yaml stands for the settings.
     """
     entries: list[dict[str, Any]] = []
-    seen: Counter[str] = Counter()
+    repetitions: Counter[str] = Counter()
     for d in _in_repository(replace(d, source=d.source or Source(CONFIGURATION_FILE, 1, 1)) for d in diagnostics):
         assert d.source is not None
-        message = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
         identity = f"{d.code}\0{d.source.file}\0{d.object}\0{d.path}\0{d.message}"
-        seen[identity] += 1
+        repetitions[identity] += 1
         entries.append(
             {
-                "description": f"{message}. {d.hint}" if d.hint else message,
+                "description": f"{full_message(d)}. {d.hint}" if d.hint else full_message(d),
                 "check_name": d.code,
                 # Without the line, so that a finding stays the same when the text above it changes.
-                "fingerprint": hashlib.sha256(f"{identity}\0{seen[identity]}".encode()).hexdigest(),
+                "fingerprint": hashlib.sha256(f"{identity}\0{repetitions[identity]}".encode()).hexdigest(),
                 "severity": _GITLAB_SEVERITIES[d.severity],
                 "location": {"path": d.source.file, "lines": {"begin": d.source.line}},
             }

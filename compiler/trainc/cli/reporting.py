@@ -78,10 +78,10 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     """
     number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
-    if len(line) > _WIDEST or not line.strip() or not (seen := line.translate(_SEEN)).isprintable():
+    if len(line) > _WIDEST or not line.strip() or not (visible := line.translate(_SEEN)).isprintable():
         return []
     gutter = " " * len(str(number))
-    return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+    return [f"{gutter} |", f"{number} | {visible}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
 
 
 # Nobody reads more than this, and the report could grow to hundreds of megabytes.
@@ -91,13 +91,13 @@ _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
-    shown = once([d for d in diagnostics if d.severity == "error" or not quiet])
-    some = _first_of(shown)
+    merged = once([d for d in diagnostics if d.severity == "error" or not quiet])
+    some = _most_serious(merged)
     linked = _first_of_each_code(some)
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
-    if len(shown) > len(some):
-        blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
-    summary = summarize(shown)
+    if len(merged) > len(some):
+        blocks.append(f"... and {len(merged) - len(some):,} more; fix these first")
+    summary = summarize(merged)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return escape_report(report, colored=True)
 
@@ -110,7 +110,7 @@ def report(
     if chosen.get("format") == "github":
         from trainc.cli.report_formats import github_report
 
-        streams.out.write(github_report(diagnostics).encode("utf-8", "backslashreplace"))
+        streams.write(github_report(diagnostics))
     else:
         paint = Paint(chosen.get("color", "auto"), streams.err)
         text = text_report(diagnostics, files or Files(), paint, quiet=chosen.get("quiet", False))
@@ -123,7 +123,7 @@ def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
     return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
 
 
-def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def _most_serious(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """The diagnostics to show, in their original order. If there are too many, errors take precedence."""
     if len(diagnostics) <= _MOST_SHOWN:
         return diagnostics
@@ -142,12 +142,11 @@ def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
 
 def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterable[str]:
     assert d.severity != "ignored"
-    place = str(d.source) if d.source else d.object or "trainc"
+    location = str(d.source) if d.source else d.object or "trainc"
     # The path refers to a compiled object, not to the source.
-    inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    message = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
-    place, message = escape_line(place), escape_line(message)
-    yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
+    inside = f"{d.object} " if d.path and d.source and d.object.startswith(_COMPILED) else ""
+    location, message = escape_line(location), escape_line(inside + full_message(d))
+    yield f"{paint('place', location + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source, d.message):
             yield paint("excerpt", line)

@@ -28,13 +28,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError("pass either a CODE or --all")
     if arguments.all:
         width = max(map(len, codes()))
-        streams.out.write(
-            "".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()).encode("utf-8", "backslashreplace")
-        )
+        streams.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()))
         return Status.DONE
     code = current_code(arguments.code)
     spelled = _to_code(arguments.code)
-    code = next((known for known in codes() if known.lower() == spelled.lower()), code)
+    code = next((candidate for candidate in codes() if candidate.lower() == spelled.lower()), code)
     text = page(code)
     if text is None:
         near = did_you_mean(spelled, codes())
@@ -42,7 +40,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     if code.lower() != spelled.lower():
         streams.err.write(f"note: {arguments.code} is now {code}\n")
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    streams.write(text)
     return Status.DONE
 
 

@@ -9,7 +9,7 @@ from trainc.cli.reporting import report
 from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings.compile_error import CompileError
-from trainc.findings.text import counted, escape_line, first_of
+from trainc.findings.text import aligned, counted, escape_line, first_of
 from trainc.kube.documents import identity_of, mapping, pod_spec_of
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
@@ -24,15 +24,15 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime, of the repository or as in the catalog."""
     try:
-        own = own_runtimes(streams.stdin, arguments.release, arguments.config)
+        runtimes = repository_runtimes(streams.stdin, arguments.release, arguments.config)
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     if arguments.action == "list":
-        text = f"{_own_table(own)}\n" if own else ""
-        streams.out.write((text + _table(arguments.release)).encode("utf-8", "backslashreplace"))
+        text = f"{_repository_table(runtimes)}\n" if runtimes else ""
+        streams.write(text + _table(arguments.release))
         return Status.DONE
-    if mine := [(document, users) for document, users in own if _identity(document)[1] == arguments.name]:
-        streams.out.write("---\n".join(_shown(*each) for each in mine).encode("utf-8", "backslashreplace"))
+    if matches := [(document, users) for document, users in runtimes if _identity(document)[1] == arguments.name]:
+        streams.write("---\n".join(_runtime_text(document, users) for document, users in matches))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     runtime = catalog.find(arguments.name, release)
@@ -41,30 +41,30 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         why = miss.instead or miss.hint or "`trainc runtimes list` lists them"
         streams.err.write(f"trainc runtimes: no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
-    streams.out.write(catalog.text_of(runtime.file).encode("utf-8", "backslashreplace"))
+    streams.write(catalog.text_of(runtime.file))
     return Status.DONE
 
 
 # A runtime of the repository, and the jobs that use it.
-_Own: TypeAlias = "tuple[Document, list[str]]"
+_UsedRuntime: TypeAlias = "tuple[Document, list[str]]"
 
 
-def own_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None = None) -> list[_Own]:
+def repository_runtimes(stdin: BinaryIO, release: str | None = None, config: str | None = None) -> list[_UsedRuntime]:
     """The runtimes that `config` or the nearest trainc.yaml names, in all environments. Raises CompileError."""
-    given = Arguments(paths=[], config=config, overlay=None, runtimes=None, env=None, release=release)
+    arguments = Arguments(paths=[], config=config, overlay=None, runtimes=None, env=None, release=release)
     if read_configuration([], config).file is None:
         return []
-    found: dict[tuple[str, str, str], Document] = {}
+    runtimes: dict[tuple[str, str, str], Document] = {}
     users: dict[tuple[str, str, str], dict[str, None]] = {}
-    for each in environments_of(given):
-        inputs = settings_of(each).read(stdin)
+    for environment in environments_of(arguments):
+        inputs = settings_of(environment).read(stdin)
         for document in inputs.all_documents:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
-                found.setdefault((str(data["kind"]), *_identity(document)), document)
+                runtimes.setdefault((str(data["kind"]), *_identity(document)), document)
             elif data.get("kind") in JOB_KINDS and (reference := _reference(document)):
                 users.setdefault(reference, {})["/".join(filter(None, identity_of(data)))] = None
-    return [(document, list(users.get(key, ()))) for key, document in sorted(found.items())]
+    return [(document, list(users.get(key, ()))) for key, document in sorted(runtimes.items())]
 
 
 def _identity(document: Document) -> tuple[str, str]:
@@ -79,15 +79,13 @@ def _reference(document: Document) -> tuple[str, str, str] | None:
     return (kind, namespace, str(reference["name"])) if "name" in reference else None
 
 
-def _own_table(own: list[_Own]) -> str:
+def _repository_table(runtimes: list[_UsedRuntime]) -> str:
     rows = [("NAME", "IMAGE", "GPUS", "JOBS", "FILE")]
-    for document, users in own:
+    for document, users in runtimes:
         images, gpus = _containers(document)
         name = "/".join(filter(None, _identity(document)))
         rows.append((name, ", ".join(images) or "-", gpus or "-", str(len(users)), document.file))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "".join(f"{escape_line(line)}\n" for line in lines)
+    return "".join(f"{escape_line(line)}\n" for line in aligned(rows))
 
 
 def _containers(document: Document) -> tuple[list[str], str]:
@@ -103,7 +101,7 @@ def _containers(document: Document) -> tuple[list[str], str]:
     return list(images), ", ".join(devices)
 
 
-def _shown(document: Document, users: list[str]) -> str:
+def _runtime_text(document: Document, users: list[str]) -> str:
     used = f"used by {counted(len(users), 'job')}{': ' if users else ''}{first_of(users) if users else ''}"
     return f"# {escape_line(document.file)}, {escape_line(used)}\n{dump_yaml([document.data])}"
 
@@ -116,5 +114,4 @@ def _table(release: str | None) -> str:
         assert isinstance(document, Document)
         framework = document.data["metadata"]["labels"][_FRAMEWORK]
         rows.append((name, framework, " ".join(served)))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "".join(f"{name:<{widths[0]}}  {framework:<{widths[1]}}  {served}\n" for name, framework, served in rows)
+    return "".join(f"{line}\n" for line in aligned(rows))

@@ -30,15 +30,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     schema = schema_of(arguments.kind or "", release)
-    streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+    streams.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
     return Status.DONE
 
 
 def schema_of(kind: str, release: str) -> Mapping[str, Any] | None:
     """The schema of documents of a kind, trainc's own among them; of every kind if it is empty, None if it is unknown."""
     if kind in OWN_KINDS:
-        own: Mapping[str, Any] = OWN_KINDS[kind].json_schema()
-        return own
+        schema: Mapping[str, Any] = OWN_KINDS[kind].json_schema()
+        return schema
     if not kind:
         return of_every_kind(release)
     return json_schema(kind, release) if kind in ROOTS else None

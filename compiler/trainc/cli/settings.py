@@ -38,22 +38,22 @@ class Settings:
     configuration: Configuration
     output: str | None = None
     # Whether the input is everything that trainc.yaml names, so that jobs missing from it have been deleted.
-    whole: bool = False
+    covers_all: bool = False
     # With --base, the rules of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
     rules_at_base: Sequence[Rule] | None = None
     # The other environments of trainc.yaml, to which a job may belong that this one does not select.
-    others: Sequence[Configuration] = ()
+    other_environments: Sequence[Configuration] = ()
 
-    def policy(self, read: Callable[[str], str] | None = None) -> Policy:
+    def policy(self, read_text: Callable[[str], str] | None = None) -> Policy:
         """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments.
 
-        `read` returns the text of a file, which may have comments; by default it is read again.
+        `read_text` returns the text of a file, which may have comments; by default it is read again.
         """
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
         at_base = None if self.rules_at_base is None else tuple(self.rules_at_base)
-        return Policy(rules, (Comments() if read is None else Comments(read)).about, at_base)
+        return Policy(rules, (Comments() if read_text is None else Comments(read_text)).about, at_base)
 
     def read(
         self,
@@ -108,7 +108,7 @@ class Settings:
                         resources[other.environment] |= overlay.resource_files
             return resources[other.environment]
 
-        return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.others)
+        return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.other_environments)
 
 
 def _not_used(folders: Sequence[str]) -> Diagnostic:
@@ -125,13 +125,13 @@ def settings_of(arguments: Arguments) -> Settings:
     configuration = replace(environments.get(name, configuration), missing=configuration.missing)
     configured_docs_url.set(configuration.docs_url)
     missing_in_settings.set(configuration.missing)
-    named = [path for path in arguments.paths if is_overlay_folder(path)]
-    input_paths = [path for path in arguments.paths if path not in named]
-    chosen = [*named, *(arguments.overlay or ())]
+    overlay_folders = [path for path in arguments.paths if is_overlay_folder(path)]
+    input_paths = [path for path in arguments.paths if path not in overlay_folders]
+    chosen = [*overlay_folders, *(arguments.overlay or ())]
     overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
     # An overlay with resources defines its own input, like a kustomization.
     has_resources = any(overlay.has_resources for overlay in overlays)
-    paths = input_paths or ([] if named and has_resources else configuration.sources)
+    paths = input_paths or ([] if overlay_folders and has_resources else configuration.sources)
     if paths is None:
         # Wherever trainc is run, its settings are about the same jobs.
         paths = [] if has_resources else [os.path.dirname(configuration.file or "") or os.curdir]
@@ -139,9 +139,9 @@ def settings_of(arguments: Arguments) -> Settings:
     options = _options(arguments, configuration, overlays)
     # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
     output = None if chosen and configuration.overlay else configuration.output
-    whole = configuration.file is not None and not arguments.paths and output is not None
-    other_environments = [each for each in environments.values() if each.environment != name]
-    return Settings(paths, runtimes, overlays, options, configuration, output, whole, others=other_environments)
+    covers_all = configuration.file is not None and not arguments.paths and output is not None
+    siblings = [environment for environment in environments.values() if environment.environment != name]
+    return Settings(paths, runtimes, overlays, options, configuration, output, covers_all, other_environments=siblings)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:

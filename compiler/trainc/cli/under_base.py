@@ -32,9 +32,10 @@ def under_base(settings: Mapping[str, Settings], arguments: Arguments) -> tuple[
     except CompileError as error:
         return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", arguments.base)]
     at_base = {name: base.environments.get(name, base) for name in settings}
-    strict = {name: replace(each, rules_at_base=at_base[name].rules) for name, each in settings.items()}
+    strict = {name: replace(env_settings, rules_at_base=at_base[name].rules) for name, env_settings in settings.items()}
     diagnostics = {
-        name: list(_about(at_base[name], each.configuration, arguments.base)) for name, each in settings.items()
+        name: list(_about(at_base[name], env_settings.configuration, arguments.base))
+        for name, env_settings in settings.items()
     }
     return strict, merge_diagnostics(diagnostics)
 

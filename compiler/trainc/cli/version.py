@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the version."""
-    streams.out.write(version_text(verbose=arguments.verbose).encode("utf-8", "backslashreplace"))
+    streams.write(version_text(verbose=arguments.verbose))
     return Status.DONE
 
 
@@ -65,8 +65,8 @@ _SECTIONS = {
 def _upstream(column: dict[str, Any]) -> str:
     """The upstream status on one line: "proposed since 2026-08-18 (kubeflow/trainer#3948)"."""
     when = f" since {column['since']}" if "since" in column else f" by {column['asOf']}" if "asOf" in column else ""
-    places = f" ({', '.join(column['in'])})" if "in" in column else ""
-    return f"{column['state']}{when}{places}" + (f": {column['because']}" if "because" in column else "")
+    threads = f" ({', '.join(column['in'])})" if "in" in column else ""
+    return f"{column['state']}{when}{threads}" + (f": {column['because']}" if "because" in column else "")
 
 
 def read_port() -> dict[str, Any]:

@@ -6,14 +6,14 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove
 from trainc.findings.text import first_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, jobset_metadata
 from trainc.kube import names
-from trainc.kube.documents import Manifest, with_value
+from trainc.kube.documents import Manifest, walk, with_value
 from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
@@ -31,14 +31,8 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata only from the template and patches.
     """
     findings: list[Finding] = []
-    for field, metadata, spec_values, before in (
-        ("labels", job.labels, job.spec_labels, info.labels),
-        ("annotations", job.annotations, job.spec_annotations, info.annotations),
-    ):
-        if not metadata:
-            continue
-        copied = jobset_metadata(metadata)
-        patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, field))}
+    for field, before in (("labels", info.labels), ("annotations", info.annotations)):
+        copied, patched = jobset_metadata(getattr(job, field)), patched_keys(job, field)
         moved = {key: value for key, value in copied.items() if key not in patched}
         for key, value in moved.items():
             if before.get(key, value) != value:
@@ -53,6 +47,11 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
         if moved:
             jobset = with_value(jobset, ("metadata", field), {**jobset["metadata"].get(field, {}), **moved})
     return jobset, findings
+
+
+def patched_keys(job: TrainJob, field: str) -> set[str]:
+    """Return the keys of `labels` or `annotations` that the TrainJob's spec and its patches set for the JobSet."""
+    return {*getattr(job, f"spec_{field}"), *(key for patch in job.patches for key in getattr(patch, field))}
 
 
 def move_managed_by(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
@@ -218,7 +217,8 @@ _VARIABLE = pattern(r"(?<!\$)\$\{(\w+)")
 
 def variables_of(manifest: Manifest) -> list[str]:
     """Return the names of the variables that substitution would replace, in order of occurrence."""
-    return list(dict.fromkeys(name for text in _texts(manifest) for name in _VARIABLE.findall(text)))
+    texts = (value for _, value in walk(manifest) if isinstance(value, str))
+    return list(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
 
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
@@ -237,17 +237,6 @@ def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
             hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
         path = ("metadata", "annotations", SUBSTITUTE)
         yield Finding("FluxSubstitution", severity, message, hint, path, label_of(manifest))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
 
 
 # The order in which objects are applied: providers of Secrets, objects that pods mount, PodGroups, and the JobSet.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from trainc.emit.shaping import patched_keys
 from trainc.emit.yaml_writer import TOP, with_ordered_keys
 from trainc.explain.history import (
     Attribute,
@@ -86,14 +87,11 @@ _Move: TypeAlias = tuple[Path, str]
 def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, _Move]:
     """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
     moves: dict[FieldPath, _Move] = {}
-    for kind, values, spec_values in (
-        ("labels", job.labels, job.spec_labels),
-        ("annotations", job.annotations, job.spec_annotations),
-    ):
-        patched = {*spec_values, *(key for patch in job.patches for key in getattr(patch, kind))}
-        for key in jobset_metadata(values):
+    for field in ("labels", "annotations"):
+        patched = patched_keys(job, field)
+        for key in jobset_metadata(getattr(job, field)):
             if key not in patched:
-                path = ("metadata", kind, key)
+                path = ("metadata", field, key)
                 moves[path] = path, "metadata-moves-to-jobset"
     if job.managed_by == names.MULTIKUEUE_MANAGED_BY:
         moves["spec", "managedBy"] = ("spec", "managedBy"), "managed-by-moves-to-jobset"

@@ -51,12 +51,12 @@ class OneJob:
 
     @property
     def compiles(self) -> bool:
-        """Whether there is anything to explain."""
+        """Return whether there is anything to explain."""
         return bool(self.recorder.stages)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the objects in git differ from what compiling gives."""
+        """Return whether the objects in git differ from what compiling gives."""
         return not self.compiles or list(self.compiled.manifests) != list(self.recorder.stages[-1][1])
 
     def explain(self, options: Options) -> Explanation:

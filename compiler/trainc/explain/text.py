@@ -267,7 +267,7 @@ def _group_rows(fields: Sequence[ExplainedField], skipped: int) -> Iterator[Row]
 
 
 def _row_key(field: ExplainedField) -> tuple[object, ...]:
-    """What adjacent items of a list have in common if they share a row; any other field is alone."""
+    """Return what adjacent items of a list have in common if they share a row; any other field is alone."""
     if not isinstance(field.path[-1], int):
         return field.path
     origin = field.origin

@@ -189,7 +189,7 @@ class Report:
 
     @property
     def has_errors(self) -> bool:
-        """Whether any finding is an error, before the user's rules are applied."""
+        """Return whether any finding is an error, before the user's rules are applied."""
         return has_errors(self.findings)
 
     def keep_errors(self) -> None:

@@ -90,7 +90,7 @@ class Policy:
 
     @property
     def raises(self) -> bool:
-        """Whether a rule makes errors of other diagnostics."""
+        """Return whether a rule makes errors of other diagnostics."""
         return any(rule.level == "error" for rule in self.rules)
 
     def __call__(self, diagnostics: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:

@@ -73,6 +73,12 @@ def first_of(items: Sequence[str], most: int = 5) -> str:
     return ", ".join(items[:most]) + more
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines, with their cells in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 # Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor.
 
 

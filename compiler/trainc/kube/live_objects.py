@@ -90,7 +90,7 @@ class Owners:
 
     @property
     def are_known(self) -> bool:
-        """Whether the dump has managedFields."""
+        """Return whether the dump has managedFields."""
         return bool(self._owners[()])
 
     def of(self, path: Path) -> str | None:

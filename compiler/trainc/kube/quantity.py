@@ -221,7 +221,9 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False, pod_level: tuple
         else:
             requested = add_resources(requested, sidecars)
         peak = max_resources(peak, requested)
-    total = {**max_resources(total, peak), **_pod_level(pod_spec, pod_level)}
+    of_pod = pod_spec.get("resources", {}).get("requests", {})
+    overrides = parse_resources({name: amount for name, amount in of_pod.items() if name.startswith(pod_level)})
+    total = {**max_resources(total, peak), **overrides}
     return add_resources(total, parse_resources(pod_spec.get("overhead")))
 
 
@@ -230,8 +232,3 @@ def container_requests(container: Json, limits_count: bool) -> ResourceList:
     resources = container.get("resources", {})
     requested = parse_resources(resources.get("requests"))
     return {**parse_resources(resources.get("limits")), **requested} if limits_count else requested
-
-
-def _pod_level(pod_spec: Json, counted: tuple[str, ...]) -> ResourceList:
-    requested = pod_spec.get("resources", {}).get("requests", {})
-    return parse_resources({name: amount for name, amount in requested.items() if name.startswith(counted)})

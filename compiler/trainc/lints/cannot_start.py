@@ -33,14 +33,9 @@ _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
     if entry.argv and not _starts(entry.argv, bool(entry.command)):
-        start = _program if entry.command else _arguments_alone
-        yield from (
-            list(start(entry))
-            or list(_check_shell(entry))
-            or list(_submission(entry))
-            or list(_unsplit(entry))
-            or _letters(entry)
-        )
+        first = _program if entry.command else _arguments_alone
+        findings = (list(check(entry)) for check in (first, _check_shell, _submission, _unsplit, _letters))
+        yield from next(filter(None, findings), ())
 
 
 @lru_cache(maxsize=1024)
@@ -111,11 +106,8 @@ def _arguments_alone(entry: Entrypoint) -> Iterator[Finding]:
     if image not in _BARE_IMAGES:
         return
     first = entry.argv[0]
-    if (
-        first.startswith("-")
-        or (program_name(first).endswith((".py", ".sh")) and "/" not in first)
-        or any(map(str.isspace, first))
-    ):
+    is_script = program_name(first).endswith((".py", ".sh")) and "/" not in first
+    if first.startswith("-") or is_script or any(map(str.isspace, first)):
         message = f"image {image} has no entrypoint of its own, so {first!r} is run as the program"
         yield _finding(entry, 0, message, "set the program as the command, as in command: [torchrun, train.py]")
 
@@ -125,33 +117,26 @@ def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
     shell_index = next((i for i, word in enumerate(words) if program_name(word) in SHELLS), None)
     if shell_index is None:
         return
-    script = shell_script(words)
+    script, shell = shell_script(words), program_name(words[shell_index])
     if script is None:
         yield from _script_file(entry, shell_index)
         return
     index = words.index(script)
     parameters = words[index + 1 :]
     if not script.strip():
-        yield _finding(
-            entry,
-            index,
-            f"the script after {program_name(words[shell_index])} -c is empty",
-            "write the command after -c",
-        )
+        yield _finding(entry, index, f"the script after {shell} -c is empty", "write the command after -c")
     elif (
         parameters
         and not any(c.isspace() or c in "$@;&|" for c in script)
         and program_name(parameters[0]) not in (*SHELLS, "--", "_", "-")
     ):
         joined = " ".join((script, *parameters))
-        message = (
-            f"{program_name(words[shell_index])} -c takes one argument: {parameters[0]!r} is not passed to {script}"
-        )
+        message = f"{shell} -c takes one argument: {parameters[0]!r} is not passed to {script}"
         yield _finding(entry, index, message, f'write [{words[shell_index]}, -c, "{joined}"]')
     else:
         line = read_command(entry.argv, programs(""))
         if line.unclosed:
-            message = f"a {line.unclosed} in this script is never closed, so {program_name(words[shell_index])} fails with a syntax error"
+            message = f"a {line.unclosed} in this script is never closed, so {shell} fails with a syntax error"
             yield _finding(entry, index, message, "close it, or escape it with a backslash")
 
 
@@ -200,12 +185,13 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
     """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(entry.argv):
-        if not word.isascii() and (match := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
-            if not _means_punctuation(word, match.group()):
-                continue
-            reader, severity = _reader(entry, match.group())
-            message = f"{match.group()!r} (U+{ord(match.group()):04X}) is a typographic character, which {reader}"
-            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, match.group()), index)
+        if word.isascii():
+            continue
+        match = _TYPOGRAPHIC.search("\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#")))
+        if match is not None and _means_punctuation(word, letter := match.group()):
+            reader, severity = _reader(entry, letter)
+            message = f"{letter!r} (U+{ord(letter):04X}) is a typographic character, which {reader}"
+            yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, letter), index)
 
 
 def _reader(entry: Entrypoint, letter: str) -> tuple[str, Severity]:
@@ -228,22 +214,11 @@ def _in_ascii(word: str, character: str) -> str:
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
 
 
-def _outside_comments(word: str) -> str:
-    return "\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#"))
-
-
 def _means_punctuation(word: str, letter: str) -> bool:
     """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
     position = word.index(letter)
     before, after = word[position - 1 : position], word[position + 1 : position + 2]
-    if letter in "\u00a0\u200b":
-        return True
-    return (
-        not before
-        or before in " =\t\n"
-        or not after
-        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before == " ")
-    )
+    return letter in "\u00a0\u200b" or before in " =\t\n" or not after
 
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:

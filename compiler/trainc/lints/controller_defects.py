@@ -1,4 +1,7 @@
-"""Detectors for fields of the TrainJob that the controller does not carry over to the JobSet."""
+"""Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
+
+They run under `controller` semantics only, on the lowered job before any pass.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,13 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.deviations import DEVIATIONS, Deviation
+from trainc.ir.deviations import DEVIATIONS
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
 from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
 from trainc.plugins.registry import enabled, load_attribute
-
-
-def _metadata(job: TrainJob, info: Info) -> Path | None:
-    for field, requested, built in (
-        ("labels", job.labels, info.labels),
-        ("annotations", job.annotations, info.annotations),
-    ):
-        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
-            return ("metadata", field)
-    return None
-
-
-# Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
-#
-# Runs under `controller` semantics only, on the lowered job before any pass.
-
 
 _RUNTIME_REF: Path = ("spec", "runtimeRef")
 _TRAINER: Path = ("spec", "trainer")
@@ -44,7 +31,8 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None
         if path is not None:
-            yield _warning(deviation, path)
+            hint = f"compile with --semantics gitops, where {deviation.summary} (deviation {deviation.id})"
+            yield Finding(deviation.code, "warning", deviation.reason, hint, path)
 
 
 def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
@@ -52,11 +40,6 @@ def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
     return any(
         deviation in plugin.defects and plugin.policy_of(job, info) is not None for plugin in enabled(info.plugins)
     )
-
-
-def _warning(deviation: Deviation, path: Path) -> Finding:
-    hint = f"compile with --semantics gitops, where {deviation.summary} (deviation {deviation.id})"
-    return Finding(deviation.code, "warning", deviation.reason, hint, path)
 
 
 def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:
@@ -150,6 +133,14 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
         for index, variable in enumerate(holder.env if holder else ()):
             if "fileKeyRef" in (variable.get("valueFrom") or {}):
                 return (*path, "env", index)
+    return None
+
+
+def _metadata(job: TrainJob, info: Info) -> Path | None:
+    pairs = {"labels": (job.labels, info.labels), "annotations": (job.annotations, info.annotations)}
+    for field, (requested, built) in pairs.items():
+        if any(built.get(key) != value for key, value in jobset_metadata(requested).items()):
+            return ("metadata", field)
     return None
 
 

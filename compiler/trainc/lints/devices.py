@@ -252,11 +252,10 @@ def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
         if label in labels:
             yield label, [str(value)]
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
-    expressions = (
-        [expression for term in terms for expression in term.get("matchExpressions") or ()] if len(terms) == 1 else []
-    )
-    for expression in expressions:
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    if len(terms) != 1:
+        return
+    for expression in terms[0].get("matchExpressions") or ():
         if expression.get("key") in labels and expression.get("operator") == "In":
             yield expression["key"], [*map(str, expression.get("values") or ())]
 
@@ -345,12 +344,8 @@ def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
     if devices < 2 or not 1 <= whole_units(amount) < devices:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
-    problem = (
-        "UnlikelyAmount",
-        message,
-        f"write {devices * 8}, or the node's number of cores per device times {devices}",
-    )
-    finding = _finding(entry, (kind, "cpu"), problem)
+    hint = f"write {devices * 8}, or the node's number of cores per device times {devices}"
+    finding = _finding(entry, (kind, "cpu"), ("UnlikelyAmount", message, hint))
     # A container may use more than it requests.
     yield finding if kind == "limits" else replace(finding, severity="info")
 

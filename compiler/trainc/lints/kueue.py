@@ -80,9 +80,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             continue
         path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
-        for key, message, hint in _problems(requested, pods):
-            yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), "runtime")
-        for key, message, hint, certain in _problems_by_version(requested, pods, info.kueue):
+        problems = [(*problem, True) for problem in _problems(requested, pods)]
+        for key, message, hint, certain in (*problems, *_problems_by_version(requested, pods, info.kueue)):
             effective: Severity = severity if certain else "warning"
             yield Finding("InvalidTopologyRequest", effective, message, hint, (*path, key), "runtime")
         if _GROUP in requested:
@@ -107,18 +106,12 @@ def _honored(info: Info) -> set[str]:
 def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
     kinds = [key for key in (REQUIRED, PREFERRED, _UNCONSTRAINED) if key in requested]
     if len(kinds) > 1:
-        yield (
-            kinds[1],
-            f"a pod template can request only one of required, preferred and unconstrained topology; this one has {len(kinds)}",
-            "keep one of them",
-        )
+        message = f"a pod template can request only one of required, preferred and unconstrained topology; this one has {len(kinds)}"
+        yield kinds[1], message, "keep one of them"
     for key in (REQUIRED, PREFERRED, _SLICE):
         if key in requested and not is_label_key(requested[key]):
-            yield (
-                key,
-                f"{requested[key]!r} is not a valid label for a topology level",
-                "write the node label of the level, such as cloud.provider.com/topology-rack",
-            )
+            hint = "write the node label of the level, such as cloud.provider.com/topology-rack"
+            yield key, f"{requested[key]!r} is not a valid label for a topology level", hint
     if _UNCONSTRAINED in requested and requested[_UNCONSTRAINED] not in _BOOLEANS:
         yield _UNCONSTRAINED, f"{requested[_UNCONSTRAINED]!r} is not true or false", 'write "true"'
     yield from _slice_problems(requested, pods)
@@ -197,11 +190,8 @@ def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[s
         yield _LEVELS, f"it cannot be used together with {_SLICE} and {_SLICE_SIZE}", "keep one of the two forms"
     levels = _layers(requested[_LEVELS])
     if levels is None:
-        yield (
-            _LEVELS,
-            "the value is not a JSON list of topology and size",
-            'write [{"topology": "cloud.com/rack", "size": 4}]',
-        )
+        hint = 'write [{"topology": "cloud.com/rack", "size": 4}]'
+        yield _LEVELS, "the value is not a JSON list of topology and size", hint
         return
     sizes, labels = [size for _, size in levels], [label for label, _ in levels]
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
@@ -244,19 +234,14 @@ def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
     queued = names.QUEUE_LABEL in job.labels or names.QUEUE_LABEL in info.labels
-    for field, of_job, runtimes in (
-        ("labels", job.labels, info.labels),
-        ("annotations", job.annotations, info.annotations),
-    ):
+    pairs = {"labels": (job.labels, info.labels), "annotations": (job.annotations, info.annotations)}
+    for field, (of_job, runtimes) in pairs.items():
         of_runtime = {key: value for key, value in runtimes.items() if of_job.get(key) != value}
-        for values, metadata_path, about in (
-            (of_job, ("metadata",), "trainjob"),
-            (of_runtime, _TEMPLATE_METADATA, "runtime"),
-        ):
+        for values, home, about in ((of_job, ("metadata",), "trainjob"), (of_runtime, _TEMPLATE_METADATA, "runtime")):
             for key, value in values.items():
                 if _concerns_kueue(field, key):
-                    yield from _key(field, key, str(value), (*metadata_path, field, key), about)
-                    yield from _too_new(key, (*metadata_path, field, key), about, info)
+                    yield from _key(field, key, str(value), (*home, field, key), about)
+                    yield from _too_new(key, (*home, field, key), about, info)
     yield from _nested(info)
     yield from topology_requests(info, queued)
     if queued:

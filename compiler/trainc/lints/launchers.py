@@ -114,13 +114,9 @@ def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
 
 def _missing(training: Training) -> Iterator[Finding]:
     starting, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
-    if (
-        starting is None
-        or not starting.needed
-        or line.starts_of("unknown")
-        or line.unclosed
-        or _runs_unread_shell(line)
-    ):
+    if starting is None or not starting.needed:
+        return
+    if line.starts_of("unknown") or line.unclosed or _runs_unread_shell(line):
         return
     starts = line.starts_of("python") or line.starts_of("code")
     if not starts or _reads_rank(training):
@@ -180,12 +176,9 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
     for start in training.line.starts_of("tool"):
         yield from _without_command(training, start)
     for start, launch in training.launches:
-        is_read = launch.launcher.options and not start.program.guessed and start.argv[0] not in _ADDING
-        if (
-            is_read
-            and launch.find_option(_HELP) is None
-            and (problem := next(_problems(training, start, launch), None))
-        ):
+        if start.program.guessed or start.argv[0] in _ADDING or launch.find_option(_HELP) is not None:
+            continue
+        if launch.launcher.options and (problem := next(_problems(training, start, launch), None)):
             index, message, hint = problem
             severity: Severity = "error" if start.sure else "warning"
             yield training.finding("InvalidLauncherArguments", severity, message, hint, index)
@@ -238,11 +231,8 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
     if value is None or value in training.variables or "$" in option.value:
         return  # What nothing sets is reported by its own lint.
     if not accepts(value.strip() if takes in _KINDS else value):
-        yield (
-            option.index,
-            f"{option.spelling} {value!r} {wrong}, so {launcher.name} exits",
-            hint.format(option.spelling),
-        )
+        message = f"{option.spelling} {value!r} {wrong}, so {launcher.name} exits"
+        yield option.index, message, hint.format(option.spelling)
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
@@ -251,11 +241,8 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
     several = launcher.matching_options(option.spelling)
     if several:
         candidates = " or ".join(f"--{name}" for name in sorted(several)[:2])
-        yield (
-            option.index,
-            f"{option.spelling} is ambiguous to {launcher.name}",
-            f"write it in full, as in {candidates}",
-        )
+        message = f"{option.spelling} is ambiguous to {launcher.name}"
+        yield option.index, message, f"write it in full, as in {candidates}"
         return
     name = option.spelling.lstrip("-").replace("_", "-")
     near = correct_spelling(name, [candidate for candidate in launcher.options if len(candidate) > 1])
@@ -269,11 +256,8 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
             if other is not launcher and name in getattr(other, role):
                 counterpart = getattr(launcher, role) or launcher.per_node or launcher.total
                 meant = max(counterpart).replace("-", "_")
-                yield (
-                    option.index,
-                    f"{message}: it is one of {other.name}",
-                    suggest(option.spelling, [f"--{meant}"], f"write --{meant}, or remove it"),
-                )
+                hint = suggest(option.spelling, [f"--{meant}"], f"write --{meant}, or remove it")
+                yield option.index, f"{message}: it is one of {other.name}", hint
                 return
     yield option.index, message, "put options of your program after its name, or remove it"
 
@@ -458,11 +442,8 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"
         if joined is None:
-            yield (
-                recipe_index,
-                message,
-                "add --config with the name or the file of a configuration, such as llama3_2/1B_lora",
-            )
+            hint = "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
+            yield recipe_index, message, hint
         else:
             value = arguments[joined].partition("=")[2]
             yield recipe_index + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"

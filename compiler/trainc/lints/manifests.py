@@ -16,7 +16,7 @@ from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass
 
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
@@ -58,7 +58,11 @@ def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]
         files={identity_of(o)[1]: mapping(o.get("data")) for o in siblings if o.get("kind") == "ConfigMap"},
         groups=groups if names.is_of_trainjob(jobset) else None,
     )
-    return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
+    findings: list[Finding] = []
+    for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs", ())):
+        pod = job["template"].get("spec", {}).get("template", {})
+        findings += _pod_findings(("spec", "replicatedJobs", index, *POD_TEMPLATE), pod, rendered)
+    return findings
 
 
 def endpoints(jobset: Json) -> Iterator[str]:
@@ -137,13 +141,6 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
             yield Finding("StaleReference", "error", message, _HINT, (*path, *gang.joins))
 
 
-def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
-    jobs: Sequence[Json] = (jobset.get("spec") or {}).get("replicatedJobs", ())
-    for index, job in enumerate(jobs):
-        path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE)
-        yield path, job["template"].get("spec", {}).get("template", {})
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
@@ -219,16 +216,16 @@ def between_jobs(claims: Iterable[Claim], services: Services) -> Iterator[Findin
                 message = f"nothing says what a crash does: a pod that fails is started again, up to {DEFAULT_BACKOFF_LIMIT} times"
                 hint = "resume from a checkpoint on a claim, or set backoffLimit: 0 in the job template of your runtime"
                 yield Finding("RestartsByDefault", "info", message, hint, claim.restarts, claim.jobset)
+        elif first != claim.jobset and claim.is_output:
+            name, _, folder = claim.service.partition(":")
+            message = f"this job and {first} both write to {folder or '/'} on claim {name!r}: one overwrites the checkpoints of the other"
+            hint = "use a different folder for each job"
+            yield Finding("SharedOutput", "warning", message, hint, ("metadata", "name"), claim.jobset)
         elif first != claim.jobset and claim.needed:
-            finding = _shared_output(claim.service, first) if claim.is_output else _shared_service(claim.service, first)
-            yield replace(finding, about=claim.jobset)
-
-
-def _shared_output(claim_path: str, first: str) -> Finding:
-    claim, _, path = claim_path.partition(":")
-    message = f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other"
-    hint = "use a different folder for each job"
-    return Finding("SharedOutput", "warning", message, hint, ("metadata", "name"))
+            message = f"its Service {claim.service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other"
+            hint = "give each job its own subdomain, or remove it: the Service then has the name of the job"
+            path = ("spec", "network", "subdomain")
+            yield Finding("DuplicateSubdomain", "warning", message, hint, path, claim.jobset)
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
@@ -243,12 +240,6 @@ def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Itera
         yield Finding("DuplicateSubdomain", "warning", message, hint, path, "runtime")
 
 
-def _shared_service(service: str, first: str) -> Finding:
-    message = f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other"
-    hint = "give each job its own subdomain, or remove it: the Service then has the name of the job"
-    return Finding("DuplicateSubdomain", "warning", message, hint, ("spec", "network", "subdomain"))
-
-
 def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Json]) -> Iterator[tuple[str, Finding]]:
     """Yield a warning for each JobSet with a queue whose pods request nothing, with the JobSet's label.
 
@@ -259,26 +250,19 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
         if manifest.get("kind") != "JobSet" or not mapping(metadata.get("labels")).get(names.QUEUE_LABEL):
             continue
         specs = [
-            spec for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")) for spec in _training(job)
+            pod_spec_of(job)
+            for job in objects(mapping(manifest.get("spec")).get("replicatedJobs"))
+            if value_at(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) not in _INITIALIZERS
         ]
-        homes = (metadata.get("namespace"), None) if metadata.get("namespace") else ()
-        ranges = (
-            limit_range
-            for limit_range in limit_ranges
-            if not homes or mapping(limit_range.get("metadata")).get("namespace") in homes
-        )
+        namespace = metadata.get("namespace")
+        homes = (namespace, None)
+        ranges = (r for r in limit_ranges if not namespace or mapping(r.get("metadata")).get("namespace") in homes)
         if not specs or any(map(_uses, specs)) or any(map(_sets_requests, ranges)):
             continue
         message = "the job requests no resources: Kueue admits it at once, without quota, flavor or node selector"
         hint = "write what each node uses: spec: {trainer: {resourcesPerNode: {requests: {cpu: 4, memory: 16Gi}}}}"
         path = ("metadata", "labels", names.QUEUE_LABEL)
         yield label_of(manifest), Finding("QueuedWithoutRequests", "warning", message, hint, path)
-
-
-def _training(replicated_job: Json) -> Iterator[Json]:
-    template = mapping(replicated_job.get("template"))
-    if mapping(mapping(template.get("metadata")).get("labels")).get(names.ANCESTOR_LABEL) not in _INITIALIZERS:
-        yield pod_spec_of(replicated_job)
 
 
 def _uses(spec: Json) -> bool:

@@ -1,4 +1,4 @@
-"""Files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script."""
+"""Lints that compare degrees of parallelism and batch sizes with the ranks of a job, where every factor is visible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_
 from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
+
+# The files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script.
+
 
 # Configurations of programs are small and flat.
 _LIMITS = Limits(document_bytes=200_000, depth=20)
@@ -109,7 +112,7 @@ def _data(training: Training, name: str) -> Mapping[str, Any]:
     return {}
 
 
-# Lints that compare degrees of parallelism and batch sizes with the ranks of a job, where every factor is visible.
+# The degrees and batch sizes.
 
 
 # Systems whose NVLink connects the GPUs of several nodes, as labels, instance types and devices name them.
@@ -160,12 +163,9 @@ def parallelism(training: Training) -> Iterator[Finding]:
         yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
             of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])
-            yield from _check_divisions(_moved(job, launch.index + 1), of_launcher, files, launch.launcher.name)
-            yield from _deepspeed(_moved(job, launch.index + 1), of_launcher, files)
-
-
-def _moved(job: _Job, first: int) -> _Job:
-    return _Job(job.training, job.start, job.nodes, job.per_node, first)
+            job = replace(job, first=launch.index + 1)
+            yield from _check_divisions(job, of_launcher, files, launch.launcher.name)
+            yield from _deepspeed(job, of_launcher, files)
 
 
 def _is_elastic(training: Training, start: Start) -> bool:
@@ -214,17 +214,13 @@ def _mismatches(job: _Job, division: Division) -> Iterator[Finding]:
     if product < 2:
         return
     all_known = all(division.degree(axis) for axis in fills)
-    if all_known or (division.complete and framework.inferred in ("", *_set_to_a_number(division))):
+    if all_known or (division.complete and (not framework.inferred or division.degree(framework.inferred))):
         if product != job.ranks:
             message = f"{division.format(fills)} is {product}, but there are {job.text}: {framework.name} exits"
             yield _mismatch(job, division, fills, message, _filled(job, division, product))
     elif job.ranks % product:
         message = f"{division.format(fills)} is {product}, which does not divide the {job.text}: {framework.name} exits"
         yield _mismatch(job, division, fills, message, _instead(job, product))
-
-
-def _set_to_a_number(division: Division) -> list[str]:
-    return [axis for axis in division.settings if division.degree(axis)]
 
 
 def _with_default(division: Division, axes: tuple[str, ...]) -> tuple[str, ...]:
@@ -291,14 +287,8 @@ def _is_rack_scale(training: Training) -> bool:
     scheduling = [spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "resourceClaims")]
     template = training.replicated_job["template"]
     pods = (template.get("spec") or {}).get("template") or {}
-    searched = (
-        *scheduling,
-        pods.get("metadata"),
-        template.get("metadata"),
-        training.job.annotations,
-        training.job.labels,
-    )
-    return _RACK_SCALE.search(repr(searched)) is not None
+    metadata = (pods.get("metadata"), template.get("metadata"), training.job.annotations, training.job.labels)
+    return _RACK_SCALE.search(repr((*scheduling, *metadata))) is not None
 
 
 def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
@@ -326,12 +316,8 @@ def _check_deepspeed(job: _Job, arguments: Arguments, setting: Setting, config: 
     factor = data * (micro or 1) * (steps or 1)
     certain = total % factor != 0 or (micro is not None and steps is not None and total != factor)
     if certain and not any("batch" in key or "accumulation" in key for key in auto):
-        parts = [
-            f"data {data}",
-            *(f"micro batch {micro}" for _ in (micro,) if micro),
-            *(f"accumulation {steps}" for _ in (steps,) if steps),
-        ]
-        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(parts)}, which is {factor}: DeepSpeed exits"
+        parts = [f"data {data}", f"micro batch {micro}" if micro else "", f"accumulation {steps}" if steps else ""]
+        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(filter(None, parts))}, which is {factor}: DeepSpeed exits"
         hint = f"write train_batch_size: {factor}, or leave it out"
         yield job.finding("BatchDoesNotDivide", "error", message, hint, setting)
 
@@ -343,10 +329,8 @@ def _count(value: Any) -> int | None:
 def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
     """Return the number of ranks that share a sample, or None if it is not visible."""
     tensor = config.get("tensor_parallel")
-    sizes = (
-        config.get("sequence_parallel_size", 1),
-        tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1,
-    )
+    by_tensor = tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1
+    sizes = (config.get("sequence_parallel_size", 1), by_tensor)
     counts = [count for size in sizes if (count := _count(size)) is not None]
     if len(counts) < len(sizes) or "model_parallel_size" in arguments.settings:
         return None

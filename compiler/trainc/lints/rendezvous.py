@@ -61,9 +61,8 @@ def _chooses_by_nodes(training: Training) -> bool:
         return False
     from trainc.ir.commands.shell import commands, is_test
 
-    tested = any(
-        "PET_NNODES" in " ".join(command.words) for command, _ in commands(training.line.items) if is_test(command)
-    )
+    tests = (command for command, _ in commands(training.line.items) if is_test(command))
+    tested = any("PET_NNODES" in " ".join(test.words) for test in tests)
     return tested or _CASE.search(training.line.argv[training.line.script]) is not None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from trainc.findings import Finding
 from trainc.ir.commands.programs import program_name, program_of
@@ -55,27 +55,25 @@ class _Options:
 def _script(training: Training, trains: Start) -> Iterator[Finding]:
     line = training.line
     assert line.script is not None
-    options = _of_flags(line.argv[: line.script])
-    at = _top_level(line.items, trains)
-    if at is None:
+    flags = line.argv[: line.script]  # Those of the shell, as in `bash -eo pipefail -c`.
+    letters = "".join(flag[1:] for flag in flags if flag.startswith("-") and not flag.startswith("--"))
+    options = _Options("e" in letters or "errexit" in flags, "pipefail" in flags)
+    # Not inside a condition, a loop or a function.
+    indexes = [i for i, item in enumerate(line.items) if any(_holds(stage, trains) for stage in item.stages)]
+    if not indexes:
         return
-    for item in line.items[:at]:
+    for item in line.items[: indexes[-1]]:
         options = _after(item, options)
-    item, following = line.items[at], line.items[at + 1 :]
+    item, following = line.items[indexes[-1]], line.items[indexes[-1] + 1 :]
     lost = _lost_in_pipe(item, trains, options) or _lost_behind(item, following, options)
-    if lost and not _uses_status(following) and not item.negated:
+    uses_status = any(_reads_status(stage) for later in following for stage in later.stages)
+    if lost and not uses_status and not item.negated:
         yield training.finding("FailureIgnored", "warning", *lost, trains.program.index)
     waiting = _waits_behind(item, following)
     if waiting is not None:
         message = f"{' '.join(waiting.words)!r} after the training keeps the pods and all their resources"
         hint = "remove it: the logs of a finished pod are kept"
         yield training.finding("HeldAfterEnd", "warning", message, hint, trains.program.index)
-
-
-def _of_flags(flags: Sequence[str]) -> _Options:
-    """Return the options of a shell's flags, as in `bash -eo pipefail -c`."""
-    letters = "".join(w[1:] for w in flags if w.startswith("-") and not w.startswith("--"))
-    return _Options("e" in letters or "errexit" in flags, "pipefail" in flags)
 
 
 def _after(item: Item, options: _Options) -> _Options:
@@ -89,12 +87,6 @@ def _after(item: Item, options: _Options) -> _Options:
                 if flags and "pipefail" in stage.words:
                     options = replace(options, pipefail=on)
     return options
-
-
-def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
-    """Return the index of the item that is or pipes the training; None inside a condition, a loop or a function."""
-    indexes = [i for i, item in enumerate(items) if any(_holds(stage, trains) for stage in item.stages)]
-    return indexes[-1] if indexes else None
 
 
 def _holds(stage: Stage, trains: Start) -> bool:
@@ -170,12 +162,8 @@ def _item_text(item: Item) -> str:
     return " ".join(stage.words[:3]) if isinstance(stage, Command) else stage.kind
 
 
-def _uses_status(following: tuple[Item, ...]) -> bool:
-    """Return whether the script uses the training's exit status: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
-    return any(_reads_status(stage) for item in following for stage in item.stages)
-
-
 def _reads_status(stage: Stage) -> bool:
+    """Return whether a stage uses the training's exit status: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
     if isinstance(stage, Compound):
         return any(_reads_status(inner) for item in stage.body for inner in item.stages)
     words = (*stage.words, *(assignment.value for assignment in stage.assignments))
@@ -213,12 +201,18 @@ def heredocs(entry: Entrypoint) -> Iterator[Finding]:
         for heredoc in command.heredocs:
             changed = _changed(command, heredoc, variables) if heredoc.rewritten else ""
             if changed and line.script is not None:
-                yield entry.finding("HeredocRewritten", "warning", *_words(changed, heredoc), line.script)
+                message = f"the shell expands this heredoc before the program sees it, and changes {changed!r}"
+                hint = f"quote the delimiter: << '{heredoc.delimiter}'"
+                if heredoc.delimiter == _OF_SDK:
+                    hint = f"the Kubeflow SDK writes this script from your function: write {changed!r} in it in another way"
+                yield entry.finding("HeredocRewritten", "warning", message, hint, line.script)
 
 
 def _changed(command: Command, heredoc: Heredoc, variables: set[str]) -> str:
     """Return the first text that the shell replaces unintentionally, or an empty string."""
-    is_code = _holds_code(command, heredoc)
+    targets = [target for _, target in command.redirects] + list(command.words)
+    reads_python = any(word.rpartition("/")[2].startswith("python") for word in command.words)
+    is_code = reads_python or any(map(_CODE.search, targets)) or _PYTHON.search(heredoc.body) is not None
     for match in _REWRITTEN.finditer(heredoc.body):
         text = match[1] or match[2]
         name = text.strip("${}").partition(":")[0]
@@ -228,16 +222,3 @@ def _changed(command: Command, heredoc: Heredoc, variables: set[str]) -> str:
         if is_code or (text.startswith("$") and name.isidentifier() and name.islower()):
             return text
     return ""
-
-
-def _holds_code(command: Command, heredoc: Heredoc) -> bool:
-    targets = [target for _, target in command.redirects] + list(command.words)
-    reads_python = any(word.rpartition("/")[2].startswith("python") for word in command.words)
-    return reads_python or any(_CODE.search(target) for target in targets) or bool(_PYTHON.search(heredoc.body))
-
-
-def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
-    hint = f"quote the delimiter: << '{heredoc.delimiter}'"
-    if heredoc.delimiter == _OF_SDK:
-        hint = f"the Kubeflow SDK writes this script from your function: write {changed!r} in it in another way"
-    return f"the shell expands this heredoc before the program sees it, and changes {changed!r}", hint

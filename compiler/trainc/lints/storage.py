@@ -107,10 +107,8 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     relative = path.startswith("./") or (path != "" and "/" not in path) or path.partition("/")[0].isidentifier()
     if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
         return False
-    mount_paths = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
-    return all(
-        _volume_at(training, mount_path)[0] in (*_FILLED, *_OWN) or mount_path == _SHM for mount_path in mount_paths
-    )
+    folders = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
+    return all(_volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders)
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
@@ -366,11 +364,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             access_modes = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
-            if (
-                access_modes
-                and access_modes <= _ONE_NODE
-                and pods > 1
-                and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
-            ):
+            is_mounted = any(mount.get("name") == volume["name"] for mount in _mounts(pod_set))
+            if access_modes and access_modes <= _ONE_NODE and pods > 1 and is_mounted:
                 path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
                 yield _one_node(str(claim), sorted(access_modes), pods, path, about)

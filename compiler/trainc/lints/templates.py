@@ -239,12 +239,9 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
             continue
         policies = ", ".join(plugin.policy for plugin in chosen)
         message = f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {policies}"
-        by_default = any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen)
-        hint = (
-            remove("remove schedulerName from the pod template")
-            if by_default
-            else "name the scheduler of the gang instead"
-        )
+        hint = "name the scheduler of the gang instead"
+        if any(plugin.gang is not None and plugin.gang.by_default for plugin in chosen):
+            hint = remove("remove schedulerName from the pod template")
         path = (*JOBS, index, *POD_SPEC, "schedulerName")
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, "runtime")
 

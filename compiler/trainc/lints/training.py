@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.findings import Finding, Path, Severity
+from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
-from trainc.ir.info import About, Info
+from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed_devices
@@ -83,15 +83,12 @@ class Training:
             return False
         return launcher in framework.launchers and (launcher.reaches == "node" or framework.hosts)
 
-    def place(self, index: int) -> tuple[Path, About]:
-        """Return the path of a word of the command, and its document."""
-        if self.built:
-            return self.entry.word_path(0 if index < self.built else index - self.built + len(self.entry.command))
-        return self.entry.word_path(self.line.word(index))
-
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """Return a finding about a word of the command."""
-        return Finding(code, severity, message, hint, *self.place(index))
+        position = self.line.word(index)
+        if self.built:
+            position = 0 if index < self.built else index - self.built + len(self.entry.command)
+        return Finding(code, severity, message, hint, *self.entry.word_path(position))
 
     def reference(self, name: str) -> str:
         """Return how the command refers to a variable of the pod."""
@@ -134,10 +131,7 @@ class Training:
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
         """The launchers that have options, need one, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        launches = self.launches
-        return [
-            (start, launch) for start, launch in launches if launch.options or launch.launcher.together or configured
-        ]
+        return [pair for pair in self.launches if pair[1].options or pair[1].launcher.together or configured]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.
@@ -237,10 +231,7 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
 def policy_of(info: Info) -> str:
     """Return the key of the framework in the runtime's mlPolicy, or an empty string."""
     chosen = info.ml_policy or {}
-    for policy in _POLICIES:
-        if chosen.get(policy) is not None:
-            return policy
-    return ""
+    return next((policy for policy in _POLICIES if chosen.get(policy) is not None), "")
 
 
 def _nodes(entry: Entrypoint, policy: str) -> int:

@@ -327,17 +327,16 @@ class _Container:
         needed = _needed(line.starts[0].launch if line.starts else None)
         for index, word in enumerate(line.argv):
             names = _unique(_VARIABLE.findall(word))
-            unset = [name for name in _unique(_REFERENCE.findall(word)) if self._is_unset(name)]
+            references = [] if self.open else _unique(_REFERENCE.findall(word))
+            unset = [name for name in references if name not in self.names and not _OF_SERVICES.fullmatch(name)]
             path, about = self.entry.word_path(index)
             # Other jobs may replace the command of a runtime.
             severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
-            if names:
+            if names or (unset and unset[0].islower()):
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
-                hint = "; ".join(map(self._how_to_expand, names))
-                yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
-            elif unset and unset[0].islower():
-                message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
-                hint = "write the value, or run the command through bash -c"
+                hint = (
+                    "; ".join(map(self._how_to_expand, names)) or "write the value, or run the command through bash -c"
+                )
                 yield Finding("UnexpandedShellVariable", severity, message, hint, path, about)
             elif unset:
                 message = (
@@ -345,9 +344,6 @@ class _Container:
                 )
                 hint = "; ".join(map(self._how_to_set, unset))
                 yield Finding("UnsetVariable", severity, message, hint, path, about)
-
-    def _is_unset(self, name: str) -> bool:
-        return name not in self.names and not self.open and _OF_SERVICES.fullmatch(name) is None
 
     def _how_to_expand(self, name: str) -> str:
         if name in self.names:
@@ -375,13 +371,11 @@ class _Container:
             unset: dict[str, bool] = {}
             for index, word in enumerate(start.argv):
                 for name in _foreign(word) if "$" in word else ():
-                    if not (name in start.variables or name in guarded or self._may_be_set(name)):
+                    of_mpi = self.policy == "mpi" and name.startswith(_OF_MPI)
+                    if not (name in start.variables or name in guarded or name in self.names or of_mpi):
                         unset[name] = unset.get(name, False) or index in needed
             if unset:
                 yield self._unset(line, start, unset)
-
-    def _may_be_set(self, name: str) -> bool:
-        return name in self.names or (self.policy == "mpi" and name.startswith(_OF_MPI))
 
     def _unset(self, line: CommandLine, start: Start, unset: Mapping[str, bool]) -> Finding:
         program = start.launch.launcher.name if start.launch is not None else "the program"

@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether any file changes."""
+        """Return whether any file changes."""
         return bool(self.new)
 
     def actions(self) -> Iterator[tuple[str, str]]:

@@ -122,7 +122,7 @@ class Rendered:
 
     @property
     def differs(self) -> bool:
-        """Whether the file is kept although compiling gives something else."""
+        """Return whether the file is kept although compiling gives something else."""
         return self.body != self.compiled
 
 

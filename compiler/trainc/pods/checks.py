@@ -290,8 +290,8 @@ def check_metadata(metadata: Json, path: Path) -> Iterator[Finding]:
     annotations = mapping(metadata.get("annotations"))
     for key in annotations:
         if not is_label_key(str(key).lower()):
-            message = f"{key!r} is not a valid key for an annotation"
-            yield errors.bad_annotation((*path, "annotations", key), message, f"use {_ANNOTATION_KEY_FORM}")
+            message, hint = f"{key!r} is not a valid key for an annotation", f"use {_ANNOTATION_KEY_FORM}"
+            yield Finding("InvalidAnnotation", "error", message, hint, (*path, "annotations", key))
     size = sum(length(str(key)) + length(str(value)) for key, value in annotations.items())
     if size > _MOST_ANNOTATION_BYTES:
         yield errors.too_long((*path, "annotations"), size, _MOST_ANNOTATION_BYTES)

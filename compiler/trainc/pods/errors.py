@@ -78,11 +78,6 @@ def bad_policy(path: Path, message: str, hint: str, source: Path | None = None) 
     return Finding("InvalidJobPolicy", "error", message, hint, path, source_path=source)
 
 
-def bad_annotation(path: Path, message: str, hint: str) -> Finding:
-    """An invalid value of an annotation that Kubernetes interprets."""
-    return Finding("InvalidAnnotation", "error", message, hint, path)
-
-
 def duplicate(path: Path, value: Any) -> Finding:
     """A duplicate value in a list."""
     return Finding("DuplicateItem", "error", f"{quote(str(value))} is in this list twice", "remove one of them", path)

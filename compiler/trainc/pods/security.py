@@ -14,15 +14,7 @@ from typing import Any
 from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
 from trainc.pods import errors
-from trainc.pods.checks import (
-    LARGEST_INT32,
-    containers_of,
-    list_of,
-    number,
-    one_of,
-    relative_path,
-    struct,
-)
+from trainc.pods.checks import LARGEST_INT32, containers_of, list_of, number, one_of, relative_path, struct
 from trainc.startup.patterns import pattern
 
 _ID = number(0, LARGEST_INT32)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, format_path, write
+from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, write
 from trainc.findings.text import join_words
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
@@ -39,7 +39,9 @@ from trainc.schema.unknown_fields import (
     Node,
     indent_hint,
     is_template,
+    move_out_hint,
     nodes,
+    parent_hint,
     spelling_hint,
     suggest_amount,
     suggest_list,
@@ -324,10 +326,9 @@ def _unknown_own_fields(failure: _Failure, kind: DocumentKind) -> Iterator[Findi
 
 def _inner_own_hint(path: Path, properties: Schema, siblings: Mapping[str, Any]) -> str:
     """Suggest indentation for a field next to its parent, or the field that contains it."""
-    inside = [name for name, schema in properties.items() if path[-1] in schema.get("properties", {})]
-    present = [name for name in inside if name in siblings]
-    if len(present or inside) == 1:
-        return indent_hint(path, (*path[:-1], (present or inside)[0]))
+    parents = [name for name, schema in properties.items() if path[-1] in schema.get("properties", {})]
+    if hint := parent_hint(path, parents, siblings):
+        return hint
     of_items = [
         name for name, schema in properties.items() if path[-1] in schema.get("items", {}).get("properties", {})
     ]
@@ -342,11 +343,7 @@ def _outer_own_hint(path: Path, root: Schema) -> str:
             parent = path[:length]
         inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
         schema = inner or schema.get("additionalProperties") or {}
-    if parent is None:
-        return ""
-    return (
-        f"move it out, to {format_path((*parent, path[-1]))}" if parent else "move it to the top level of the document"
-    )
+    return "" if parent is None else move_out_hint((*parent, path[-1]))
 
 
 # A finding that implies a missing field, which is then not reported separately.

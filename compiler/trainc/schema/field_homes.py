@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.findings import Path, remove
 from trainc.kube import names
+from trainc.kube.documents import walk
 from trainc.kube.releases import RELEASES
 from trainc.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
 
@@ -98,7 +99,8 @@ def _has(release: str, struct: str, field: str) -> bool:
 
 def _flow(value: Any) -> str:
     """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
-    if value is None or _is_deep(value):
+    # Each level has two brackets. Deeper values would be too much for json, which recurses.
+    if value is None or any(len(path) > _LONGEST for path, _ in walk(value)):
         return "..."
     try:
         import json
@@ -107,18 +109,6 @@ def _flow(value: Any) -> str:
     except (TypeError, ValueError):
         return "..."
     return text if len(text) <= _LONGEST else "..."
-
-
-def _is_deep(value: Any) -> bool:
-    """Return whether a value has so many levels that its text is too long: each has two brackets."""
-    waiting = [(value, 0)]
-    while waiting:
-        item, level = waiting.pop()
-        if level > _LONGEST:
-            return True
-        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-        waiting += ((member, level + 1) for member in inner)
-    return False
 
 
 # Fields that accepted proposals add to a later Trainer or JobSet, with what does the same until then. They are no typos.

@@ -367,11 +367,14 @@ def _explain_unknown(node: Node, owner: str, name: str, release: str, severity: 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
     """Suggest indentation for a field next to its parent: `spec:` is empty, and its fields are in the same column."""
     fields = definition(release, owner).fields
-    inside = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
-    present = [field for field in inside if field in node.value]
-    if len(present or inside) != 1:
-        return ""
-    return indent_hint((*node.path, name), (*node.path, (present or inside)[0]))
+    parents = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
+    return parent_hint((*node.path, name), parents, node.value)
+
+
+def parent_hint(path: Path, parents: list[str], siblings: Mapping[str, Any]) -> str:
+    """Suggest indentation under the one sibling that could be the parent, present or not; empty if there are several."""
+    candidates = [parent for parent in parents if parent in siblings] or parents
+    return indent_hint(path, (*path[:-1], candidates[0])) if len(candidates) == 1 else ""
 
 
 def indent_hint(field: Path, parent: Path) -> str:
@@ -379,14 +382,17 @@ def indent_hint(field: Path, parent: Path) -> str:
     return f"indent {field[-1]} under {parent[-1]}"
 
 
+def move_out_hint(path: Path) -> str:
+    """Return the hint for a field that belongs at `path`, further up."""
+    return f"move it out, to {format_path(path)}" if len(path) > 1 else "move it to the top level of the document"
+
+
 def _outer_hint(node: Node, name: str, release: str) -> str:
     """Suggest moving a field out to an enclosing struct that has it."""
     for path, owner in reversed(node.structs):
         fields = definition(release, owner).fields
         if name in fields:
-            return (
-                f"move it out, to {format_path((*path, name))}" if path else "move it to the top level of the document"
-            )
+            return move_out_hint((*path, name))
         if name in ("labels", "annotations") and "metadata" in fields:
             return f"move it out, to {format_path((*path, 'metadata', name))}"
     return ""

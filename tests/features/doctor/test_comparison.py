@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from trainc.features.doctor.comparison import (
+    Requirements,
     Row,
-    Wanted,
     compare,
     components,
     json_of,
@@ -23,8 +23,8 @@ COSCHEDULING, VOLCANO, WORKLOADS = "scheduling.x-k8s.io", "scheduling.volcano.sh
 JOBSET = "registry.k8s.io/jobset/jobset"
 
 
-def wanted(release: str = "2.3", **fields: Any) -> Wanted:
-    return Wanted(release, JOBSETS, ("0.18", "0.19", "0.20"), ("1.32", "1.33", "1.34", "1.35"), **fields)
+def requirements(release: str = "2.3", **fields: Any) -> Requirements:
+    return Requirements(release, JOBSETS, ("0.18", "0.19", "0.20"), ("1.32", "1.33", "1.34", "1.35"), **fields)
 
 
 def deployment(image: str, name: str = "x", available: int | None = 1, **spec: Any) -> Json:
@@ -51,7 +51,7 @@ def server(version: str) -> Json:
 
 
 def rows(*documents: Json, unanswered: Any = (), **fields: Any) -> dict[str, Row]:
-    return {row.name: row for row in compare(documents, wanted(**fields), dict(unanswered))}
+    return {row.name: row for row in compare(documents, requirements(**fields), dict(unanswered))}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_kubernetes_is_its_server_and_else_its_oldest_node() -> None:
     assert kubernetes([*nodes, server("v1.36.2")]) == kubernetes([server("v1.36.2")])
     oldest = kubernetes(nodes)
     assert oldest is not None
-    assert (oldest.version, oldest.seen) == ("v1.9.3", "kubelet of a node")
+    assert (oldest.version, oldest.evidence) == ("v1.9.3", "kubelet of a node")
     assert kubernetes([]) is None
 
 
@@ -147,7 +147,7 @@ def test_kubernetes_is_as_old_as_trainers_tests_at_least(version: str, status: s
 )
 def test_kubernetes_is_the_minor_that_jobs_are_compiled_for(version: str, status: str, hint: str) -> None:
     row = rows(server(version), meant="1.35")["Kubernetes"]
-    assert (row.wanted, row.status, row.hint) == ("1.35", status, hint)
+    assert (row.expected, row.status, row.hint) == ("1.35", status, hint)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_definition_of_another_minor_differs_even_if_nobody_may_list_deploymen
     crd = definition("jobsets.jobset.x-k8s.io", "spec.replicatedJobs.groupName")
     assert rows(crd)["JobSet"].status == "differs"
     same = rows(crd, release="2.1")["JobSet"]
-    assert (same.found, same.status, same.is_fine) == ("0.10", "unknown", True)
+    assert (same.actual, same.status, same.is_fine) == ("0.10", "unknown", True)
 
 
 DIGEST = f"mirror.example.com/manager@sha256:{'a' * 64}"
@@ -301,7 +301,7 @@ def test_another_minor_of_kueue_is_told_and_fails_nothing() -> None:
 
 def test_what_may_not_be_listed_is_not_known_to_be_missing() -> None:
     forbidden = {"custom resource definitions": "Forbidden", "deployments": "Forbidden"}
-    found = {row.name: row for row in compare([server("v1.35.0")], wanted(), forbidden, live=True)}
+    found = {row.name: row for row in compare([server("v1.35.0")], requirements(), forbidden, live=True)}
     assert found["JobSet"].status == "unknown"
     assert [row.name for row in found.values() if not row.is_fine] == ["JobSet"]
 
@@ -309,9 +309,9 @@ def test_what_may_not_be_listed_is_not_known_to_be_missing() -> None:
 def test_text_and_json_say_the_same() -> None:
     documents = [deployment(f"{JOBSET}:v0.11.1"), server("v1.35.0")]
     unanswered = {"deployments": "Forbidden"}
-    found = compare(documents, wanted(), unanswered)
+    found = compare(documents, requirements(), unanswered)
     text = text_of(found, unanswered)
-    form = json_of(found, wanted(), unanswered)
+    form = json_of(found, requirements(), unanswered)
     assert (form["version"], form["release"], form["unanswered"]) == (1, "2.3", unanswered)
     for line, component in zip(text.splitlines()[1:], form["components"], strict=False):
         assert [component[key] in line for key in ("name", "wanted", "found", "status", "hint")] == [True] * 5
@@ -338,4 +338,4 @@ BROKEN: list[Any] = [
 
 @pytest.mark.parametrize("document", BROKEN)
 def test_documents_of_another_shape_are_passed_over(document: Json) -> None:
-    assert compare([document], wanted(gangs=frozenset({WORKLOADS}), queues=frozenset({("a", "b")})), {})
+    assert compare([document], requirements(gangs=frozenset({WORKLOADS}), queues=frozenset({("a", "b")})), {})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from builders import compiled, container, job, runtime, trainjob
 
-from trainc.features.graph.drawing import DOTS_IN_ROW, VALUES, WIDTH, graph_svg, place
+from trainc.features.graph.drawing import DOTS_IN_ROW, VALUES, WIDTH, graph_svg, lay_out
 from trainc.features.graph.formats import graph_dot, graph_json, graph_mermaid, graph_text
 from trainc.features.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume, layers, read_graph
 from trainc.kube.quantity import parse_quantity
@@ -144,7 +144,7 @@ def test_the_picture_is_well_formed_whatever_is_written_in_a_job() -> None:
 
 
 def test_thousands_of_pods_take_no_more_room_than_dozens() -> None:
-    few, many = place(usual(56)), place(usual(50_000))
+    few, many = lay_out(usual(56)), lay_out(usual(50_000))
     assert many.height == few.height
     assert all(card.dots <= 2 * DOTS_IN_ROW for card in many.cards)
     assert sum(card.dots * card.pods_per_dot for card in many.cards) >= 50_001
@@ -153,7 +153,7 @@ def test_thousands_of_pods_take_no_more_room_than_dozens() -> None:
 
 def test_cards_do_not_overlap_and_stay_on_the_page() -> None:
     jobs = [job(f"j{i}", None, dependsOn=[{"name": "j0", "status": "Ready"}]) for i in range(1, 5)]
-    drawing = place(graph(trainjob(), runtime(job("j0", None), *jobs)))
+    drawing = lay_out(graph(trainjob(), runtime(job("j0", None), *jobs)))
     for card in drawing.cards:
         assert 0 < card.x <= drawing.width - WIDTH
         assert 0 < card.y <= drawing.height - card.height
@@ -168,7 +168,7 @@ def test_a_line_to_a_card_further_below_goes_around_those_between() -> None:
     first, second = (job(name, None) for name in ("a", "b"))
     last = job("c", None, dependsOn=[{"name": name, "status": "Complete"} for name in ("a", "b")])
     svg = graph_svg(graph(trainjob(), runtime(first, second, last)), stacked=True)
-    cards = place(graph(trainjob(), runtime(first, second, last)), stacked=True).cards
+    cards = lay_out(graph(trainjob(), runtime(first, second, last)), stacked=True).cards
     lines = [path for path in re.findall(r'd="([^"]+)"', svg) if path.startswith("M")]
     around = [path for path in lines if path.count("L") == 3]
     assert len(around) == 1
@@ -198,9 +198,9 @@ def test_a_launcher_is_joined_to_the_steps_on_which_it_starts_processes() -> Non
         return launcher, replace(launcher, name="node", role="", depends_on=(), rendezvous=()), usual().steps[0]
 
     apart = replace(usual(), steps=steps())
-    cards = {card.step.name: card for card in place(apart).cards}
+    cards = {card.step.name: card for card in lay_out(apart).cards}
     assert cards["node"].step.depends_on == (Dependency("launcher", "mpirun"),)
     assert cards["dataset-initializer"].step.depends_on == ()
     assert cards["node"].x > cards["launcher"].x
-    waiting = {card.step.name: card for card in place(replace(usual(), steps=steps("node"))).cards}
+    waiting = {card.step.name: card for card in lay_out(replace(usual(), steps=steps("node"))).cards}
     assert waiting["node"].step.depends_on == ()

@@ -48,7 +48,7 @@ def broken(*_: Any, **__: Any) -> Any:
     [
         (hovering, "hover", partial(server.reply, server._hover), types.HoverParams),
         (fixes, "offers", partial(server.reply, server._actions), types.CodeActionParams),
-        (hovering, "marked", server._opened, None),
+        (hovering, "marks_of", server._opened, None),
     ],
 )
 def test_what_fails_is_said_in_the_file(

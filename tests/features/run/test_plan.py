@@ -29,7 +29,7 @@ def planned(
     trainer: dict[str, Any], *jobs: dict[str, Any], policy: Any = None, machine: Any = None, **spec: Any
 ) -> Plan:
     result = compiled(trainjob(trainer), runtime(*jobs, policy=policy, **spec))
-    here = {"workdir": "/w", "environ": {}, "programs": PROGRAMS, "ports": (40001, 40002, 40003), "places": {}}
+    here = {"workdir": "/w", "environ": {}, "programs": PROGRAMS, "ports": (40001, 40002, 40003), "local_folders": {}}
     return plan_of(result.manifests, Machine(**{**here, **(machine or {})}), PLUGINS)
 
 
@@ -54,9 +54,9 @@ def test_an_address_with_its_port_is_mapped_as_one() -> None:
 
 
 def test_references_in_a_command_have_the_values_of_this_machine() -> None:
-    words = ["sh", "-c", "echo $(PET_MASTER_ADDR):$(PET_MASTER_PORT) $$(PET_NNODES) $(NOBODY)"]
-    (first, _) = programs(planned({"numNodes": 2, "command": words}, policy={"torch": {}}))
-    assert first.words[2] == "echo 127.0.0.1:40001 $(PET_NNODES) $(NOBODY)"
+    command = ["sh", "-c", "echo $(PET_MASTER_ADDR):$(PET_MASTER_PORT) $$(PET_NNODES) $(NOBODY)"]
+    (first, _) = programs(planned({"numNodes": 2, "command": command}, policy={"torch": {}}))
+    assert first.command[2] == "echo 127.0.0.1:40001 $(PET_NNODES) $(NOBODY)"
 
 
 def test_several_servers_at_one_port_get_one_each_and_a_lone_one_keeps_it() -> None:
@@ -85,8 +85,8 @@ def test_volumes_are_folders_and_claims_are_shared() -> None:
         {"numNodes": 2, "command": ["sh", "/data/train.sh", "--out=/scratch", "/database"]}, node, policy={"torch": {}}
     )
     first, second = programs(plan)
-    assert first.words == ("sh", "/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-0/scratch", "/database")
-    assert second.words[1:3] == ("/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-1/scratch")
+    assert first.command == ("sh", "/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-0/scratch", "/database")
+    assert second.command[1:3] == ("/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-1/scratch")
     assert {"/w/volumes/c4", "/w/volumes/llm-node-0-0/scratch"} <= set(plan.folders)
 
 
@@ -102,7 +102,7 @@ def test_a_launcher_reads_the_hostfile_as_it_was_emitted() -> None:
     (only,) = programs(plan, "launcher")
     file = only.env["OMPI_MCA_orte_default_hostfile"]
     assert plan.files[file] == "llm-node-0-0.llm slots=2\nllm-node-0-1.llm slots=2\n"
-    assert {program.words[0] for program in programs(plan)} == {"sshd"}
+    assert {program.command[0] for program in programs(plan)} == {"sshd"}
     assert "/w/bin/ssh" in plan.executable
     assert plan.steps[1].after == (("node", "Ready"),)
 
@@ -118,7 +118,7 @@ def test_a_secret_is_taken_from_the_shell_or_missed() -> None:
 
 def test_a_program_of_the_image_is_replaced_by_that_of_this_machine_or_refused() -> None:
     replaced = planned({"command": ["/opt/conda/bin/python3", "t.py"]}, policy={"torch": {}})
-    assert (codes(replaced), programs(replaced)[0].words[0]) == (["CommandReplaced"], "python3")
+    assert (codes(replaced), programs(replaced)[0].command[0]) == (["CommandReplaced"], "python3")
     assert codes(planned({"command": ["nowhere", "t.py"]}, policy={"torch": {}})) == ["ProgramNotHere"]
 
 

@@ -26,7 +26,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             raise UsageError(f"argument {flag}: {value!r} has spaces or characters that cannot be printed")
     if arguments.print:
         text = text_of(arguments.print, __version__, arguments.base_image, arguments.index_url)
-        streams.out.write(text.encode("utf-8", "backslashreplace"))
+        streams.write(text)
         return Status.DONE
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
@@ -38,21 +38,21 @@ def _generate(arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` with the parameters of the Application."""
     from trainc.api.command import run as build
 
-    read = read_parameters(os.environ)
-    report(read.diagnostics, arguments, streams)
-    settled = arguments_of("build", ["--output", "-", "--color", arguments.color])
-    if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
-        settled.paths = [os.curdir]
+    parameters = read_parameters(os.environ)
+    report(parameters.diagnostics, arguments, streams)
+    build_arguments = arguments_of("build", ["--output", "-", "--color", arguments.color])
+    if "overlay" not in parameters.arguments and is_overlay_folder(os.curdir):
+        build_arguments.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
-    for name, value in (reporting | read.arguments).items():
-        setattr(settled, name, value)
-    configuration = read_configuration(settled.paths, None)
-    chosen = [configuration.environments.get(name, configuration) for name in settled.env or ()] or [configuration]
-    if any(each.rebuild == "changed-jobs" for each in chosen):  # Nothing is kept where every refresh compiles all jobs.
+    for name, value in (reporting | parameters.arguments).items():
+        setattr(build_arguments, name, value)
+    base = read_configuration(build_arguments.paths, None)
+    chosen = [base.environments.get(name, base) for name in build_arguments.env or ()] or [base]
+    if any(env.rebuild == "changed-jobs" for env in chosen):  # Nothing is kept where every refresh compiles all jobs.
         message = "trainc.yaml sets `rebuild: changed-jobs`, but as a plugin trainc compiles all jobs at each refresh"
         hint = "let Argo CD apply the output folder as it is in git, without the plugin, or set `rebuild: all`"
-        raise CompileError([Diagnostic("KeepsNothing", "error", message, hint, configuration.file or "")])
-    return build(settled, streams)
+        raise CompileError([Diagnostic("KeepsNothing", "error", message, hint, base.file or "")])
+    return build(build_arguments, streams)
 
 
 def _announce(streams: Streams) -> Status:
@@ -67,5 +67,5 @@ def _announce(streams: Streams) -> Status:
         elif value is not None:
             announcement["string"] = str(value).lower() if isinstance(value, bool) else value
         announced.append(announcement)
-    streams.out.write((json.dumps(announced, indent=2) + "\n").encode("utf-8", "backslashreplace"))
+    streams.write(json.dumps(announced, indent=2) + "\n")
     return Status.DONE

@@ -79,28 +79,28 @@ class ParsedParameters:
 
 def read_parameters(environment: Environment) -> ParsedParameters:
     """Read an Application's parameters and variables. Raises CompileError with all their problems."""
-    read = ParsedParameters()
+    parsed = ParsedParameters()
     for origin in (_from_json, _from_parameters, _from_variables):
-        for parameter, raw in origin(environment, read.diagnostics):
-            if parameter.argument in read.arguments or raw in ("", []):
+        for parameter, raw in origin(environment, parsed.diagnostics):
+            if parameter.argument in parsed.arguments or raw in ("", []):
                 continue
             value = _value(parameter, raw, environment)
             if isinstance(value, Diagnostic):
-                read.diagnostics.append(value)
+                parsed.diagnostics.append(value)
             else:
-                read.arguments[parameter.argument] = value
-    if read.arguments.pop(DESTINATION, False):
+                parsed.arguments[parameter.argument] = value
+    if parsed.arguments.pop(DESTINATION, False):
         namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
-        if "namespace" in read.arguments:
-            read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
+        if "namespace" in parsed.arguments:
+            parsed.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
         elif not namespace:
             hint = "set spec.destination.namespace of the Application"
-            read.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
+            parsed.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
         else:
-            read.arguments["namespace"] = namespace
-    if any(d.severity == "error" for d in read.diagnostics):
-        raise CompileError(read.diagnostics)
-    return read
+            parsed.arguments["namespace"] = namespace
+    if any(d.severity == "error" for d in parsed.diagnostics):
+        raise CompileError(parsed.diagnostics)
+    return parsed
 
 
 def _from_json(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:

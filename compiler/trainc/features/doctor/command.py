@@ -17,7 +17,7 @@ from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, r
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
-from trainc.features.doctor.comparison import Wanted, compare, json_of, missing_rows, shows_cluster, text_of
+from trainc.features.doctor.comparison import Requirements, compare, json_of, missing_rows, shows_cluster, text_of
 
 _CRDS = (
     "trainjobs.trainer.kubeflow.org",
@@ -73,22 +73,22 @@ class Kubectl:
         """Answer all questions. Raises UnreachableError if the first one fails, since the others would too."""
         documents: list[Manifest] = []
         unanswered: dict[str, str] = {}
-        for question, words in questions.items():
+        for question, arguments in questions.items():
             try:
-                documents += _objects(self._run(words), may_be_nothing="--ignore-not-found" in words)
+                documents += _objects(self._run(arguments), may_be_nothing="--ignore-not-found" in arguments)
             except _NoAnswerError as reason:
                 if not documents:
                     raise UnreachableError(str(reason)) from None
                 unanswered[question] = str(reason)
         return Answers(tuple(documents), unanswered)
 
-    def _run(self, words: Sequence[str]) -> Any:
+    def _run(self, arguments: Sequence[str]) -> Any:
         options = [f"--request-timeout={self.seconds}s"]
         options += [f"--context={self.context}"] if self.context is not None else []
         options += [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig is not None else []
         try:
             done = subprocess.run(  # noqa: S603 - fixed words; what the user names is the value of an option
-                [self.program, *options, *words],
+                [self.program, *options, *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=self.seconds + _GRACE,
@@ -130,13 +130,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
         raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
-        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     stdin = read_stdin(next(iter(environments.values())), streams)
-    requested = {name: _wanted(settings, stdin) for name, settings in environments.items()}
-    found = merge_diagnostics({name: diagnostics for name, (_, diagnostics) in requested.items()})
-    status = report(found, arguments, streams, Files(stdin))
+    requested = {name: _requirements(settings, stdin) for name, settings in environments.items()}
+    diagnostics = merge_diagnostics({name: diagnostics for name, (_, diagnostics) in requested.items()})
+    status = report(diagnostics, arguments, streams, Files(stdin))
     requirements = {name: requirements for name, (requirements, _) in requested.items()}
     try:
         answers = _answers(arguments, list(requirements.values()))
@@ -145,7 +145,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status(max(status, _print(answers, requirements, arguments, streams)))
 
 
-def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
+def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
     compiling = start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
@@ -153,7 +153,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     applied = (*(document.data for document in compiling.inputs.documents), *manifests)
     release = settings.options.release or NEWEST_RELEASE
     pins = read_port()["releases"][release]
-    requirements = Wanted(
+    requirements = Requirements(
         release,
         dict(zip(releases.RELEASES, releases.JOBSETS, strict=True)),
         tuple(pins["kueue"]),
@@ -172,36 +172,36 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     return requirements, [diagnostic for diagnostic in compiling.diagnostics if diagnostic.severity == "error"]
 
 
-def _questions_about(requirements: Iterable[Wanted]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
+def _questions_about(requirements: Iterable[Requirements]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
     """Questions about what jobs name: for each, the arguments, and the kind and namespace that the answer completes.
 
     Of the input, only namespaces reach the command line, and only those that are DNS labels.
     """
     needed = ask("fits", "needed") or (lambda *_: ())
-    places: dict[str, set[str]] = {}
-    for each in requirements:
-        for jobset in each.jobs:
-            for where, one in needed(jobset, each.created):
-                place = one.name if one.kind == "Namespace" else where
-                if not place or names.is_dns1123_label(place):
-                    places.setdefault(one.kind, set()).add(place)
+    namespaces_of: dict[str, set[str]] = {}
+    for requirement in requirements:
+        for jobset in requirement.jobs:
+            for where, needed_object in needed(jobset, requirement.created):
+                space = needed_object.name if needed_object.kind == "Namespace" else where
+                if not space or names.is_dns1123_label(space):
+                    namespaces_of.setdefault(needed_object.kind, set()).add(space)
     questions = {}
-    for kind, namespaces in sorted(places.items()):
+    for kind, namespaces in sorted(namespaces_of.items()):
         group, plural = KINDS[kind]
-        place = min(namespaces) if len(namespaces) == 1 else "*"
+        space = min(namespaces) if len(namespaces) == 1 else "*"
         output = _NAMES_ONLY if kind in ("Secret", "ConfigMap") else "--output=json"
         if kind == "Namespace":
-            scope, about = [place, "--ignore-not-found"] if place != "*" else [], ""
+            scope, where = ([], "") if space == "*" else ([space, "--ignore-not-found"], f" {space}")
+        elif space == "*":
+            scope, where = ["--all-namespaces"], " in all namespaces"
         else:
-            scope, about = ["--all-namespaces"] if place == "*" else [f"--namespace={place}"] if place else [], place
-        where = {"": "", "*": " in all namespaces"}.get(about, f" in namespace {about}")
-        where = f" {place}" if kind == "Namespace" and place != "*" else where
-        words = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
-        questions[f"{plural}{where}"] = words, (kind, about)
+            scope, where = ([f"--namespace={space}"], f" in namespace {space}") if space else ([], "")
+        arguments = ("get", f"{plural}.{group}".rstrip("."), *scope, output)
+        questions[f"{plural}{where}"] = arguments, (kind, "" if kind == "Namespace" else space)
     return questions
 
 
-def _answers(arguments: Arguments, requirements: Sequence[Wanted]) -> Answers:
+def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     if arguments.snapshot is not None:
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
@@ -217,30 +217,33 @@ def _answers(arguments: Arguments, requirements: Sequence[Wanted]) -> Answers:
     if program is None:
         raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
-    named = _questions_about(requirements)
-    queues = QUEUES if any(each.queues for each in requirements) else {}
+    questions = _questions_about(requirements)
+    queues = QUEUES if any(requirement.queues for requirement in requirements) else {}
     try:
-        replies = kubectl.ask({**QUESTIONS, **queues, **{question: words for question, (words, _) in named.items()}})
-        complete = [place for question, (_, place) in named.items() if question not in replies.unanswered]
+        about_names = {question: question_arguments for question, (question_arguments, _) in questions.items()}
+        replies = kubectl.ask({**QUESTIONS, **queues, **about_names})
+        complete = [scope for question, (_, scope) in questions.items() if question not in replies.unanswered]
         return Answers(replies.documents, replies.unanswered, Dump.of_objects(replies.documents, complete))
     except UnreachableError as reason:
         hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 
-def _print(answers: Answers, requirements: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
+def _print(
+    answers: Answers, requirements: Mapping[str, Requirements], arguments: Arguments, streams: Streams
+) -> Status:
     """Print a table for each environment, under its name if trainc.yaml defines any."""
     live = arguments.snapshot is None
     documents, unanswered = answers.documents, answers.unanswered
     rows = {
-        name: [*compare(documents, each, unanswered, live=live), *missing_rows(each, answers.dump)]
-        for name, each in requirements.items()
+        name: [*compare(documents, requirement, unanswered, live=live), *missing_rows(requirement, answers.dump)]
+        for name, requirement in requirements.items()
     }
     if arguments.format == "json":
         forms = {name: json_of(rows[name], requirements[name], answers.unanswered) for name in rows}
         text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)
     else:
-        tables = {name: text_of(each, answers.unanswered) for name, each in rows.items()}
+        tables = {name: text_of(env_rows, answers.unanswered) for name, env_rows in rows.items()}
         text = escape_report("".join((f"{name}:\n" if name else "") + table for name, table in tables.items()))
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
-    return Status.DONE if all(row.is_fine for each in rows.values() for row in each) else Status.DIAGNOSED
+    streams.write(text)
+    return Status.DONE if all(row.is_fine for env_rows in rows.values() for row in env_rows) else Status.DIAGNOSED

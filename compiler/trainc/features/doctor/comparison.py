@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
+from trainc.api.findings import aligned
 from trainc.api.kube import Json, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
@@ -60,13 +61,13 @@ COMPONENTS = tuple(_IMAGES)
 class Component:
     """A component that is installed, or at least defined.
 
-    `version` and `minor` are empty if unknown; `seen` says how they were determined. `runs` is None if no Deployment
+    `version` and `minor` are empty if unknown; `evidence` says how they were determined. `runs` is None if no Deployment
     tells; `problem` says why it does not run, and what to do.
     """
 
     name: str
     version: str
-    seen: str
+    evidence: str
     runs: bool | None = None
     problem: str = ""
 
@@ -97,10 +98,10 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
         if deployment is not None:
             by_name[name] = _deployed(name, *deployment, definitions)
         elif definition is not None:
-            version, seen = _version_of_definition(name, definition, definitions)
+            version, evidence = _version_of_definition(name, definition, definitions)
             listed = all_deployments or bool(deployments)
             problem = "it is defined, but no Deployment runs it: install it again" if listed else ""
-            by_name[name] = Component(name, version, seen, False if listed else None, problem)
+            by_name[name] = Component(name, version, evidence, False if listed else None, problem)
     return by_name
 
 
@@ -127,14 +128,14 @@ def _repository(image: str) -> str:
 
 def _deployed(name: str, deployment: Json, image: str, definitions: Mapping[str, Json]) -> Component:
     tag = image.partition("@")[0].removeprefix(_repository(image)).removeprefix(":")
-    version, seen = (tag if minor_of(tag) else ""), f"image {image}" if tag else f"image {_repository(image)}"
+    version, evidence = (tag if minor_of(tag) else ""), f"image {image}" if tag else f"image {_repository(image)}"
     for labels in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
         if not version:
-            version, seen = _version_of_labels(mapping(value_at(deployment, labels))), "labels of its Deployment"
+            version, evidence = _version_of_labels(mapping(value_at(deployment, labels))), "labels of its Deployment"
     if not version and _CRDS[name] in definitions:
-        version, seen = _version_of_definition(name, definitions[_CRDS[name]], definitions)
+        version, evidence = _version_of_definition(name, definitions[_CRDS[name]], definitions)
     problem = _not_available(deployment)
-    return Component(name, version, seen, not problem, problem)
+    return Component(name, version, evidence, not problem, problem)
 
 
 def _not_available(deployment: Json) -> str:
@@ -241,7 +242,7 @@ _MOST_QUEUES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requirements:
     """The requirements of the jobs: `jobsets` and `kueues` map each Trainer minor to the minors it goes with.
 
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` are the API groups of the
@@ -264,15 +265,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One requirement: its name, what is wanted and what was found, and a hint if there is something to do.
+    """One requirement: its name, what is expected and what there is, and a hint if there is something to do.
 
     `needed` says whether the jobs depend on it; other rows never cause a failure. A row that is not `visible` is about
     something of which no answer shows anything.
     """
 
     name: str
-    wanted: str
-    found: str
+    expected: str
+    actual: str
     status: Status
     hint: str = ""
     needed: bool = True
@@ -285,7 +286,7 @@ class Row:
 
 
 def compare(
-    documents: Sequence[Json], requirements: Wanted, unanswered: Mapping[str, str], *, live: bool = False
+    documents: Sequence[Json], requirements: Requirements, unanswered: Mapping[str, str], *, live: bool = False
 ) -> list[Row]:
     """A row for each component, then for each missing queue.
 
@@ -310,19 +311,18 @@ def compare(
         if served is False:
             hint = "Kubernetes 1.37 has it; with older versions, compile without --gang workload"
             row = replace(row, status="not found")
-        rows.append(replace(row, found=row.wanted, status="OK") if served else replace(row, hint=hint))
+        rows.append(replace(row, actual=row.expected, status="OK") if served else replace(row, hint=hint))
     if "Kueue" in by_name and "local queues" not in unanswered:
         existing = sorted(Dump.of_objects(documents).of("LocalQueue"))
         for namespace, queue in sorted(requirements.queues.difference(existing)):
-            near = [name for where, name in existing if where == namespace][:_MOST_QUEUES]
-            hint = (
-                f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
-            )
+            near = [name for space, name in existing if space == namespace][:_MOST_QUEUES]
+            where = namespace or "its namespace"
+            hint = f"{where} has {', '.join(near)}" if near else "create it, or use another queue"
             rows.append(Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint))
     return rows
 
 
-def _kubernetes(server: Component | None, requirements: Wanted) -> Row:
+def _kubernetes(server: Component | None, requirements: Requirements) -> Row:
     tested = requirements.kubernetes
     span = requirements.meant or f"{tested[0]} to {tested[-1]}"
     if server is None:
@@ -340,7 +340,7 @@ def _kubernetes(server: Component | None, requirements: Wanted) -> Row:
     return Row("Kubernetes", span, server.version, "OK", hint)
 
 
-def _jobset(jobset: Component | None, requirements: Wanted, blind: bool) -> Row:
+def _jobset(jobset: Component | None, requirements: Requirements, blind: bool) -> Row:
     minor = requirements.jobsets[requirements.release]
     using = (trainer for trainer, other in requirements.jobsets.items() if jobset and other == jobset.minor)
     release = next(using, None)
@@ -353,7 +353,7 @@ def _jobset(jobset: Component | None, requirements: Wanted, blind: bool) -> Row:
     return _row("JobSet", jobset, minor, {minor}, blind, absent, differs, unknown)
 
 
-def _trainer(trainer: Component | None, requirements: Wanted, blind: bool) -> Row:
+def _trainer(trainer: Component | None, requirements: Requirements, blind: bool) -> Row:
     needed, release = requirements.uses_trainer, requirements.release
     absent = "" if needed else "compiled jobs do not need it"
     differs = ""
@@ -362,7 +362,7 @@ def _trainer(trainer: Component | None, requirements: Wanted, blind: bool) -> Ro
     return _row("Trainer", trainer, release, {release}, blind, absent, differs, needed=needed)
 
 
-def _kueue(kueue: Component | None, requirements: Wanted, blind: bool) -> Row:
+def _kueue(kueue: Component | None, requirements: Requirements, blind: bool) -> Row:
     oldest, newest, needed = requirements.kueues[0], requirements.kueues[-1], bool(requirements.queues)
     minors = newest if oldest == newest else f"{oldest} to {newest}"
     absent = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
@@ -391,44 +391,42 @@ def _row(  # noqa: PLR0913, PLR0917 - what the rows have in common, and the hint
         return Row(name, minors, "", "unknown", hint, needed, visible=False)
     if component is None:
         return Row(name, minors, "", "not found", absent, needed)
-    shown = component.version or "version unknown"
+    version = component.version or "version unknown"
     if component.runs is False:
-        return Row(name, minors, shown, "not running", component.problem, needed)
+        return Row(name, minors, version, "not running", component.problem, needed)
     if accepted is not None and component.minor not in accepted:
         status: Status = "differs" if component.minor else "unknown"
-        return Row(name, minors, shown, status, differs if component.minor else unknown, needed)
+        return Row(name, minors, version, status, differs if component.minor else unknown, needed)
     if component.runs is None:
         unseen = "it is defined; whether its controller runs is not known, because no Deployment was listed"
-        return Row(name, minors, shown, "unknown", hint or unseen, needed)
-    return Row(name, minors, shown, "OK", hint, needed)
+        return Row(name, minors, version, "unknown", hint or unseen, needed)
+    return Row(name, minors, version, "OK", hint, needed)
 
 
-def missing_rows(requirements: Wanted, dump: Dump) -> list[Row]:
+def missing_rows(requirements: Requirements, dump: Dump) -> list[Row]:
     """A row for each object that jobs name and the cluster certainly does not have, or for a key that it lacks."""
     missing = ask("fits", "missing") or (lambda *_: ())
     rows: dict[str, Row] = {}
     for jobset in requirements.jobs:
-        for one in missing(jobset, dump, requirements.created):
-            name = f"{one.kind} {one.namespace}/{one.name}" if one.namespace else f"{one.kind} {one.name}"
-            name += f", key {one.key}" if one.key else ""
-            hint = one.hint.partition(", or export")[0]  # The answers of a cluster are new.
+        for item in missing(jobset, dump, requirements.created):
+            name = f"{item.kind} {item.namespace}/{item.name}" if item.namespace else f"{item.kind} {item.name}"
+            name += f", key {item.key}" if item.key else ""
+            hint = item.hint.partition(", or export")[0]  # The answers of a cluster are new.
             rows.setdefault(name, Row(name, "", "", "not found", hint))
     return list(rows.values())
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
     """A table for readers, followed by what the cluster did not answer."""
-    cells = [(r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows]
-    table = [("", "wanted", "found", "", ""), *cells]
-    widths = [max(len(line[column]) for line in table) for column in range(4)]
-    lines = ["  ".join((*map(str.ljust, line[:4], widths), line[4])).rstrip() for line in table]
+    cells = [(r.name, r.expected or "-", r.actual or "-", r.status, r.hint) for r in rows]
+    lines = aligned([("", "wanted", "found", "", ""), *cells])
     lines += [f"no answer: {question}: {reason}" for question, reason in unanswered.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
-def json_of(rows: Sequence[Row], requirements: Wanted, unanswered: Mapping[str, str]) -> dict[str, Any]:
+def json_of(rows: Sequence[Row], requirements: Requirements, unanswered: Mapping[str, str]) -> dict[str, Any]:
     """Return the rows in the shape documented in docs/doctor.md."""
-    listed = [
-        {key: getattr(row, key) for key in ("name", "wanted", "found", "status", "needed", "hint")} for row in rows
-    ]
+    keys = ("name", "wanted", "found", "status", "needed", "hint")
+    cells = ((r.name, r.expected, r.actual, r.status, r.needed, r.hint) for r in rows)
+    listed = [dict(zip(keys, row, strict=True)) for row in cells]
     return {"version": VERSION, "release": requirements.release, "components": listed, "unanswered": dict(unanswered)}

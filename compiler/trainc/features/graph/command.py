@@ -24,22 +24,22 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     result = compiled_job(arguments, streams, in_git=True)
     if result is None:
         return Status.DIAGNOSED
-    one, settings = result
-    graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
+    job, settings = result
+    graph = read_graph(job.compiled.manifests, enabled(settings.options.plugins))
     try:
-        drawn = one.found_by if arguments.format == "text" else ""
-        drawn += _format(graph, one, arguments, streams)
+        drawn = job.found_by if arguments.format == "text" else ""
+        drawn += _format(graph, job, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
         streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'svg.py>=1.5'\n")
         return Status.USAGE
-    streams.out.write(drawn.encode("utf-8", "backslashreplace"))
+    streams.write(drawn)
     return Status.DONE
 
 
-def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -> str:
-    manifests = one.compiled.manifests
+def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -> str:
+    manifests = job.compiled.manifests
     match arguments.format:
         case "mermaid":
             return graph_mermaid(graph)
@@ -50,7 +50,7 @@ def _format(graph: Graph, one: OneJob, arguments: Arguments, streams: Streams) -
 
             return graph_svg(graph)
         case "json":
-            document = {**graph_json(graph), **({"pod": one.pod} if one.pod else {})}
+            document = {**graph_json(graph), **({"pod": job.pod} if job.pod else {})}
             if arguments.ranks:
                 from trainc.features.graph.ranks import ranks_json, read_ranks
 

@@ -5,15 +5,13 @@ Importing this raises ModuleNotFoundError if svg.py (extra `graph`) is not insta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from typing import Literal
 
 import svg
 
 from trainc.api.findings import escape_xml
-from trainc.api.jobs import PLUGINS, Plugin
-from trainc.api.kube import Json
 from trainc.api.records import dataclass, replace
 from trainc.features.graph.model import (
     Dependency,
@@ -23,7 +21,6 @@ from trainc.features.graph.model import (
     devices,
     gang,
     layers,
-    read_graph,
     size,
     total,
 )
@@ -91,7 +88,7 @@ class Drawing:
     frame: Frame | None
 
 
-def place(graph: Graph, *, stacked: bool = False) -> Drawing:
+def lay_out(graph: Graph, *, stacked: bool = False) -> Drawing:
     """Lay out one column per layer, centered on the tallest; or a single column if `stacked`."""
     graph = _joined(graph)
     columns = [[_card_of(step) for step in layer] for layer in layers(graph)]
@@ -132,14 +129,14 @@ def _joined(graph: Graph) -> Graph:
 
 
 def _card_of(step: Step) -> Card:
-    each, power = 1, 0  # The pods of a dot: 1, 2, 5, 10, 20 and so on.
-    while (dots := -(-step.all_pods // each)) > DOTS_IN_ROW * _ROWS:
-        each = (1, 2, 5)[power % 3] * 10 ** (power // 3)
+    per_dot, power = 1, 0  # The pods of a dot: 1, 2, 5, 10, 20 and so on.
+    while (dots := -(-step.all_pods // per_dot)) > DOTS_IN_ROW * _ROWS:
+        per_dot = (1, 2, 5)[power % 3] * 10 ** (power // 3)
         power += 1
     facts = tuple((label, _fitting(label, value)) for label, value in _facts(step))
     rows = -(-dots // DOTS_IN_ROW)
     body = rows * (DOT + DOT_GAP) + 8 + len(facts) * LINE
-    return Card(step, 0, 0, PADDING + 46 + body + PADDING - 4, dots, each, facts)
+    return Card(step, 0, 0, PADDING + 46 + body + PADDING - 4, dots, per_dot, facts)
 
 
 def _facts(step: Step) -> list[tuple[str, str]]:
@@ -226,7 +223,7 @@ _ROLE_CHARACTERS = 20
 
 def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
     """Return the picture as one SVG document, `stacked` for narrow screens."""
-    drawing = place(graph, stacked=stacked)
+    drawing = lay_out(graph, stacked=stacked)
     title = f"JobSet {'/'.join(filter(None, (graph.namespace, graph.name)))}"
     head = svg.Path(d=[svg.MoveTo(0, 0), svg.LineTo(8, 4), svg.LineTo(0, 8), svg.ClosePath()], class_=["head"])
     arrow = svg.Marker(id="head", refX=7, refY=4, orient="auto", elements=[head], markerUnits="userSpaceOnUse")
@@ -250,11 +247,6 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
     return escape_xml(str(picture).replace("><", ">\n<")) + "\n"
 
 
-def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, stacked: bool = False) -> str:
-    """Draw the job of some manifests as SVG. Raises ModuleNotFoundError without svg.py."""
-    return graph_svg(read_graph(manifests, plugins), stacked=stacked)
-
-
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:
     """A line of text. svg.py does not escape text, so it is escaped here."""
     return svg.Text(x=x, y=y, text=escape(text), class_=list(classes), text_anchor=anchor)
@@ -274,7 +266,7 @@ def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:
 def _edges(drawing: Drawing) -> Iterator[svg.Element]:
     """The lines between the cards, each with the condition that it stands for."""
     cards = {card.step.name: card for card in drawing.cards}
-    for card, dependency in ((one, dependency) for one in drawing.cards for dependency in one.step.depends_on):
+    for card, dependency in ((other, d) for other in drawing.cards for d in other.step.depends_on):
         source = cards.get(dependency.step)
         if source is None:
             continue

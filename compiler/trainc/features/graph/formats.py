@@ -1,4 +1,4 @@
-"""Export the graph in Graphviz's DOT language and as JSON.
+"""The graph as text, as Mermaid, in Graphviz's DOT language and as JSON.
 
 {"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
  "gang": {"name", "scheduler", "members"} | null where there are several or none, "gangs": [all of them],
@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
 from trainc.api.jobs import PLUGINS, Plugin
@@ -23,7 +23,7 @@ from trainc.features.graph.model import Graph, Step, gang, layers, per_pod, read
 def graph_dot(graph: Graph) -> str:
     """Return a left-to-right digraph with the gang's members in a cluster."""
     step_names = {step.name for step in graph.steps}
-    clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
+    clusters = [(group, members) for group in graph.gangs if (members := graph.members(group))]
     inside = {step.name for _, members in clusters for step in members}
     nodes = {step.name: _node(step) for step in graph.steps}
     lines = [
@@ -34,12 +34,12 @@ def graph_dot(graph: Graph) -> str:
         "  edge [fontname=Helvetica, fontsize=10]",
         *(f"  {node}" for name, node in nodes.items() if name not in inside),
     ]
-    for number, (each, members) in enumerate(clusters):
-        lines += [f"  subgraph cluster_gang{number or ''} {{", f"    label={_quoted(gang(each))}; style=dashed"]
+    for number, (group, members) in enumerate(clusters):
+        lines += [f"  subgraph cluster_gang{number or ''} {{", f"    label={_quoted(gang(group))}; style=dashed"]
         lines += [*(f"    {nodes[step.name]}" for step in members), "  }"]
     for step in graph.steps:
-        known = [dependency for dependency in step.depends_on if dependency.step in step_names]
-        lines += [f"  {_quoted(d.step)} -> {_quoted(step.name)} [label={_quoted(d.status)}]" for d in known]
+        dependencies = [dependency for dependency in step.depends_on if dependency.step in step_names]
+        lines += [f"  {_quoted(d.step)} -> {_quoted(step.name)} [label={_quoted(d.status)}]" for d in dependencies]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -102,22 +102,33 @@ def plain(text: str, role: Role) -> str:
 
 def graph_text(graph: Graph, paint: Paint = plain) -> str:
     """Render the whole tree."""
-    place = "/".join(filter(None, (graph.namespace, graph.name)))
-    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(total(graph), 'size')}"]
-    lines += [f"│  {paint(gang(each), 'gang')}" for each in graph.gangs]
+    name = "/".join(filter(None, (graph.namespace, graph.name)))
+    lines = [f"{paint(f'JobSet {name}', 'heading')}  {paint(total(graph), 'size')}"]
+    lines += [f"│  {paint(gang(group), 'gang')}" for group in graph.gangs]
     steps = [step for layer in layers(graph) for step in layer]
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         last = step is steps[-1]
         branch, trunk = ("└─ ", "      ") if last else ("├─ ", "│     ")
-        first, *rest = _step_lines(step, graph, width, paint)
-        lines += ["│", branch + first, *(trunk + line for line in rest)]
+        first, *details = _step_lines(step, graph, width, paint)
+        lines += ["│", branch + first, *(trunk + line for line in details)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> str:
     """Draw the job of some manifests as an indented tree."""
     return graph_text(read_graph(manifests, plugins))
+
+
+def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, stacked: bool = False) -> str:
+    """Draw the job of some manifests as SVG; empty if svg.py is not installed."""
+    try:
+        from trainc.features.graph.drawing import graph_svg
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        return ""
+    return graph_svg(read_graph(manifests, plugins), stacked=stacked)
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
@@ -158,29 +169,17 @@ _GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
 
 
-class Box(NamedTuple):
-    """A box: its name and its lines of text; `look` is the name of a style, or empty."""
-
-    name: str
-    lines: Sequence[str]
-    look: str = ""
-
-
-class Arrow(NamedTuple):
-    """An arrow between two boxes, by name."""
-
-    start: str
-    end: str
-    label: str
-    dotted: bool = False
+# A box: its name, its lines of text, and the name of a style, or empty. An arrow: the boxes, its label, whether it is dotted.
+Box: TypeAlias = tuple[str, Sequence[str], str]
+Arrow: TypeAlias = tuple[str, str, str, bool]
 
 
 def graph_mermaid(graph: Graph) -> str:
     """Return a left-to-right flowchart without the code fence."""
     steps = [step for layer in layers(graph) for step in layer]
-    boxes = [Box(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
-    arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
-    frames = {gang(each): [step.name for step in graph.members(each)] for each in graph.gangs}
+    boxes = [(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
+    arrows = [(d.step, step.name, d.status, False) for step in steps for d in step.depends_on]
+    frames = {gang(group): [step.name for step in graph.members(group)] for group in graph.gangs}
     return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
 
 
@@ -195,8 +194,8 @@ def flowchart(
     `frames` are drawn around the boxes with some names. `looks` maps names to styles; only strokes are readable on both
     light and dark pages.
     """
-    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
-    texts = {box.name: "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)]) for box in boxes}
+    ids = {name: f"s{i}" for i, (name, _, _) in enumerate(boxes)}
+    texts = {name: "<br/>".join([f"<b>{_escaped(name)}</b>", *map(_escaped, lines)]) for name, lines, _ in boxes}
     drawn = {name: f'{ids[name]}["{text}"]' for name, text in texts.items()}
     framed = {label: [name for name in drawn if name in names] for label, names in (frames or {}).items() if names}
     inside = {name for names in framed.values() for name in names}
@@ -205,23 +204,13 @@ def flowchart(
         frame = f"frame{number or ''}"
         lines += [f'  subgraph {frame}["{_escaped(label)}"]', *(f"    {drawn[name]}" for name in names), "  end"]
         lines.append(f"  style {frame} {_GANG}")
-    for arrow in arrows:
-        if arrow.start in ids and arrow.end in ids:
-            line = "-.->" if arrow.dotted else "-->"
-            lines.append(f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}")
+    for start, end, label, is_dotted in arrows:
+        if start in ids and end in ids:
+            lines.append(f"  {ids[start]} {'-.->' if is_dotted else '-->'}|{_escaped(label)}| {ids[end]}")
     for look, style in looks.items():
-        if alike := [ids[box.name] for box in boxes if box.look == look]:
+        if alike := [ids[name] for name, _, look_of_box in boxes if look_of_box == look]:
             lines += [f"  classDef {look} {style}", f"  class {','.join(alike)} {look}"]
     return "\n".join(lines)
-
-
-def flowchart_of(
-    boxes: Iterable[tuple[str, Sequence[str], str]],
-    arrows: Iterable[tuple[str, str, str, bool]],
-    looks: Mapping[str, str],
-) -> str:
-    """The same for plain tuples: each box with its lines and its look, each arrow from, to, with a label, dotted or not."""
-    return flowchart([Box(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows], looks)
 
 
 def _label_lines(step: Step) -> Iterator[str]:

@@ -191,17 +191,17 @@ def layers(graph: Graph) -> list[list[Step]]:
     except CycleError:
         return [list(graph.steps)]
     result: list[list[Step]] = []
-    place: dict[str, int] = {}
+    positions: dict[str, int] = {}
 
     def height(step: Step) -> float:
         """The mean position of a step's dependencies, used to reduce line crossings."""
-        heights = [place[d.step] for d in step.depends_on if d.step in place]
+        heights = [positions[d.step] for d in step.depends_on if d.step in positions]
         return sum(heights) / len(heights) if heights else 0.0
 
     while sorter.is_active():
         ready = sorter.get_ready()
         layer = sorted((step for step in graph.steps if step.name in ready), key=height)
-        place |= {step.name: i for i, step in enumerate(layer)}
+        positions |= {step.name: i for i, step in enumerate(layer)}
         result.append(layer)
         sorter.done(*ready)
     return result
@@ -253,8 +253,8 @@ def process_text(pod: Json, pods: int, devices: int) -> str:
         program = launched.launch.launcher.name
     elif starts := launched.line.starts_of("python", "code", "unknown"):
         program = program_name(starts[-1].argv[starts[-1].program.index])
-    each, ranks = process_counts(launched, pods, devices)
-    counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
+    per_pod, ranks = process_counts(launched, pods, devices)
+    counts = [f"{per_pod:,} process{'' if per_pod == 1 else 'es'} per pod"] if per_pod else []
     counts += [counted(ranks, "rank")] if ranks else []
     return ", ".join([program, *counts])
 

@@ -25,14 +25,14 @@ class Layout(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """The ranks of a step: `each` of them in each pod, numbered pod by pod.
+    """The ranks of a step: `per_pod` of them in each pod, numbered pod by pod.
 
     `sorted` means that the pods get their ranks by their index, and not in the order in which they arrive.
     """
 
     step: str
     pods: tuple[str, ...]
-    each: int
+    per_pod: int
     layouts: tuple[Layout, ...]
     sorted: bool
 
@@ -47,14 +47,14 @@ def read_ranks(manifests: Sequence[Json]) -> list[Ranks]:
         started = launched_in(job["template"].get("spec", {}).get("template", {}).get("spec", {}))
         if started is None:
             continue
-        each, ranks = process_counts(started, step.all_pods, sum(step.gpus.values()))
-        if each and ranks == each * step.all_pods and ranks <= _MOST_LISTED:
+        per_pod, ranks = process_counts(started, step.all_pods, sum(step.gpus.values()))
+        if per_pod and ranks == per_pod * step.all_pods and ranks <= _MOST_LISTED:
             indexes = ((replica, pod) for replica in range(step.replicas) for pod in range(step.pods))
             pods = tuple(f"{jobset['metadata']['name']}-{step.name}-{replica}-{pod}" for replica, pod in indexes)
             launch = started.launch
             option = launch.find_option(frozenset(("rdzv-backend",))) if launch is not None else None
             backend = option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")
-            result.append(Ranks(step.name, pods, each, tuple(_layouts(started, ranks)), backend == "static"))
+            result.append(Ranks(step.name, pods, per_pod, tuple(_layouts(started, ranks)), backend == "static"))
     return result
 
 
@@ -62,23 +62,23 @@ def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int)
     """Return the ranks in one pod as text: `ranks 24 to 31 of 32`; empty if they are not known before the job runs."""
     for ranks in read_ranks(manifests):
         if ranks.step == step and ranks.sorted:
-            place = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
-            if place is not None:
-                first, last = place * ranks.each, (place + 1) * ranks.each - 1
+            number = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
+            if number is not None:
+                first, last = number * ranks.per_pod, (number + 1) * ranks.per_pod - 1
                 numbers = f"rank {first}" if first == last else f"ranks {first} to {last}"
-                return f"{numbers} of {len(ranks.pods) * ranks.each}"
+                return f"{numbers} of {len(ranks.pods) * ranks.per_pod}"
     return ""
 
 
 def _layouts(started: Launched, ranks: int) -> Iterator[Layout]:
     line, launch = started.line, started.launch
-    start = next((each for each in reversed(line.starts) if each.launch is launch), None)
+    start = next((start for start in reversed(line.starts) if start.launch is launch), None)
     if launch is None or start is None:
         return
     first = len(start.argv) - len(launch.program)
     words = start.argv if line.script is not None else line.argv
-    own = divisions(read_arguments(start.argv[launch.index + 1 : first]), {}, launch.launcher.name)
-    for division in (*divisions(read_arguments(words[first:]), {}), *own):
+    of_launcher = divisions(read_arguments(start.argv[launch.index + 1 : first]), {}, launch.launcher.name)
+    for division in (*divisions(read_arguments(words[first:]), {}), *of_launcher):
         degrees = _degrees(division, ranks)
         if degrees is not None:
             yield Layout(division.framework.name, degrees)
@@ -88,10 +88,10 @@ def _degrees(division: Division, ranks: int) -> dict[str, int] | None:
     """Return the degrees of all axes, the data degree worked out; None if they do not divide the ranks."""
     framework = division.framework
     degrees = {axis: division.degree(axis) or 1 for axis in framework.order}
-    rest = framework.inferred or ("dp" if "dp" in degrees else "")
+    data_axis = framework.inferred or ("dp" if "dp" in degrees else "")
     model = prod(degrees.values())
-    if rest and division.degree(rest) is None and ranks % model == 0:
-        degrees[rest] = ranks // model
+    if data_axis and division.degree(data_axis) is None and ranks % model == 0:
+        degrees[data_axis] = ranks // model
     return degrees if degrees and prod(degrees.values()) == ranks else None
 
 
@@ -101,8 +101,8 @@ def ranks_json(steps: Sequence[Ranks]) -> list[dict[str, Any]]:
         {
             "step": step.step,
             "pods": list(step.pods),
-            "processes": step.each,
-            "ranks": step.each * len(step.pods),
+            "processes": step.per_pod,
+            "ranks": step.per_pod * len(step.pods),
             "frameworks": [
                 {
                     "name": layout.framework,
@@ -128,18 +128,18 @@ def ranks_text(steps: Sequence[Ranks]) -> str:
 
 
 def _table(step: Ranks) -> Iterator[str]:
-    ranks = step.each * len(step.pods)
-    yield f"{step.step}: {counted(ranks, 'rank')}, {counted(len(step.pods), 'pod')} x {step.each} per pod"
+    ranks = step.per_pod * len(step.pods)
+    yield f"{step.step}: {counted(ranks, 'rank')}, {counted(len(step.pods), 'pod')} x {step.per_pod} per pod"
     if not step.sorted:
         yield "the pods get their ranks in the order in which they arrive; this is one order of many"
     width, name = len(str(ranks)) + 2, max(map(len, step.pods))
-    shown = min(step.each, _MOST_RANKS)
-    more = " ..." if shown < step.each else ""
-    yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in range(shown)) + more
+    devices = range(min(step.per_pod, _MOST_RANKS))
+    more = " ..." if len(devices) < step.per_pod else ""
+    yield f"{'device':>{name}}" + "".join(f"{device:>{width}}" for device in devices) + more
     last = len(step.pods) - 1
     for index, pod in enumerate(step.pods):
         if index < _MOST_PODS - 1 or index == last:
-            yield f"{pod:>{name}}" + "".join(f"{index * step.each + device:>{width}}" for device in range(shown)) + more
+            yield (f"{pod:>{name}}" + "".join(f"{index * step.per_pod + device:>{width}}" for device in devices) + more)
         elif index == last - 1:
             yield f"{'...':>{name}}"
 
@@ -152,14 +152,14 @@ def _groups(step: Ranks) -> Iterator[str]:
         for axis, degree in layout.degrees.items():
             if degree > 1:
                 rank_groups = groups(layout.degrees, tuple(layout.degrees), axis)
-                apart = any(len({rank // step.each for rank in group}) > 1 for group in rank_groups)
+                apart = any(len({rank // step.per_pod for rank in group}) > 1 for group in rank_groups)
                 more = ", ..." if len(rank_groups) > _MOST_GROUPS else ""
-                shown = ", ".join(map(_shown, rank_groups[:_MOST_GROUPS])) + more
+                text = ", ".join(map(_group_text, rank_groups[:_MOST_GROUPS])) + more
                 where = "across pods" if apart else "each in one pod"
-                yield f"  {AXES[axis]:<{widest}}  {counted(len(rank_groups), 'group')} of {degree}, {where}: {shown}"
+                yield f"  {AXES[axis]:<{widest}}  {counted(len(rank_groups), 'group')} of {degree}, {where}: {text}"
 
 
-def _shown(group: list[int]) -> str:
+def _group_text(group: list[int]) -> str:
     if len(group) > 1 and group == list(range(group[0], group[-1] + 1)):
         return f"{group[0]}-{group[-1]}"
     return " ".join(map(str, group[:_MOST_GROUPS])) + (" ..." if len(group) > _MOST_GROUPS else "")

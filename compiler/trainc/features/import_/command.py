@@ -14,7 +14,7 @@ from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
 from trainc.api.documents import opening
-from trainc.api.findings import CompileError, counted, escape_line, escape_report, first_of, matches
+from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of, matches
 from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
@@ -31,8 +31,6 @@ from trainc.features.import_.reading import (
 from trainc.output.keeping import BuildLine
 from trainc.output.ownership import file_name, first_line
 
-_HEADINGS = ("job", "state", "runtime", "file")
-
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Read the dump, write the files, and print the table."""
@@ -46,7 +44,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         release = settings.options.release or NEWEST_RELEASE
         imported = Reader(dump, release, settings.options.limits, runtimes).read()
         if not arguments.output:
-            streams.out.write("---\n".join(imported.files.values()).encode("utf-8", "backslashreplace"))
+            streams.write("---\n".join(imported.files.values()))
             streams.err.write(_report(imported, "", arguments))
             return Status.DIAGNOSED if imported.problems else Status.DONE
         _write(folder, imported.files, imported.problems)
@@ -56,7 +54,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     text = _report(imported, folder, arguments)
     if adoption is not None:
         text += _lines(_next_steps(adoption, settings))
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    streams.write(text)
     problems_of_adoption = adoption.problems if adoption is not None else []
     streams.err.write(_lines(f"trainc import: {problem}" for problem in problems_of_adoption))
     return Status.DIAGNOSED if imported.problems or problems_of_adoption else Status.DONE
@@ -124,11 +122,7 @@ def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> 
 def _report(imported: Import, folder: str, arguments: Arguments) -> str:
     jobs = ((job, os.path.join(folder, job.path)) for job in imported.jobs)
     rows = [(job.job, STATES.get(job.state, "unknown"), job.runtime, path) for job, path in jobs]
-    lines = []
-    if rows and not arguments.quiet:
-        table = [_HEADINGS, *rows]
-        widths = [max(len(row[i]) for row in table) for i in range(len(_HEADINGS) - 1)]
-        lines = ["  ".join((*map(str.ljust, row[:-1], widths), row[-1])) for row in table]
+    lines = aligned([("job", "state", "runtime", "file"), *rows]) if rows and not arguments.quiet else []
     states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
     in_order = (state for state in ("running", "suspended", "finished", "unknown") if states[state])
     listed = ", ".join(f"{states[state]} {state}" for state in in_order)
@@ -166,8 +160,9 @@ def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
         yield f"- in a queue: {first_of(adoption.queued)}. Kueue counts the TrainJob, not its JobSet, which then runs outside the quota"
 
 
-# Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles is never what Trainer's controller made: another label is enough for JobSet to refuse the
-# update. So the file of a job that runs starts from what is live. It is kept as built until the TrainJob changes.
+# Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles
+# is never what Trainer's controller made: another label is enough for JobSet to refuse the update. So the file of a job
+# that runs starts from what is live. It is kept as built until the TrainJob changes.
 
 
 # The order in which a build writes them; Secrets are not read.
@@ -186,14 +181,14 @@ class Adoption:
 
 def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
     """Adopt TrainJobs of a dump; `sources` has the source and digest of each, by NAMESPACE/NAME."""
-    made: dict[tuple[str, str], list[Json]] = {}
-    for each in dump:
-        owner = live_objects.controller_of(each)
-        if owner is not None and owner.get("kind") == "TrainJob" and each.get("kind") in _KINDS:
-            made.setdefault((identity_of(each)[0], str(owner.get("name"))), []).append(each)
+    by_job: dict[tuple[str, str], list[Json]] = {}
+    for manifest in dump:
+        owner = live_objects.controller_of(manifest)
+        if owner is not None and owner.get("kind") == "TrainJob" and manifest.get("kind") in _KINDS:
+            by_job.setdefault((identity_of(manifest)[0], str(owner.get("name"))), []).append(manifest)
     adoption = Adoption()
     for job in jobs:
-        live = sorted(made.get((job.namespace, job.name), ()), key=lambda each: _KINDS.index(each["kind"]))
+        live = sorted(by_job.get((job.namespace, job.name), ()), key=lambda manifest: _KINDS.index(manifest["kind"]))
         if not live or live[-1]["kind"] != "JobSet":
             adoption.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
         elif job.job not in sources:
@@ -203,7 +198,7 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
         else:
             source, digest = sources[job.job]
             line = BuildLine(digest, __version__, release)
-            objects = [as_applied(each) for each in live if not str(each["metadata"]["name"]).endswith(SNAPSHOT)]
+            objects = [as_applied(item) for item in live if not identity_of(item)[1].endswith(SNAPSHOT)]
             path = file_name(job.namespace, job.name)
             adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
             adoption.jobs.append(job)
@@ -230,7 +225,7 @@ def as_applied(live: Json) -> dict[str, Any]:
     Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`
     stays out, which is then left to the cluster.
     """
-    kept = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
+    applied = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
     if live.get("kind") == "JobSet":
-        kept["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
-    return kept
+        applied["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
+    return applied

@@ -16,8 +16,9 @@ from trainc.features import ask
 from trainc.kube.documents import leaves
 from trainc.schema.defaults import DEFAULTS
 
-# What an object of a cluster looked like when its author applied it. Removed is what the API server, its defaults, webhooks, Kueue, controllers and GitOps tools have added. What is left
-# has the same meaning: the schema's defaults bring it back.
+# What an object of a cluster looked like when its author applied it: without what the API server, its defaults,
+# webhooks, Kueue, controllers and GitOps tools have added. What is left has the same meaning: the schema's defaults bring
+# the rest back.
 
 
 # Kueue's entry in the patches of a TrainJob; before Trainer 2.2 an annotation says where Kueue's overrides begin.
@@ -28,65 +29,62 @@ _PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annot
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
-def clean(each: Json, release: str) -> dict[str, Any]:
+def clean(live: Json, release: str) -> dict[str, Any]:
     """A TrainJob or a runtime as its author wrote it."""
-    kind, spec = str(each["kind"]), dict(mapping(each.get("spec")))
-    data: dict[str, Any] = {"apiVersion": each.get("apiVersion"), "kind": kind, "metadata": applied_metadata(each)}
-    data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, each)
+    kind, spec = str(live["kind"]), dict(mapping(live.get("spec")))
+    data: dict[str, Any] = {"apiVersion": live.get("apiVersion"), "kind": kind, "metadata": applied_metadata(live)}
+    data["spec"] = spec if kind in names.RUNTIME_KINDS else _without_kueue(spec, live)
     # Without values that the schema's defaults bring back, as far as that changes nothing.
-    whole, problems = check(data, kind, release, prune=True)
+    complete, problems = check(data, kind, release, prune=True)
     if any(problem.severity == "error" for problem in problems):
         return data
     defaults = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
     without: dict[str, Any] = {key: _pruned(value, defaults) for key, value in data.items()}
-    return without if check(without, kind, release, prune=True)[0] == whole else data
+    return without if check(without, kind, release, prune=True)[0] == complete else data
 
 
-def applied_metadata(each: Json) -> dict[str, Any]:
+def applied_metadata(live: Json) -> dict[str, Any]:
     """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
-    owners, metadata = live_objects.Owners(each), mapping(each.get("metadata"))
-    kept: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
-    for name, values in (("labels", live_objects.labels_of(each)), ("annotations", live_objects.annotations_of(each))):
-        own = {
+    owners, metadata = live_objects.Owners(live), mapping(live.get("metadata"))
+    applied: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
+    for name, values in (("labels", live_objects.labels_of(live)), ("annotations", live_objects.annotations_of(live))):
+        authored = {
             key: value
             for key, value in values.items()
             if key != _KUEUE_OVERRIDES
             and not live_objects.is_mark(("metadata", name, key), by := owners.of(("metadata", name, key)))
             and not (by or "").startswith(live_objects.KUEUE)
         }
-        if own:
-            kept[name] = own
-    return kept
+        if authored:
+            applied[name] = authored
+    return applied
 
 
-def _without_kueue(spec: dict[str, Any], each: Json) -> dict[str, Any]:
+def _without_kueue(spec: dict[str, Any], job: Json) -> dict[str, Any]:
     """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
-    kept = {
-        key: value
-        for key, value in spec.items()
-        if key != "suspend" or names.QUEUE_LABEL not in live_objects.labels_of(each)
-    }
+    queued = names.QUEUE_LABEL in live_objects.labels_of(job)
+    cleaned = {key: value for key, value in spec.items() if key != "suspend" or not queued}
     if isinstance(patches := spec.get("runtimePatches"), list):
-        own = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
+        authored = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
         # The time is that of the last write, which a webhook notes.
-        kept["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in own]
-    first = whole_number(str(live_objects.annotations_of(each).get(_KUEUE_OVERRIDES)))
+        cleaned["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in authored]
+    first = whole_number(str(live_objects.annotations_of(job).get(_KUEUE_OVERRIDES)))
     for name in ("podTemplateOverrides", "podSpecOverrides"):
         if isinstance(overrides := spec.get(name), list) and first is not None:
-            kept[name] = overrides[:first]
-    return {key: value for key, value in kept.items() if value != []}
+            cleaned[name] = overrides[:first]
+    return {key: value for key, value in cleaned.items() if value != []}
 
 
 def _pruned(value: Any, defaults: Collection[tuple[str, type, Any]]) -> Any:
     if isinstance(value, Mapping):
-        kept: dict[str, Any] = {}
-        for key, each in value.items():
-            inner = _pruned(each, defaults)
+        pruned: dict[str, Any] = {}
+        for key, item in value.items():
+            inner = _pruned(item, defaults)
             is_empty = inner is None or (inner == {} and key in _PLACEHOLDERS)
             if not is_empty and (isinstance(inner, dict | list) or (key, type(inner), inner) not in defaults):
-                kept[key] = inner
-        return kept
-    return [_pruned(each, defaults) for each in value] if isinstance(value, list) else value
+                pruned[key] = inner
+        return pruned
+    return [_pruned(item, defaults) for item in value] if isinstance(value, list) else value
 
 
 # Literals that look like a token, which must not reach git.
@@ -102,7 +100,7 @@ def literal_secrets(document: Any) -> list[str]:
             waiting += [(str(key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(field, inner) for inner in value]
-            secret_names |= {str(each["name"]): None for each in value if field == "env" and _is_secret(each)}
+            secret_names |= {str(item["name"]): None for item in value if field == "env" and _is_secret(item)}
     return sorted(secret_names)
 
 
@@ -113,12 +111,12 @@ def with_references(document: Any, secret: str, field: str = "") -> Any:
             reference = {"secretKeyRef": {"name": secret, "key": str(document["name"])}}
             return {"name": document["name"], "valueFrom": reference}
         return {key: with_references(inner, secret, str(key)) for key, inner in document.items()}
-    return [with_references(each, secret, field) for each in document] if isinstance(document, list) else document
+    return [with_references(item, secret, field) for item in document] if isinstance(document, list) else document
 
 
 def _is_secret(variable: Any) -> bool:
-    each = mapping(variable)
-    return bool(each.get("value")) and str(each.get("name")).upper().endswith(_SECRET_ENDINGS)
+    fields = mapping(variable)
+    return bool(fields.get("value")) and str(fields.get("name")).upper().endswith(_SECRET_ENDINGS)
 
 
 # The end of the name of Trainer's own note of a runtime, a ConfigMap that nothing mounts.
@@ -177,23 +175,23 @@ class Reader:
         """Return the jobs in the dump, ordered by namespace and name."""
         result = self._found
         controlled = 0
-        for (namespace, name), each in sorted(self._dump.of_group(names.TRAINER_GROUP, "TrainJob").items()):
-            if live_objects.controller_of(each) is not None:
+        for (namespace, name), job in sorted(self._dump.of_group(names.TRAINER_GROUP, "TrainJob").items()):
+            if live_objects.controller_of(job) is not None:
                 controlled += 1
             elif self._is_named(namespace, name, "TrainJob"):
-                reference, path = mapping(mapping(each.get("spec")).get("runtimeRef")), f"{namespace}/{name}.yaml"
+                reference, path = mapping(mapping(job.get("spec")).get("runtimeRef")), f"{namespace}/{name}.yaml"
                 kind = str(reference.get("kind") or _CLUSTER)
                 runtime = self._runtime(kind, str(reference.get("name")), namespace, name)
-                self._write(path, [self._cleaned(each)], f"{name}-env")
+                self._write(path, [self._cleaned(job)], f"{name}-env")
                 result.jobs.append(
-                    ImportedJob(namespace, name, "TrainJob", live_objects.state_of(each)[0], runtime, path)
+                    ImportedJob(namespace, name, "TrainJob", live_objects.state_of(job)[0], runtime, path)
                 )
-        self._v1_jobs([each for each in self._dump if is_legacy(each)])
+        self._v1_jobs([job for job in self._dump if is_legacy(job)])
         if controlled:
-            others = "of another controller, such as an OptimizationJob"
-            result.notes.append(f"not imported: {counted(controlled, 'TrainJob')} {others}")
-        for runtime, jobs in self._outdated.items():
-            started = f"since {first_of(jobs)} started: the file has the version of today"
+            jobs = counted(controlled, "TrainJob")
+            result.notes.append(f"not imported: {jobs} of another controller, such as an OptimizationJob")
+        for runtime, users in self._outdated.items():
+            started = f"since {first_of(users)} started: the file has the version of today"
             result.notes.append(f"{runtime} has changed {started}")
         return result
 
@@ -204,9 +202,9 @@ class Reader:
         self._found.problems.append(f"{kind} {namespace}/{name}: no API server has an object of this name")
         return False
 
-    def _cleaned(self, each: Json) -> dict[str, Any]:
-        data = clean(each, self._release)
-        self._found.removed += len(leaves(each)) - len(leaves(data))
+    def _cleaned(self, manifest: Json) -> dict[str, Any]:
+        data = clean(manifest, self._release)
+        self._found.removed += len(leaves(manifest)) - len(leaves(data))
         return data
 
     def _write(self, path: str, documents: Sequence[Mapping[str, Any]], secret: str) -> None:
@@ -243,10 +241,10 @@ class Reader:
             self._outdated.setdefault(f"{kind} {name}", []).append(f"{namespace}/{job}")
         key = kind, space, name
         if key not in self._known_runtimes:
-            self._known_runtimes[key] = self._written(kind, space, name, live or snapshot)
+            self._known_runtimes[key] = self._write_runtime(kind, space, name, live or snapshot)
         return self._known_runtimes[key]
 
-    def _written(self, kind: str, space: str, name: str, live: Json | None) -> str:
+    def _write_runtime(self, kind: str, space: str, name: str, live: Json | None) -> str:
         catalog_entry = catalog.find(name, self._release) if kind == _CLUSTER else None
         if isinstance(catalog_entry, Document) and (live is None or not self._differ(live, catalog_entry.data)):
             return f"{name} (catalog)"
@@ -258,16 +256,18 @@ class Reader:
         self._write(path, [self._cleaned({**live, "kind": kind})], f"{name}-env")
         return name
 
-    def _differ(self, one: Json, other: Json) -> bool:
-        named = {"kind": _CLUSTER, "metadata": {"name": "x"}}
-        documents = ({**named, "apiVersion": each.get("apiVersion"), "spec": each.get("spec")} for each in (one, other))
-        first, second = (check(each, _CLUSTER, self._release, prune=True)[0] for each in documents)
-        return first != second
+    def _differ(self, left: Json, right: Json) -> bool:
+        def complete(runtime: Json) -> Json:
+            fields = {key: runtime.get(key) for key in ("apiVersion", "spec")}
+            document = {**fields, "kind": _CLUSTER, "metadata": {"name": "x"}}
+            return check(document, _CLUSTER, self._release, prune=True)[0]
+
+        return complete(left) != complete(right)
 
     def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Json | None:
         """The runtime as it was when the job started, which Trainer keeps in a ConfigMap since 2.3."""
-        kept = self._dump.get("ConfigMap", namespace, job + SNAPSHOT)
-        text = mapping(mapping(kept).get("data")).get("runtime")
+        config_map = self._dump.get("ConfigMap", namespace, job + SNAPSHOT)
+        text = mapping(mapping(config_map).get("data")).get("runtime")
         if not isinstance(text, str):
             return None
         try:
@@ -289,11 +289,11 @@ class Reader:
         cleaned = [{**job, "metadata": applied_metadata(job)} for job in jobs]
         cleaned = [{key: job.get(key) for key in ("apiVersion", "kind", "metadata", "spec")} for job in cleaned]
         plan = make(cleaned, self._release)
-        for job, own in zip(jobs, cleaned, strict=True):
+        for job, cleaned_job in zip(jobs, cleaned, strict=True):
             (namespace, name), kind = identity_of(job), str(job["kind"])
             if live_objects.controller_of(job) is not None or not self._is_named(namespace, name, kind):
                 continue
-            outcome = plan.of(own)
+            outcome = plan.of(cleaned_job)
             errors = [finding.message for finding in outcome.findings if finding.severity == "error"]
             if errors or is_legacy(outcome.documents[0]):
                 reason = errors[0] if errors else "it cannot be migrated"
@@ -303,6 +303,6 @@ class Reader:
             path = f"{namespace}/{name}.yaml"
             self._write(path, outcome.documents, f"{name}-env")
             runtime = mapping(mapping(outcome.documents[0].get("spec")).get("runtimeRef")).get("name")
-            held = {str(one.get("type")) for one in live_objects.true_conditions(job)}
+            held = {str(condition.get("type")) for condition in live_objects.true_conditions(job)}
             state: live_objects.State = next((state for kind, state in _V1_STATES.items() if kind in held), "running")
             self._found.jobs.append(ImportedJob(namespace, name, kind, state, str(runtime), path))

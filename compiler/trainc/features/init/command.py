@@ -52,7 +52,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report(error.diagnostics, arguments, streams)
     requirement, texts = plan.requirement, _texts(arguments, plan)
     if arguments.print:
-        streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
+        streams.write(_format_files(texts))
         return Status.DONE
     merged, in_the_way = _merge_with_existing(folder, texts)
     builds = "trainc.yaml" in texts
@@ -61,7 +61,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if in_the_way:
         hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
         refused = [f"{os.path.normpath(os.path.join(folder, path))} already exists" for path in in_the_way]
-        problems = [Diagnostic("FileInTheWay", "error", f"{one}; nothing was written", hint) for one in refused]
+        problems = [Diagnostic("FileInTheWay", "error", f"{reason}; nothing was written", hint) for reason in refused]
         return report(problems, arguments, streams)
     for path, text in merged.items():
         target = os.path.normpath(os.path.join(folder, path))
@@ -99,7 +99,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     inside = os.path.relpath(os.path.realpath(folder), root).replace(os.sep, "/")
     inside = "" if inside == os.curdir else inside
     environments = configuration.environments.values() or [configuration]
-    extras = ["policy"] if any(each.policies for each in environments) else []
+    extras = ["policy"] if any(environment.policies for environment in environments) else []
     requirement = _requirement(arguments, folder).with_extras(extras)
     if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
@@ -124,20 +124,20 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
         if not equals or not url.startswith("https://") or not url.isprintable() or " " in url:
             raise UsageError(f"argument --cluster: {pair!r} does not have the form ENV=https://...")
         clusters[name] = url
-    delivered = [replace(each, path="/".join(filter(None, (inside, each.path)))) for each in EXAMPLES]
+    delivered = [replace(output, path="/".join(filter(None, (inside, output.path)))) for output in EXAMPLES]
     if configuration.file is not None:
         environments = configuration.environments or {"": configuration}
-        outputs = {name: os.path.realpath(each.output) for name, each in environments.items() if each.output}
+        outputs = {name: os.path.realpath(output.output) for name, output in environments.items() if output.output}
         relative = {name: os.path.relpath(path, root).replace(os.sep, "/") for name, path in outputs.items()}
         delivered = [Delivered(name, path) for name, path in relative.items()]
         if not delivered and "gitops" in (arguments.only or ()):
             raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
-    environment_names = [each.environment for each in delivered]
+    environment_names = [output.environment for output in delivered]
     for name in clusters:
         if name not in environment_names:
-            known = f"known: {', '.join(environment_names)}"
-            raise UsageError(f"argument --cluster: there is no environment {name!r} with an output; {known}")
-    return [replace(each, server=clusters.get(each.environment, each.server)) for each in delivered]
+            message = f"there is no environment {name!r} with an output"
+            raise UsageError(f"argument --cluster: {message}; known: {', '.join(environment_names)}")
+    return [replace(output, server=clusters.get(output.environment, output.server)) for output in delivered]
 
 
 def _requirement(arguments: Arguments, folder: str) -> Requirement:
@@ -148,8 +148,8 @@ def _requirement(arguments: Arguments, folder: str) -> Requirement:
         lines = opening.read_file(os.path.join(folder, REQUIREMENTS), Limits().file_bytes).decode().splitlines()
     except (OSError, ValueError):
         return _own_requirement()
-    own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
-    return Requirement(own[0]) if len(own) == 1 and own[0].startswith("trainc") else _own_requirement()
+    entries = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return Requirement(entries[0]) if len(entries) == 1 and entries[0].startswith("trainc") else _own_requirement()
 
 
 def _own_requirement() -> Requirement:
@@ -178,19 +178,17 @@ def _schemas() -> dict[str, str]:
     from trainc.api.command import OWN_KINDS, schema_of
     from trainc.api.kube import NEWEST_RELEASE
 
-    schemas = {
-        "trainc": schema_of("", NEWEST_RELEASE),
-        **{name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS},
-    }
+    schemas = {"trainc": schema_of("", NEWEST_RELEASE)}
+    schemas |= {name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS}
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
 def _format_files(texts: Mapping[str, str]) -> str:
     """A single file unchanged; several with headings, as head and tail print them."""
-    shown = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
-    if len(shown) == 1:
-        return next(iter(shown.values()))
-    return "\n".join(f"==> {path} <==\n{text}" for path, text in sorted(shown.items()))
+    files = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
+    if len(files) == 1:
+        return next(iter(files.values()))
+    return "\n".join(f"==> {path} <==\n{text}" for path, text in sorted(files.items()))
 
 
 def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -202,11 +200,11 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
-            whole = _add_to_existing(target, path, text)
-            if whole is None:
+            combined = _add_to_existing(target, path, text)
+            if combined is None:
                 in_the_way.append(path)
             else:
-                merged[path] = whole
+                merged[path] = combined
     return merged, in_the_way
 
 
@@ -224,8 +222,8 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """Run `trainc build` for every environment of the new repository."""
     from trainc.api.command import run as build
 
-    words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(arguments_of("build", words), streams)
+    command_line = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
+    return build(arguments_of("build", command_line), streams)
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:

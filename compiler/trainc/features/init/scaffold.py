@@ -77,11 +77,11 @@ class Requirement:
         """The requirement with more extras."""
         if not extras or self.problem:
             return self
-        named = f"[{','.join(extras)}]"
+        brackets = f"[{','.join(extras)}]"
         if self.line.endswith(".whl"):
-            return replace(self, line=self.line + named)
+            return replace(self, line=self.line + brackets)
         match = _EXTRAS.match(self.line)
-        return self if match is None else replace(self, line=f"{_NAME}{named}{self.line[match.end() :]}")
+        return self if match is None else replace(self, line=f"{_NAME}{brackets}{self.line[match.end() :]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +137,9 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         **_in_folder(plan.inside),
         **_hooks(requirement, index),
     }
-    values["comment"] = indent(Template(_template("comment.sh")).safe_substitute(values), " " * 10).rstrip()
+    values["comment"] = indent(_template("comment.sh").safe_substitute(values), " " * 10).rstrip()
     chosen = {path: template for part in PARTS if part in parts for path, template in _FILES[part].items()}
-    texts = {path: Template(_template(template)).substitute(values) for path, template in chosen.items()}
+    texts = {path: _template(template).substitute(values) for path, template in chosen.items()}
     up = "/".join([".."] * len(plan.inside.split("/"))) if plan.inside else ""
     if up and WORKFLOW in texts:
         texts[WORKFLOW.replace("trainc.yaml", f"trainc{values['suffix']}.yaml")] = texts.pop(WORKFLOW)
@@ -147,12 +147,12 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     if "gitops" in parts:
         if plan.application_set:
             texts[APPLICATION_SET] = _application_set(plan, values)
-        for each in () if plan.application_set else plan.delivered:
-            file = _file_name(each)
-            here = {**values, "file": file, "path": each.path, "server": each.server, "name": _application(each)}
-            here |= _namespace(gitops, each.namespace)
-            here["place"] = _quoted(each.path if gitops == "argocd" else f"./{each.path}")
-            texts[f"{gitops}/{file}.yaml"] = Template(_template(f"{gitops}.yaml")).substitute(here)
+        for delivered in () if plan.application_set else plan.delivered:
+            file = _file_name(delivered)
+            here = {**values, "file": file, "name": _application(delivered), **_namespace(gitops, delivered.namespace)}
+            here |= {"path": delivered.path, "server": delivered.server}
+            here["place"] = _quoted(delivered.path if gitops == "argocd" else f"./{delivered.path}")
+            texts[f"{gitops}/{file}.yaml"] = _template(f"{gitops}.yaml").substitute(here)
         if gitops == "argocd" and (text_of := ask("argocd", "file")):
             # A folder deeper, so that `kubectl apply -f argocd/` leaves it alone.
             texts["argocd/health/argocd-cm.yaml"] = text_of("argocd-cm.yaml", plan.version)
@@ -161,26 +161,26 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     return texts
 
 
-def _file_name(each: Delivered) -> str:
-    return _NO_NAME.sub("-", each.environment.lower()).strip("-") or "training"
+def _file_name(delivered: Delivered) -> str:
+    return _NO_NAME.sub("-", delivered.environment.lower()).strip("-") or "training"
 
 
-def _application(each: Delivered) -> str:
-    return f"training-{_file_name(each)}" if each.environment else "training"
+def _application(delivered: Delivered) -> str:
+    return f"training-{_file_name(delivered)}" if delivered.environment else "training"
 
 
 def _application_set(plan: Plan, values: Mapping[str, str]) -> str:
     """One ApplicationSet for all outputs, which have namespaces to be created or have none."""
     elements = [
-        {"name": _application(each), "path": each.path, "server": each.server}
-        | ({"namespace": each.namespace} if each.namespace else {})
-        for each in plan.delivered
+        {"name": _application(delivered), "path": delivered.path, "server": delivered.server}
+        | ({"namespace": delivered.namespace} if delivered.namespace else {})
+        for delivered in plan.delivered
     ]
-    named = any(each.namespace for each in plan.delivered)
-    namespace = _namespace("argocd", '"{{.namespace}}"' if named else "")
+    has_namespaces = any(delivered.namespace for delivered in plan.delivered)
+    namespace = _namespace("argocd", '"{{.namespace}}"' if has_namespaces else "")
     here = {**values, **{name: indent(text, "    ") for name, text in namespace.items()}}
-    here["elements"] = "\n".join(f"          - {json.dumps(each, ensure_ascii=False)}" for each in elements)
-    return Template(_template("applicationset.yaml")).substitute(here)
+    here["elements"] = "\n".join(f"          - {json.dumps(element, ensure_ascii=False)}" for element in elements)
+    return _template("applicationset.yaml").substitute(here)
 
 
 def is_at_root(path: str) -> bool:
@@ -234,8 +234,8 @@ def _namespace(gitops: GitOps, name: str) -> dict[str, str]:
     return {"namespace": f"    namespace: {name}\n", "create": "      - CreateNamespace=true\n"}
 
 
-def _template(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
+def _template(name: str) -> Template:
+    return Template(files(__package__).joinpath(name).read_text("utf-8"))
 
 
 def _health_checks() -> str:

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Files, report
-from trainc.api.documents import Document, opening, read_documents
+from trainc.api.documents import STDIN, Document, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Limits
 from trainc.features.krm.kustomization import kustomize_config, used_as_validator
 from trainc.features.krm.transform import Transformed, read_resource_list, results_of, transform
-
-_STDIN = "-"
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -36,19 +34,19 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
     answer = {**request.head, "items": done.items, **({"results": results} if results else {})}
-    streams.out.write(dump_yaml([answer]).encode("utf-8", "backslashreplace"))
+    streams.write(dump_yaml([answer]))
     return report(done.diagnostics, arguments, streams, Files(text))
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     configuration = _configuration(arguments.configuration)
-    documents, problems = read_documents(text, _STDIN, Limits())
+    documents, problems = read_documents(text, STDIN, Limits())
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
     status = report([*problems, *done.diagnostics], arguments, streams, Files(text))
     if status is Status.DONE:
-        streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
+        streams.write(dump_yaml(done.items))
     return status
 
 

@@ -1,4 +1,4 @@
-"""Read the kustomization that runs trainc, to report misuse that kustomize itself would not explain."""
+"""The kustomization that runs trainc, to report misuse that kustomize would not explain, and what kustomize has to know."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class Kustomization:
 
     def beneath(self) -> Iterator[Kustomization]:
         """This kustomization and those it builds on, without duplicates."""
-        waiting, met = [self], {os.path.realpath(self.folder)}
+        waiting, folders = [self], {os.path.realpath(self.folder)}
         while waiting:
-            one = waiting.pop()
-            yield one
-            for entry in (entry for field in _NAMES_KUSTOMIZATIONS for entry in one.entries(field)):
-                place = os.path.realpath(one.path_of(entry)) if isinstance(entry, str) else ""
-                if place and place not in met and len(met) < _MOST and os.path.isdir(place):
-                    met.add(place)
-                    kustomization = kustomization_in(place)
-                    waiting += [kustomization] if kustomization else []
+            kustomization = waiting.pop()
+            yield kustomization
+            for entry in (entry for field in _NAMES_KUSTOMIZATIONS for entry in kustomization.entries(field)):
+                folder = os.path.realpath(kustomization.path_of(entry)) if isinstance(entry, str) else ""
+                if folder and folder not in folders and len(folders) < _MOST and os.path.isdir(folder):
+                    folders.add(folder)
+                    child = kustomization_in(folder)
+                    waiting += [child] if child else []
 
     def path_of(self, entry: str) -> str:
         """The path that an entry refers to."""
@@ -194,8 +194,8 @@ def kustomize_config() -> str:
     references = []
     for kind in _REFERENTS:
         # kustomize adds to what it knows of a built-in kind, if the version is the same too.
-        known = {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
-        references.append({**known, "fieldSpecs": list(_referrers(kind))})
+        group_and_kind = {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
+        references.append({**group_and_kind, "fieldSpecs": list(_referrers(kind))})
     configuration = {
         "images": _IMAGES,
         "nameReference": references,
@@ -210,7 +210,7 @@ def _referrers(kind: str) -> Iterator[dict[str, str]]:
     """Every field in which an object of `kind` is named."""
     for referrer, spec in _POD_SPECS:
         yield from ({"kind": referrer, "path": f"{spec}/{field}"} for field in _PODS_NAME.get(kind, ()))
-    yield from ({"kind": referrer, "path": path} for named, referrer, path in _OTHERS if named == kind)
+    yield from ({"kind": referrer, "path": path} for referent, referrer, path in _OTHERS if referent == kind)
 
 
 def _pods_metadata(field: str) -> Iterator[dict[str, object]]:
@@ -237,13 +237,13 @@ def images_of(item: Json) -> Iterator[tuple[str, str]]:
 def _texts(item: Json, path: str) -> Iterator[tuple[str, str]]:
     """Every text at a path of kustomize's, which has `/` between keys, `\\/` in them, and nothing for lists."""
 
-    def found(value: Any, steps: Sequence[str], at: Path) -> Iterator[tuple[str, str]]:
+    def texts_below(value: Any, steps: Sequence[str], base: Path) -> Iterator[tuple[str, str]]:
         if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from found(each, steps, (*at, index))
+            for index, inner in enumerate(value):
+                yield from texts_below(inner, steps, (*base, index))
         elif not steps and isinstance(value, str):
-            yield format_path(at), value
+            yield format_path(base), value
         elif steps and isinstance(value, Mapping):
-            yield from found(value.get(steps[0]), steps[1:], (*at, steps[0]))
+            yield from texts_below(value.get(steps[0]), steps[1:], (*base, steps[0]))
 
-    return found(item, [step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/")], ())
+    return texts_below(item, [step.replace("\0", "/") for step in path.replace(r"\/", "\0").split("/")], ())

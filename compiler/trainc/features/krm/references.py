@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from trainc.api.cluster import live_objects
 from trainc.api.documents import Document, label_of, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, Path, Source
 from trainc.api.kube import Json, Manifest, mapping, names, objects
@@ -29,6 +30,7 @@ from trainc.ir.trainjob import jobset_metadata
 # Source: kubernetes-sigs/kustomize api/internal/utils/annotations.go, kyaml/kio/kioutil/kioutil.go.
 
 
+annotations_of = live_objects.annotations_of
 _PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
 _ORIGIN = "config.kubernetes.io/origin"
 _PATHS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/path")
@@ -45,7 +47,7 @@ def as_written(items: Sequence[Json], folder: str) -> list[Document]:
 
     def locate(item: Json, path: Path) -> Source | None:
         """Patches may have changed the field since."""
-        return written.locate(path) if (written := _as_read(item, folder)) else None
+        return read.locate(path) if (read := _as_read(item, folder)) else None
 
     return [Document(_cleaned(_following(item, renamed)), file_of(item), partial(locate, item)) for item in items]
 
@@ -77,11 +79,11 @@ def _cleaned(item: Json) -> dict[str, Any]:
     metadata = item.get("metadata")
     if not isinstance(metadata, Mapping):
         return dict(item)
-    kept = dict(metadata)
+    cleaned = dict(metadata)
     for field in ("labels", "annotations"):
-        if isinstance(kept.get(field), Mapping):
-            kept[field] = {k: v for k, v in jobset_metadata(kept[field]).items() if k != _TRANSFORMATIONS}
-    return {**item, "metadata": kept}
+        if isinstance(cleaned.get(field), Mapping):
+            cleaned[field] = {k: v for k, v in jobset_metadata(cleaned[field]).items() if k != _TRANSFORMATIONS}
+    return {**item, "metadata": cleaned}
 
 
 def _renamed_runtimes(items: Iterable[Json]) -> dict[tuple[str, str], set[str]]:
@@ -110,11 +112,6 @@ def _following(item: Json, renamed: Mapping[tuple[str, str], set[str]]) -> Json:
 def earlier_names(item: Json) -> list[str]:
     """What kustomize says that an item was called before it renamed it."""
     return [name for name in str(annotations_of(item).get(_PREVIOUS_NAMES, "")).split(",") if name]
-
-
-def annotations_of(item: Json) -> Json:
-    """The annotations of an item; empty where it has none."""
-    return mapping(mapping(item.get("metadata")).get("annotations"))
 
 
 def name_of(item: Json) -> str:
@@ -148,26 +145,28 @@ def find_stale_references(
     """
     jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
     renamed = [reference for jobset in jobsets for reference in _renamed(jobset, items)]
-    for one in renamed if name_hash else ():
-        if _GETS_HASH in annotations_of(one.target):
+    for reference in renamed if name_hash else ():
+        if _GETS_HASH in annotations_of(reference.target):
             message = (
-                f"nameHash cannot include the contents of {one.kind} {one.name}: kustomize adds the "
+                f"nameHash cannot include the contents of {reference.kind} {reference.name}: kustomize adds the "
                 "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
             )
             hint = (
                 "compile what kustomize prints (`kubectl kustomize DIR | trainc build - --name-hash`, without the transformer), "
                 "or remove nameHash, or set `generatorOptions: {disableNameSuffixHash: true}`"
             )
-            yield Diagnostic("NameHashTooEarly", "error", message, hint, label_of(one.jobset), one.path)
+            yield Diagnostic("NameHashTooEarly", "error", message, hint, label_of(reference.jobset), reference.path)
     if kustomization is None:
         return
     kinds = _configured_kinds(kustomization)
-    for one in renamed:
-        if one.kind not in kinds:
-            now = name_of(one.target) + ("-HASH" if _GETS_HASH in annotations_of(one.target) else "")
+    for reference in renamed:
+        if reference.kind not in kinds:
+            now = name_of(reference.target) + ("-HASH" if _GETS_HASH in annotations_of(reference.target) else "")
             where = "not where the JobSet refers to it: the pods would never start"
-            message = f"kustomize renames {one.kind} {one.name} to {now}, but {where}"
-            yield Diagnostic("ReferenceNotFollowed", "error", message, _LIST_IT, label_of(one.jobset), one.path)
+            message = f"kustomize renames {reference.kind} {reference.name} to {now}, but {where}"
+            yield Diagnostic(
+                "ReferenceNotFollowed", "error", message, _LIST_IT, label_of(reference.jobset), reference.path
+            )
     for jobset in jobsets:
         yield from _images_left(jobset, items, kustomization)
 
@@ -204,9 +203,9 @@ def _configured_kinds(kustomization: Kustomization) -> set[str]:
     """The kinds of objects of which some configuration says where JobSets name them."""
     return {
         str(reference.get("kind"))
-        for one in kustomization.beneath()
-        for entry in one.entries("configurations")
-        for document in one.documents(entry)
+        for layer in kustomization.beneath()
+        for entry in layer.entries("configurations")
+        for document in layer.documents(entry)
         for reference in objects(document.get("nameReference"))
         if "JobSet" in (field.get("kind") for field in objects(reference.get("fieldSpecs")))
     }

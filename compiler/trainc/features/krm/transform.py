@@ -1,14 +1,14 @@
-"""Compile the TrainJobs and runtimes among kustomize's items; leave all other items unchanged."""
+"""Compile the TrainJobs and runtimes among kustomize's items, which a function reads and writes as a ResourceList."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, is_sweep, is_trainer_document, label_of, read_value
+from trainc.api.documents import STDIN, Document, is_sweep, is_trainer_document, label_of, read_value
 from trainc.api.findings import CompileError, Diagnostic, Path, Policy, format_path, has_errors, sort_diagnostics
 from trainc.api.jobs import compile_documents, read_inputs
-from trainc.api.kube import Json, Manifest, mapping
+from trainc.api.kube import Json, Manifest, identity_of, mapping
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits, Options
 from trainc.features import ask
@@ -37,21 +37,23 @@ def transform(
         manifests, diagnostics = _compiled(items, configuration, folder, allow_empty)
     except CompileError as error:
         return Transformed(list(items), error.diagnostics)
-    new = {_identity(manifest) for manifest in manifests}
-    kept = [
+    new = {(manifest["kind"], *identity_of(manifest)) for manifest in manifests}
+    unchanged = [
         item
         for item in items
         # A generator also receives its own configuration as an item, and the output contains the SealedSecrets.
         if not (is_trainer_document(item) or is_sweep(item) or is_overlay(item))
-        and not (item.get("kind") == "SealedSecret" and _identity(item) in new)
+        and not (item.get("kind") == "SealedSecret" and ("SealedSecret", *identity_of(item)) in new)
     ]
-    return Transformed([*kept, *manifests], diagnostics)
+    return Transformed([*unchanged, *manifests], diagnostics)
 
 
 def _compiled(
     items: Sequence[Manifest], configuration: Document | None, folder: str, allow_empty: bool
 ) -> tuple[list[Manifest], list[Diagnostic]]:
-    overlays, problems = ([], []) if configuration is None else load_overlay(_own(configuration), folder, Limits())
+    overlays, problems = (
+        ([], []) if configuration is None else load_overlay(_without_kustomize_fields(configuration), folder, Limits())
+    )
     options, contradictions = overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
@@ -77,15 +79,10 @@ def _compiled(
     return compilation.manifests, sort_diagnostics([*diagnostics, *compilation.diagnostics])
 
 
-def _own(configuration: Document) -> Document:
+def _without_kustomize_fields(configuration: Document) -> Document:
     """The configuration without the fields for kustomize."""
     data = {key: value for key, value in configuration.data.items() if key not in _KUSTOMIZES_OWN}
     return Document(data, configuration.file, configuration.locate)
-
-
-def _identity(item: Mapping[str, Any]) -> tuple[str, ...]:
-    named = mapping(item.get("metadata"))
-    return tuple(str(part or "") for part in (item.get("kind"), named.get("namespace"), named.get("name")))
 
 
 _NO_TRAINJOB = Diagnostic(
@@ -101,7 +98,6 @@ _NO_TRAINJOB = Diagnostic(
 # Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
 
 
-STDIN = "-"
 KIND = "ResourceList"
 _GROUP = "config.kubernetes.io/"
 _HINT = "a KRM function reads a ResourceList on stdin; kustomize and kpt write it"
@@ -172,9 +168,10 @@ def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list
         if item is None:  # A field may be given only together with its resource.
             result["message"] = ": ".join(filter(None, (d.object, d.path, d.message)))
             continue
-        named = {**item, **mapping(item.get("metadata"))}
+        fields_of_item = {**item, **mapping(item.get("metadata"))}
         fields = ("apiVersion", "kind", "name", "namespace")
-        result["resourceRef"] = {key: named[key] for key in fields if isinstance(named.get(key), str) and named[key]}
+        texts = ((key, fields_of_item.get(key)) for key in fields)
+        result["resourceRef"] = {key: text for key, text in texts if isinstance(text, str) and text}
         result |= {"field": {"path": d.path}} if d.path else {}
         result |= {"file": {"path": file}} if (file := file_of(item)) else {}
     return results

@@ -43,28 +43,28 @@ class OfflineObjects:
 
     # The client's methods take the group and the version first, then what is asked for.
 
-    def get_cluster_custom_object(self, *words: str, **requested: Any) -> Any:
+    def get_cluster_custom_object(self, *arguments: str, **requested: Any) -> Any:
         """A ClusterTrainingRuntime by its plural and name, or the API server's 404."""
-        *_, plural, name = words
+        *_, plural, name = arguments
         return _answered(lambda: self._find(plural, name, ""), requested)
 
-    def get_namespaced_custom_object(self, *words: str, **requested: Any) -> Any:
+    def get_namespaced_custom_object(self, *arguments: str, **requested: Any) -> Any:
         """A TrainingRuntime by namespace, plural and name, or the API server's 404."""
-        *_, namespace, plural, name = words
+        *_, namespace, plural, name = arguments
         return _answered(lambda: self._find(plural, name, namespace), requested)
 
-    def list_cluster_custom_object(self, *words: str, **requested: Any) -> Any:
+    def list_cluster_custom_object(self, *arguments: str, **requested: Any) -> Any:
         """All ClusterTrainingRuntimes."""
-        return _answered(lambda: self._list(words[-1], ""), requested)
+        return _answered(lambda: self._list(arguments[-1], ""), requested)
 
-    def list_namespaced_custom_object(self, *words: str, **requested: Any) -> Any:
+    def list_namespaced_custom_object(self, *arguments: str, **requested: Any) -> Any:
         """The TrainingRuntimes of a namespace."""
-        *_, namespace, plural = words
+        *_, namespace, plural = arguments
         return _answered(lambda: self._list(plural, namespace), requested)
 
-    def create_namespaced_custom_object(self, *words: Any, **requested: Any) -> Any:
+    def create_namespaced_custom_object(self, *arguments: Any, **requested: Any) -> Any:
         """Keep a TrainJob, by namespace, plural and body. Raises CompileError where it is refused."""
-        *_, namespace, _, body = words
+        *_, namespace, _, body = arguments
         return _answered(lambda: self._create(namespace, copy.deepcopy(body)), requested)
 
     def _find(self, plural: str, name: str, namespace: str) -> Manifest:
@@ -123,8 +123,8 @@ class OfflineBackend(KubernetesBackend):
         self.namespace = namespace
         provided = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
         shipped = catalog(options.release or NEWEST_RELEASE)
-        own = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in provided]
-        self._runtimes = [*runtimes, *own]
+        from_catalog = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in provided]
+        self._runtimes = [*runtimes, *from_catalog]
         self._options = options
         self._jobs: dict[str, tuple[Manifest, Compilation, str]] = {}
         self._base: str | None = None
@@ -140,9 +140,13 @@ class OfflineBackend(KubernetesBackend):
     def compilation(self) -> Compilation:
         """The compilation of these TrainJobs."""
         compilations = [compilation for _, compilation, _ in self._jobs.values()]
-        jobs = sorted((job for one in compilations for job in one.jobs), key=lambda job: (job.namespace, job.name))
-        diagnostics = dict.fromkeys(diagnostic for one in compilations for diagnostic in one.diagnostics)
-        sessions = tuple(session for one in compilations for session in one.sessions)
+        jobs = sorted(
+            (job for compilation in compilations for job in compilation.jobs), key=lambda job: (job.namespace, job.name)
+        )
+        diagnostics = dict.fromkeys(
+            diagnostic for compilation in compilations for diagnostic in compilation.diagnostics
+        )
+        sessions = tuple(session for compilation in compilations for session in compilation.sessions)
         return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)), sessions)
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
@@ -160,17 +164,17 @@ class OfflineBackend(KubernetesBackend):
         for path, name in files.items():
             job, _, origin = self._jobs[name]
             with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(written(job, origin))
+                file.write(file_text(job, origin))
         return list(files)
 
     def to_yaml(self) -> str:
         """Return all TrainJobs as one YAML stream, each after a line that names its train() call."""
-        return "---\n".join(written(job, origin) for job, _, origin in self._jobs.values())
+        return "---\n".join(file_text(job, origin) for job, _, origin in self._jobs.values())
 
     def train(self, runtime: Any = None, initializer: Any = None, trainer: Any = None, options: Any = None) -> str:
         """Like the SDK's method, up to the request. Raises CompileError if the TrainJob is refused."""
-        named = any(isinstance(option, Name) for option in options or ())
-        self._base = None if named else _base_name(trainer)
+        has_name = any(isinstance(option, Name) for option in options or ())
+        self._base = None if has_name else _base_name(trainer)
         before = set(self._jobs)
         with unwrapped_errors():
             requested: str = super().train(runtime, initializer, trainer, options)
@@ -226,7 +230,7 @@ class OfflineBackend(KubernetesBackend):
         content = json.dumps(body["spec"], sort_keys=True, default=str).encode()
         name = f"{self._base}-{hashlib.sha256(content).hexdigest()[:_HASH_BYTES]}"
         numbered = (name, *(f"{name}-{number}" for number in range(2, len(self._jobs) + 2)))
-        return next(each for each in numbered if each not in self._jobs)
+        return next(candidate for candidate in numbered if candidate not in self._jobs)
 
 
 @contextmanager
@@ -240,17 +244,17 @@ def unwrapped_errors() -> Iterator[None]:
         raise
 
 
-def written(job: Manifest, origin: str) -> str:
+def file_text(job: Manifest, origin: str) -> str:
     """A TrainJob as YAML, after the line that names its origin."""
-    return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_whole(job)])}"
+    return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_with_whole_numbers(job)])}"
 
 
-def _whole(value: Any) -> Any:
+def _with_whole_numbers(value: Any) -> Any:
     """`value` with 8 instead of 8.0, because the SDK converts amounts to floats."""
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [_with_whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -31,7 +31,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     documents, diagnostics = read_paths(arguments.runtimes, Limits()) if arguments.runtimes else ([], [])
     if has_errors(diagnostics):
         return report(sort_diagnostics(diagnostics), arguments, streams)
-    runtimes = [one.data for one in documents if str(one.data.get("kind", "")).endswith("TrainingRuntime")]
+    runtimes = [
+        document.data for document in documents if str(document.data.get("kind", "")).endswith("TrainingRuntime")
+    ]
     try:
 
         def backend_of(namespace: str | None) -> OfflineBackend:
@@ -43,8 +45,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ScriptError as error:
         streams.err.write(escape_report(f"trainc sdk: {error}\n"))
         return Status.DIAGNOSED
-    found = (d for backend in ran.backends for d in backend.compilation.diagnostics)
-    report(sort_diagnostics(found), arguments, streams)
+    about_jobs = (d for backend in ran.backends for d in backend.compilation.diagnostics)
+    report(sort_diagnostics(about_jobs), arguments, streams)
     if not any(backend.trainjobs for backend in ran.backends):
         streams.err.write(f"trainc sdk: {arguments.script} submits no TrainJob\n")
         return Status.DIAGNOSED
@@ -55,7 +57,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _write(backends: Sequence[OfflineBackend], arguments: Arguments, streams: Streams) -> None:
     if arguments.output is None:
         text = "---\n".join(backend.to_yaml() for backend in backends if backend.trainjobs)
-        streams.out.write(text.encode("utf-8", "backslashreplace"))
+        streams.write(text)
         return
     try:
         paths = [path for backend in backends for path in backend.write(arguments.output)]

@@ -47,9 +47,9 @@ def preflight(client: Client, options: Options = Options()) -> Client:
     checking.custom_api = _Checking(backend.custom_api, options)  # type: ignore[union-attr]
     submit = checking.train  # type: ignore[union-attr]
 
-    def train(*arguments: Any, **named: Any) -> Any:
+    def train(*arguments: Any, **keywords: Any) -> Any:
         with unwrapped_errors():
-            return submit(*arguments, **named)
+            return submit(*arguments, **keywords)
 
     checking.train = train  # type: ignore[union-attr]
     checked.backend = checking  # type: ignore[attr-defined]
@@ -65,9 +65,9 @@ class _Checking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
 
-    def create_namespaced_custom_object(self, *words: Any, **named: Any) -> Any:
+    def create_namespaced_custom_object(self, *arguments: Any, **keywords: Any) -> Any:
         """Compile, then create: the words are the group, the version, the namespace, the plural and the body."""
-        *_, namespace, plural, body = words
+        *_, namespace, plural, body = arguments
         if plural == "trainjobs":
             job = copy.deepcopy(body)
             job["metadata"] = {**job["metadata"], "namespace": namespace}
@@ -76,7 +76,7 @@ class _Checking:
                 if diagnostic.severity == "warning":
                     hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
                     warnings.warn(f"{diagnostic}{hint}", PreflightWarning, stacklevel=2)
-        return self._api.create_namespaced_custom_object(*words, **named)
+        return self._api.create_namespaced_custom_object(*arguments, **keywords)
 
     def _runtime(self, namespace: str, reference: Manifest) -> Manifest:
         name = reference["name"]
@@ -101,7 +101,7 @@ class ScriptResult:
 
 
 def run_script(
-    path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
+    path: str, script_arguments: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
 ) -> ScriptResult:
     """Run the script as `python PATH WORDS` would. What it prints goes to `out`.
 
@@ -119,7 +119,7 @@ def run_script(
         for client in _other_clients():
             stack.enter_context(mock.patch.object(client, "__init__", _refuse))
         folder = os.path.dirname(os.path.abspath(path))
-        stack.enter_context(mock.patch.object(sys, "argv", [path, *words]))
+        stack.enter_context(mock.patch.object(sys, "argv", [path, *script_arguments]))
         stack.enter_context(mock.patch.object(sys, "path", [folder, *sys.path]))
         stack.enter_context(contextlib.redirect_stdout(out))
         try:
@@ -132,7 +132,7 @@ def run_script(
         except CompileError:
             raise
         except Exception as error:
-            raise ScriptError(_place(error, path)) from error
+            raise ScriptError(_script_error_message(error, path)) from error
     return ScriptResult(backends, 0)
 
 
@@ -142,7 +142,7 @@ def _other_clients() -> Iterator[type]:
         if module.name not in ("common", "trainer"):
             with contextlib.suppress(ImportError):
                 members = vars(importlib.import_module(f"kubeflow.{module.name}")).items()
-                yield from (each for name, each in members if isinstance(each, type) and name.endswith("Client"))
+                yield from (member for name, member in members if isinstance(member, type) and name.endswith("Client"))
 
 
 def _refuse(client: object, *_: object, **__: object) -> None:
@@ -155,7 +155,7 @@ class ScriptError(Exception):
     """What a script raised; the message has its place and its words."""
 
 
-def _place(error: Exception, path: str) -> str:
+def _script_error_message(error: Exception, path: str) -> str:
     line = None
     trace = error.__traceback__
     while trace is not None:

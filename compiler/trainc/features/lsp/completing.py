@@ -10,7 +10,7 @@ from trainc.api.findings import Path
 from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at_index
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
-from trainc.features.lsp.names import OVERLAY, SETTINGS, at, fields_of, kind_of, runtime_of, values_of
+from trainc.features.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
 from trainc.features.lsp.snapshot import Schema, Snapshot, Typing, typing_at
 from trainc.features.lsp.variables import meaning_of, suggested_values, suggested_variables
 from trainc.kube.devices import KNOWN
@@ -42,19 +42,19 @@ def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
     typing = typing_at(lines, position)
     if typing is None:
         return []
-    place = Range(Position(position.line, typing.start), position)
+    span = Range(Position(position.line, typing.start), position)
     document = _document(lines, position.line, typing)
     root = _root(snapshot, document)
     if typing.awaits == "key":
-        inside = at(root, typing.path) if root is not None else None
+        inside = schema_at(root, typing.path) if root is not None else None
         listed = inside is not None and "items" in inside and "properties" not in inside
         if listed or inside is None or root is None:
-            return [*_named(snapshot, document, typing, place), *_keys(snapshot, typing, place)]
-        return [*_fields(inside, root, typing, place), *_keys(snapshot, typing, place)]
-    schema = at(root, typing.path) if root is not None else None
+            return [*_name_completions(snapshot, document, typing, span), *_key_completions(snapshot, typing, span)]
+        return [*_field_completions(inside, root, typing, span), *_key_completions(snapshot, typing, span)]
+    schema = schema_at(root, typing.path) if root is not None else None
     values = values_of(schema) if schema else ()
-    fixed = [Completion(value, "value", place, _plain(value, schema)) for value in values]
-    return [*fixed, *_named(snapshot, document, typing, place)]
+    fixed = [Completion(value, "value", span, _plain(value, schema)) for value in values]
+    return [*fixed, *_name_completions(snapshot, document, typing, span)]
 
 
 def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
@@ -78,28 +78,28 @@ def _root(snapshot: Snapshot, document: Json) -> Schema | None:
     return snapshot.schema(str(document.get("kind"))) or snapshot.schema("TrainJob")
 
 
-def _fields(schema: Schema, root: Schema, typing: Typing, place: Range) -> Iterator[Completion]:
+def _field_completions(schema: Schema, root: Schema, typing: Typing, span: Range) -> Iterator[Completion]:
     required, rooms = schema.get("required", ()), {"object": "  ", "array": "- "} if typing.indent >= 0 else {}
     for name, inner in fields_of(schema, root).items():
         if name not in typing.siblings and name != "status":
             detail = ", ".join(filter(None, (kind_of(inner), "required" if name in required else "")))
             room = rooms.get(str(inner.get("type")))  # for the value
             text = f"{name}: " if room is None else f"{name}:\n{' ' * typing.indent}{room}"
-            yield Completion(name, "field", place, text, detail, str(inner.get("description", "")))
+            yield Completion(name, "field", span, text, detail, str(inner.get("description", "")))
 
 
-def _keys(snapshot: Snapshot, typing: Typing, place: Range) -> Iterator[Completion]:
+def _key_completions(snapshot: Snapshot, typing: Typing, span: Range) -> Iterator[Completion]:
     """Keys that are the author's own, of which some are known: resources, and labels of nodes and of the queue."""
     nodes = _nodes(snapshot)
     if typing.path[-1:] in (("limits",), ("requests",), ("resourcesPerNode",)):
         offered = {name for node in nodes for name in mapping(value_at_index(node, ("status", "allocatable")))}
         for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(KNOWN))):
-            yield Completion(name, "name", place, f"{name}: ", "resource")
+            yield Completion(name, "name", span, f"{name}: ", "resource")
     if typing.path[-1:] == ("nodeSelector",):
         for name in sorted(_texts({name for node in nodes for name in _labels(node)})):
-            yield Completion(name, "name", place, f"{name}: ", "label of nodes")
+            yield Completion(name, "name", span, f"{name}: ", "label of nodes")
     if typing.path[-2:] == ("metadata", "labels"):
-        yield Completion(_QUEUE, "name", place, f"{_QUEUE}: ", "the Kueue queue")
+        yield Completion(_QUEUE, "name", span, f"{_QUEUE}: ", "the Kueue queue")
 
 
 def _plain(value: str, schema: Schema | None) -> str:
@@ -108,15 +108,15 @@ def _plain(value: str, schema: Schema | None) -> str:
     return f'"{value}"' if is_text and (value in ("true", "false") or value[:1].isdigit()) else value
 
 
-def _named(snapshot: Snapshot, document: Json, typing: Typing, place: Range) -> Iterator[Completion]:
+def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, span: Range) -> Iterator[Completion]:
     """The known names of the expected kind."""
     path = typing.path
     for ending, detail, find in _NAMES:
         last = path[-len(ending) :]
-        if len(last) == len(ending) and all(map(lambda one, step: one in ("*", step), ending, last)):
+        if len(last) == len(ending) and all(map(lambda pattern_step, step: pattern_step in ("*", step), ending, last)):
             for name in dict.fromkeys(_texts(find(snapshot, document, path))):
                 about = meaning_of(name) if ending[0] == "env" else ""
-                yield Completion(name, "name", place, _plain(name, {}), detail, about)
+                yield Completion(name, "name", span, _plain(name, {}), detail, about)
             return
 
 
@@ -125,9 +125,9 @@ _Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[Any]]
 
 def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     kind = value_at_index(document, ("spec", "runtimeRef", "kind"))
-    for one in snapshot.workspace:
-        if one.data.get("kind") in ((kind,) if kind in names.RUNTIME_KINDS else names.RUNTIME_KINDS):
-            yield value_at_index(one.data, ("metadata", "name"))
+    for other in snapshot.workspace:
+        if other.data.get("kind") in ((kind,) if kind in names.RUNTIME_KINDS else names.RUNTIME_KINDS):
+            yield value_at_index(other.data, ("metadata", "name"))
     if kind != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
         yield from catalog.names(next(filter(None, releases), NEWEST_RELEASE))
@@ -183,7 +183,7 @@ def _texts(candidates: Iterable[object]) -> Iterator[str]:
 def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the cluster, and those that other documents use."""
     yield from _named_in("LocalQueue")(snapshot, document, path)
-    labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
+    labels = (value_at_index(other.data, ("metadata", "labels")) for other in snapshot.workspace)
     yield from sorted(set(_texts(own_labels.get(_QUEUE) for own_labels in labels if isinstance(own_labels, Mapping))))
 
 
@@ -203,19 +203,19 @@ def _label_values(snapshot: Snapshot, document: Json, path: Path) -> Iterator[An
     yield from sorted({str(_labels(node).get(str(path[-1]), "")) for node in _nodes(snapshot)})
 
 
-def _known(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
+def _objects_of(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
     """The objects of a kind in the cluster, of the namespace of a document if it says which, and in the input."""
     namespace = value_at_index(document, ("metadata", "namespace"))
     if snapshot.cluster is not None:
         of_kind = sorted(snapshot.cluster.of(kind).items())
-        yield from (one for (where, _), one in of_kind if namespace is None or where in ("", namespace))
-    yield from (one.data for one in snapshot.workspace if one.data.get("kind") == kind)
+        yield from (item for (where, _), item in of_kind if namespace is None or where in ("", namespace))
+    yield from (item.data for item in snapshot.workspace if item.data.get("kind") == kind)
 
 
 def _named_in(*kinds: str) -> _Names:
     def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         for kind in kinds:
-            yield from (value_at_index(one, ("metadata", "name")) for one in _known(snapshot, document, kind))
+            yield from (value_at_index(item, ("metadata", "name")) for item in _objects_of(snapshot, document, kind))
 
     return find
 
@@ -223,9 +223,9 @@ def _named_in(*kinds: str) -> _Names:
 def _keys_in(kind: str) -> _Names:
     def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         name = value_at_index(document, (*path[:-1], "name"))
-        for one in _known(snapshot, document, kind):
-            if value_at_index(one, ("metadata", "name")) == name:
-                yield from (key for part in ("data", "stringData") for key in mapping(one.get(part)))
+        for item in _objects_of(snapshot, document, kind):
+            if value_at_index(item, ("metadata", "name")) == name:
+                yield from (key for part in ("data", "stringData") for key in mapping(item.get(part)))
 
     return find
 

@@ -10,7 +10,7 @@ from trainc.api.findings import Diagnostic, Source, escape_line
 from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at_index
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
-from trainc.features.lsp.names import at, kind_of, root_of, runtime_of
+from trainc.features.lsp.names import kind_of, root_of, runtime_of, schema_at
 from trainc.features.lsp.snapshot import Built, Snapshot
 from trainc.features.lsp.variables import meaning_of, suggested_values
 from trainc.findings.text import find_underline
@@ -30,7 +30,7 @@ def hover(snapshot: Snapshot, position: Position) -> tuple[Range, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Target:
     """A field of the file, and what it is in."""
 
     document: Document
@@ -39,13 +39,13 @@ class Found:
 
     def wrote(self, origin_input: Input) -> bool:
         """Whether an input of an explanation is the field, or one below it."""
-        source, path, whole = origin_input.source, self.field.path, self.tree.extent
+        source, path, document_range = origin_input.source, self.field.path, self.tree.extent
         here = source is not None and source.file == self.document.file
-        inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
+        inside = here and source is not None and document_range.start.line <= source.line - 1 <= document_range.end.line
         return inside and origin_input.index[: len(path)] == path
 
 
-def field_at(snapshot: Snapshot, position: Position) -> Found | None:
+def field_at(snapshot: Snapshot, position: Position) -> Target | None:
     """The field at a place of the file; None where no document that could be read has one."""
     for tree in trees(snapshot.text):
         if tree.extent.holds(position) and (field := tree.at(position)) is not None:
@@ -53,30 +53,30 @@ def field_at(snapshot: Snapshot, position: Position) -> Found | None:
             for document in snapshot.documents:
                 source = document.locate(())
                 if source is not None and source.line - 1 == line:
-                    return Found(document, tree, field)
+                    return Target(document, tree, field)
     return None
 
 
-def _meaning(snapshot: Snapshot, target: Found) -> Iterator[str]:
+def _meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     """The field, its type and default, and a line about it, as far as the schema says."""
     document, field = target.document, target.field
     root = root_of(snapshot, document.data)
-    schema = at(root, field.path) if root is not None else None
+    schema = schema_at(root, field.path) if root is not None else None
     name = format_field(stable_path(field.path, document.data))
     if schema is None or root is None:
         yield f"`{escape_line(name)}`"
         return
-    yield from _named(snapshot, target)
+    yield from _name_meaning(snapshot, target)
     details = [kind_of(schema)]
     details += [f"default `{schema['default']}`"] if "default" in schema else []
-    above = at(root, field.path[:-1])
+    above = schema_at(root, field.path[:-1])
     details += ["required"] if above is not None and field.path[-1] in above.get("required", ()) else []
     yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
     if description := schema.get("description"):
         yield str(description)
 
 
-def _named(snapshot: Snapshot, target: Found) -> Iterator[str]:
+def _name_meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     """What has the name under the cursor: an environment variable that a known program reads, or a runtime."""
     data, path = target.document.data, target.field.path
     if path[-3:-2] == ("env",) and path[-1] in ("name", "value"):
@@ -101,7 +101,7 @@ def _parts_of(runtime: Document) -> Iterator[str]:
         yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 
 
-def _fate(snapshot: Snapshot, target: Found) -> Iterator[str]:
+def _fate(snapshot: Snapshot, target: Target) -> Iterator[str]:
     """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
     environments_of: dict[str, list[str]] = {}
     for built in snapshot.built:
@@ -112,40 +112,40 @@ def _fate(snapshot: Snapshot, target: Found) -> Iterator[str]:
         yield text if len(environments_of) == 1 else f"**{', '.join(environments)}**\n\n{text}"
 
 
-def _fate_in(built: Built, target: Found) -> str:
+def _fate_in(built: Built, target: Target) -> str:
     explained = _explained(built, target.document)
     if explained is None:
         return ""
-    rows = list(_rows(explained, target))
-    if not rows:
+    lines = list(_field_lines(explained, target))
+    if not lines:
         path = target.field.path
         says = target.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output comes from this field." if says else ""
-    more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
+    more = f"\n\n... and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
     by = f" in {explained.job}" if target.document.data.get("kind") not in names.JOB_KINDS else ""
-    return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
+    return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in lines[:_MOST_SHOWN]) + more
 
 
 def _explained(built: Built, document: Document) -> Explanation | None:
     """The explanation of the job that a document is, or of one that uses the runtime that it is."""
     session = built.session
     for job in session.jobs:
-        own = job.document.file == document.file and job.document.locate(()) == document.locate(())
-        if not own and document.data.get("kind") in names.JOB_KINDS:
+        is_own = job.document.file == document.file and job.document.locate(()) == document.locate(())
+        if not is_own and document.data.get("kind") in names.JOB_KINDS:
             continue
         recorder = Recorder()
         session.compile(job, recorder)
         runtime = recorder.result.runtime if recorder.result is not None else None
         uses = runtime is not None and runtime.document.locate(()) == document.locate(())
-        if recorder.stages and (own or uses):
+        if recorder.stages and (is_own or uses):
             return explanation(recorder)
     return None
 
 
-def _rows(explained: Explanation, target: Found) -> Iterator[str]:
-    for made in explained.objects:
-        before = prefix(explained, made)
-        for field in made.fields:
+def _field_lines(explained: Explanation, target: Target) -> Iterator[str]:
+    for item in explained.objects:
+        before = prefix(explained, item)
+        for field in item.fields:
             depth = next((i for i, origin in enumerate(field.origins) if any(map(target.wrote, origin.inputs))), None)
             if depth is None:
                 continue
@@ -162,13 +162,13 @@ def _rows(explained: Explanation, target: Found) -> Iterator[str]:
 # Diagnostics where an editor marks them: the words that `trainc check` underlines.
 
 
-def marked(snapshot: Snapshot) -> list[tuple[Diagnostic, Range]]:
+def marks_of(snapshot: Snapshot) -> list[tuple[Diagnostic, Range]]:
     """The diagnostics of the file, each with the words that it means."""
     lines = snapshot.lines
-    return [(d, words(lines, d.source, d.message)) for d in snapshot.diagnostics if d.source is not None]
+    return [(d, range_of_words(lines, d.source, d.message)) for d in snapshot.diagnostics if d.source is not None]
 
 
-def words(lines: Sequence[str], source: Source, message: str) -> Range:
+def range_of_words(lines: Sequence[str], source: Source, message: str) -> Range:
     """The range of the words that a message is about: at least one character, if the line has any."""
 
     def line_of(number: int) -> str | None:

@@ -25,13 +25,13 @@ def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -
     for document in snapshot.documents:
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
-        place = Range(Position(line, 0), Position(line, 0))
+        start_of_line = Range(Position(line, 0), Position(line, 0))
         about = texts.get(source, [])
         for mention in mentions(document):
             if mention.defines and mention.symbol[0] == RUNTIME:
                 count = len(references(snapshot, mention))
                 about.append(counted(count, "TrainJob") + (" uses it" if count == 1 else " use it"))
-        result += [(place, text) for text in dict.fromkeys(about)]
+        result += [(start_of_line, text) for text in dict.fromkeys(about)]
     return result
 
 
@@ -41,17 +41,17 @@ def _of_built(
     """The texts about the jobs of one environment, each with the place of the job's document."""
     # By name alone: overlays may have changed the namespace.
     homes: dict[str, list[Source | None]] = {}
-    for one in built.session.jobs:
-        homes.setdefault(one.data["metadata"]["name"], []).append(one.document.locate(()))
-    old = {(one.namespace, one.name): one for one in before or ()}
+    for valid_document in built.session.jobs:
+        homes.setdefault(valid_document.data["metadata"]["name"], []).append(valid_document.document.locate(()))
+    old = {(job.namespace, job.name): job for job in before or ()}
     summary, fate_between, lines_of = ask("graph", "summary"), ask("diff", "fate"), ask("fits", "lines")
-    judged = lines_of(fits) if lines_of is not None else {}
+    lines_by_job = lines_of(fits) if lines_of is not None else {}
     for job in built.compiled:
         texts = []
         is_jobset = any(manifest["kind"] == "JobSet" for manifest in job.manifests)
         if summary is not None and is_jobset and (line := summary(job.manifests)):
             texts.append(line)
-        texts += judged.get("/".join(filter(None, (job.namespace, job.name))), ())
+        texts += lines_by_job.get("/".join(filter(None, (job.namespace, job.name))), ())
         if fate_between is not None and before is not None:
             earlier = old.get((job.namespace, job.name))
             manifests = earlier.manifests if earlier is not None else ()

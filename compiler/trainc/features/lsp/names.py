@@ -1,4 +1,4 @@
-"""Cross-references between documents: where each name is defined, and where it is mentioned.
+"""The names in documents: the outline of a file, the fields that a schema has, and where each name is defined and used.
 
 Runtimes are named by TrainJobs; replicated jobs, containers and volumes of a runtime by itself and by the patches of
 the TrainJobs that use it; files and folders by overlays and trainc.yaml.
@@ -47,17 +47,17 @@ _Inside: TypeAlias = dict[Path, list[Field]]
 
 def symbols(text: str) -> list[OutlineSymbol]:
     """The outline of a text; documents that cannot be read as YAML are left out, and so is what nobody looks through."""
-    found: list[OutlineSymbol] = []
+    outline: list[OutlineSymbol] = []
     room = _MOST_FIELDS
     for tree in trees(text):
         fields = {field.path: field for field in islice(tree.fields(), room + 1)}
-        found += _of_document(tree, fields)
+        outline += _of_document(tree, fields)
         room -= len(fields)
         if room < 0:
             end = Range(tree.extent.end, tree.extent.end)
-            found.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
+            outline.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
             break
-    return found
+    return outline
 
 
 def _of_document(tree: Tree, fields: Mapping[Path, Field]) -> Iterator[OutlineSymbol]:
@@ -78,9 +78,9 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
     step = field.path[-1]
     if isinstance(step, int):
         key = ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
-        named = next((one for one in inside.get(field.path, ()) if one.path[-1] == key and one.text), None)
-        if named is not None:
-            yield OutlineSymbol(named.text, "", "item", field.extent, named.value, _below(inside, field.path))
+        name_field = next((inner for inner in inside.get(field.path, ()) if inner.path[-1] == key and inner.text), None)
+        if name_field is not None:
+            yield OutlineSymbol(name_field.text, "", "item", field.extent, name_field.value, _below(inside, field.path))
     elif step not in _LEFT_OUT:
         detail = field.text.partition("\n")[0][:60] if field.kind == "scalar" else ""
         yield OutlineSymbol(str(step), detail, "field", field.extent, field.key, _below(inside, field.path))
@@ -105,7 +105,7 @@ def root_of(snapshot: Snapshot, document: Mapping[str, Any]) -> Schema | None:
     return snapshot.schema(str(document.get("kind")))
 
 
-def at(root: Schema, path: Path) -> Schema | None:
+def schema_at(root: Schema, path: Path) -> Schema | None:
     """The schema of what stands at `path`; None where nothing may."""
     here = _resolved(root, root)
     for step in path:
@@ -120,8 +120,10 @@ def fields_of(schema: Schema, root: Schema) -> dict[str, Schema]:
     """The fields that a mapping may have, by name."""
     fields = dict(schema.get("properties", {}))
     for choice in _choices(schema):
-        fields |= {name: one for name, one in fields_of(_resolved(root, choice), root).items() if name not in fields}
-    return {name: _resolved(root, one) if isinstance(one, Mapping) else {} for name, one in fields.items()}
+        fields |= {
+            name: field for name, field in fields_of(_resolved(root, choice), root).items() if name not in fields
+        }
+    return {name: _resolved(root, field) if isinstance(field, Mapping) else {} for name, field in fields.items()}
 
 
 def values_of(schema: Schema) -> Sequence[str]:
@@ -131,7 +133,7 @@ def values_of(schema: Schema) -> Sequence[str]:
     if "const" in schema:
         return (str(schema["const"]),)
     choices = schema.get("enum") or schema.get("examples") or ()
-    return [str(value) for value in choices] or [v for one in _choices(schema) for v in values_of(one)]
+    return [str(value) for value in choices] or [v for choice in _choices(schema) for v in values_of(choice)]
 
 
 def kind_of(schema: Schema) -> str:
@@ -145,13 +147,13 @@ def kind_of(schema: Schema) -> str:
 
 
 def _child(schema: Schema, step: str | int) -> Schema | None:
-    for one in (schema, *_choices(schema)):
+    for candidate in (schema, *_choices(schema)):
         if isinstance(step, int):
-            child = one.get("items")
+            child = candidate.get("items")
         else:  # A key may be the author's own: a label, a resource, a code.
-            patterns = one.get("patternProperties", {}).items()
-            own = (inner for pattern, inner in patterns if re.search(pattern, step))
-            child = one.get("properties", {}).get(step, next(own, one.get("additionalProperties")))
+            patterns = candidate.get("patternProperties", {}).items()
+            by_pattern = (inner for pattern, inner in patterns if re.search(pattern, step))
+            child = candidate.get("properties", {}).get(step, next(by_pattern, candidate.get("additionalProperties")))
         if isinstance(child, Mapping):
             return child
     return None
@@ -159,7 +161,7 @@ def _child(schema: Schema, step: str | int) -> Schema | None:
 
 def _choices(schema: Schema) -> Iterator[Schema]:
     for word in ("anyOf", "oneOf"):
-        yield from (one for one in schema.get(word, ()) if isinstance(one, Mapping))
+        yield from (choice for choice in schema.get(word, ()) if isinstance(choice, Mapping))
 
 
 def _resolved(root: Schema, schema: Schema) -> Schema:
@@ -224,7 +226,7 @@ def mentions(document: Document) -> Iterator[Mention]:
         yield Mention((TRAINJOB, str(name)), document, ("metadata", "name"), defines=True)
         yield from _in_trainjob(document)
     elif kind == "Overlay":
-        for path, target in _found(data, ("patches", "*", "target")):
+        for path, target in _values_at(data, ("patches", "*", "target")):
             kind, name = (mapping(target).get(key) for key in ("kind", "name"))
             if name and kind == "TrainJob":
                 yield Mention((TRAINJOB, str(name)), document, (*path, "name"), defines=False)
@@ -245,33 +247,33 @@ def runtime_scope(job: Json) -> Symbol:
     return scope_of(job, reference.get("kind") or "ClusterTrainingRuntime", reference.get("name"))
 
 
-def _in_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
+def _in_jobset(document: Document, scope: Symbol, base: Path) -> Iterator[Mention]:
     for path, defines in _IN_JOBSET:
-        for place, name in _found(document.data, (*at, *path)):
-            yield Mention((JOB, *scope, str(name)), document, place, defines)
-    for place, name in _found(document.data, (*at, *_IN_JOBSET[0][0])):
-        yield from _in_pod(document, (*scope, str(name)), (*place[:-1], *POD_SPEC), defines=True)
+        for name_path, name in _values_at(document.data, (*base, *path)):
+            yield Mention((JOB, *scope, str(name)), document, name_path, defines)
+    for name_path, name in _values_at(document.data, (*base, *_IN_JOBSET[0][0])):
+        yield from _in_pod(document, (*scope, str(name)), (*name_path[:-1], *POD_SPEC), defines=True)
 
 
 def _in_trainjob(document: Document) -> Iterator[Mention]:
     data, scope = document.data, runtime_scope(document.data)
-    for path, _ in _found(data, ("spec", "runtimeRef", "name")):
+    for path, _ in _values_at(data, ("spec", "runtimeRef", "name")):
         yield Mention((RUNTIME, *scope), document, path, defines=False)
     patched = ("runtimePatches", "*", "trainingRuntimeSpec", "template", "spec", "replicatedJobs", "*", "name")
-    named = [(path, (*path[:-1], *POD_SPEC), name) for path, name in _found(data, ("spec", *patched))]
+    step_names = [(path, (*path[:-1], *POD_SPEC), name) for path, name in _values_at(data, ("spec", *patched))]
     for field, below in (("podTemplateOverrides", ("spec",)), ("podSpecOverrides", ())):
-        targets = _found(data, ("spec", field, "*", "targetJobs", "*", "name"))
-        named += [(path, (*path[:3], *below), name) for path, name in targets]
-    for path, pod, name in named:
+        targets = _values_at(data, ("spec", field, "*", "targetJobs", "*", "name"))
+        step_names += [(path, (*path[:3], *below), name) for path, name in targets]
+    for path, pod, name in step_names:
         yield Mention((JOB, *scope, str(name)), document, path, defines=False)
         yield from _in_pod(document, (*scope, str(name)), pod, defines=False)
 
 
-def _in_pod(document: Document, job: Symbol, at: Path, *, defines: bool) -> Iterator[Mention]:
+def _in_pod(document: Document, job: Symbol, base: Path, *, defines: bool) -> Iterator[Mention]:
     for role, path in _IN_POD:
-        for place, name in _found(document.data, (*at, *path)):
+        for name_path, name in _values_at(document.data, (*base, *path)):
             gives = defines if role == CONTAINER else path[0] == "volumes"
-            yield Mention((role, *job, str(name)), document, place, gives)
+            yield Mention((role, *job, str(name)), document, name_path, gives)
 
 
 def mentioned(document: Document, path: Path) -> Mention | None:
@@ -285,13 +287,14 @@ def definitions(snapshot: Snapshot, mention: Mention) -> list[Mention]:
     # A volume that a patch adds is known to that patch's TrainJob only.
     kinds = (*names.RUNTIME_KINDS, "JobSet")
     around = [d for d in snapshot.workspace if d.data.get("kind") in kinds or mention.symbol[0] == TRAINJOB]
-    others = [d for d in around if (d.file, d.data) != (here.file, here.data)]
-    found = (other for document in (here, *others) for other in mentions(document))
-    defining = [other for other in found if other.defines and other.symbol == mention.symbol]
+    other_documents = [d for d in around if (d.file, d.data) != (here.file, here.data)]
+    mentions_around = (other for document in (here, *other_documents) for other in mentions(document))
+    defining = [other for other in mentions_around if other.defines and other.symbol == mention.symbol]
     if defining or scope[0] != "ClusterTrainingRuntime":
         return defining
     shipped = _shipped(snapshot, scope[2])
-    return [one for one in (mentions(shipped) if shipped else ()) if one.defines and one.symbol == mention.symbol]
+    candidates = mentions(shipped) if shipped else ()
+    return [other for other in candidates if other.defines and other.symbol == mention.symbol]
 
 
 def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
@@ -319,26 +322,26 @@ def _shipped(snapshot: Snapshot, name: str) -> Document | None:
 def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, str]]:
     """The paths of files that an overlay or trainc.yaml names, each with where it is named; from `root`."""
     data, folder = document.data, os.path.dirname(document.file)
-    places: Sequence[Path] = ()
+    patterns: Sequence[Path] = ()
     if data.get("kind") == "Overlay":
-        places = _FILES_OF_OVERLAYS
+        patterns = _FILES_OF_OVERLAYS
     elif document.file.rpartition("/")[2] == SETTINGS:
         holders: tuple[Path, ...] = ((), ("environments", "*"))
-        places = [(*at, key, *item) for at in holders for key in _FILES_OF_SETTINGS for item in ((), ("*",))]
-    for path, text in (found for place in places for found in _found(data, place)):
+        patterns = [(*holder, key, *item) for holder in holders for key in _FILES_OF_SETTINGS for item in ((), ("*",))]
+    for path, text in (reference for pattern in patterns for reference in _values_at(data, pattern)):
         if isinstance(text, str):
             target = os.path.normpath(os.path.join(folder, text))
             inside = os.path.join(target, OVERLAY_FILE)
             yield path, inside if os.path.isfile(os.path.join(snapshot.root, inside)) else target
 
 
-def _found(data: Any, path: Path, at: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _values_at(data: Any, path: Path, base: Path = ()) -> Iterator[tuple[Path, Any]]:
     """What stands at a path, each with the path of its own."""
     if not path:
-        yield at, data
+        yield base, data
     elif path[0] == "*":
         entries = enumerate(data) if isinstance(data, list) else mapping(data).items()
         for step, value in entries:
-            yield from _found(value, path[1:], (*at, step))
+            yield from _values_at(value, path[1:], (*base, step))
     elif (value := value_at_index(data, path[:1])) is not None:
-        yield from _found(value, path[1:], (*at, path[0]))
+        yield from _values_at(value, path[1:], (*base, path[0]))

@@ -60,14 +60,14 @@ class Units:
             self._offsets[line] = range(len(text) + 1) if text.isascii() else list(accumulate(counts, initial=0))
         return self._offsets[line]
 
-    def position(self, place: Position) -> types.Position:
+    def position(self, position: Position) -> types.Position:
         """A place, for the client."""
-        units = self._units(place.line)
-        return types.Position(place.line, units[min(place.column, len(units) - 1)])
+        units = self._units(position.line)
+        return types.Position(position.line, units[min(position.column, len(units) - 1)])
 
-    def range(self, place: Range) -> types.Range:
+    def range(self, text_range: Range) -> types.Range:
         """A range, for the client."""
-        return types.Range(self.position(place.start), self.position(place.end))
+        return types.Range(self.position(text_range.start), self.position(text_range.end))
 
     def position_of(self, client_position: types.Position) -> Position:
         """A place that the client names; the end of its line, or of the text, where that is shorter."""
@@ -104,10 +104,12 @@ class Server(LanguageServer):
     def around(self, path: str) -> Workspace:
         """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
         above = opening.folders_upward(os.path.dirname(path))
-        configured = next((one for one in above if os.path.isfile(os.path.join(one, opening.CONFIGURATION_FILE))), None)
-        opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
+        configured = next(
+            (path for path in above if os.path.isfile(os.path.join(path, opening.CONFIGURATION_FILE))), None
+        )
+        opened = [file_of(folder.uri) or "" for folder in self.workspace.folders.values()]
         opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
-        holding = [one for one in opened if one and path.startswith(one.rstrip(os.sep) + os.sep)]
+        holding = [folder for folder in opened if folder and path.startswith(folder.rstrip(os.sep) + os.sep)]
         root = configured or max(holding, key=len, default=None)
         key = root or path
         if key not in self._workspaces:
@@ -150,13 +152,13 @@ class Server(LanguageServer):
     def analyze(self, uri: str, *, thorough: bool = False) -> None:
         """Publish what there is to say of a file. Raises whatever a defect raises."""
         snapshot = self.look(uri, thorough=thorough)
-        marked = hovering.marked(snapshot) if snapshot is not None else []
+        marks = hovering.marks_of(snapshot) if snapshot is not None else []
         diagnostics: list[types.Diagnostic] = []
         if snapshot is not None:
             units = self.units(snapshot.lines)
-            diagnostics = [self.diagnostic(snapshot, units, *one) for one in marked[:_MOST_SHOWN]]
-        if len(marked) > _MOST_SHOWN:
-            more = f"... and {len(marked) - _MOST_SHOWN:,} more; fix these first"
+            diagnostics = [self.diagnostic(snapshot, units, *mark) for mark in marks[:_MOST_SHOWN]]
+        if len(marks) > _MOST_SHOWN:
+            more = f"... and {len(marks) - _MOST_SHOWN:,} more; fix these first"
             diagnostics.append(_about_file(more, "Information"))
         self._publish(uri, diagnostics)
 
@@ -171,11 +173,11 @@ class Server(LanguageServer):
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, span: Range) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
         url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
-            units.range(place),
+            units.range(span),
             hovering.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
@@ -224,8 +226,8 @@ class Server(LanguageServer):
             lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
         except OSError:
             return None
-        place = hovering.words(lines, source, message)
-        return types.Location(from_fs_path(path) or "", self.units(lines).range(place))
+        text_range = hovering.range_of_words(lines, source, message)
+        return types.Location(from_fs_path(path) or "", self.units(lines).range(text_range))
 
 
 def _about_file(message: str, severity: str) -> types.Diagnostic:
@@ -313,8 +315,8 @@ def _hover(server: Server, params: types.HoverParams, snapshot: Snapshot, units:
     hover = hovering.hover(snapshot, units.position_of(params.position))
     if hover is None:
         return None
-    place, text = hover
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(place))
+    text_range, text = hover
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), units.range(text_range))
 
 
 def _actions(
@@ -325,13 +327,13 @@ def _actions(
         return []
     return [
         types.CodeAction(
-            one.edit.title,
+            offer.edit.title,
             types.CodeActionKind.QuickFix,
-            [server.diagnostic(snapshot, units, one.diagnostic, one.marked)],
-            one.preferred,
-            edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(one.edit.range), one.edit.text)]}),
+            [server.diagnostic(snapshot, units, offer.diagnostic, offer.range)],
+            offer.preferred,
+            edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(offer.edit.range), offer.edit.text)]}),
         )
-        for one in fixes.offers(snapshot, units.range_of(params.range))
+        for offer in fixes.offers(snapshot, units.range_of(params.range))
     ]
 
 
@@ -354,9 +356,9 @@ def _located(
     defines = not isinstance(params, types.ReferenceParams) or params.context.include_declaration
     mentions = names.definitions(snapshot, mention) if defines else []
     mentions += names.references(snapshot, mention) if references else []
-    named = ((one.document.locate(one.path), f"'{one.name}'") for one in mentions)
-    places = (server.located(source, text, snapshot) for source, text in named if source is not None)
-    return [place for place in places if place is not None]
+    sources = ((mention.document.locate(mention.path), f"'{mention.name}'") for mention in mentions)
+    locations = (server.located(source, text, snapshot) for source, text in sources if source is not None)
+    return [location for location in locations if location is not None]
 
 
 def _completion(
@@ -380,7 +382,7 @@ def _lenses(server: Server, params: types.CodeLensParams, snapshot: Snapshot, un
     path = file_of(params.text_document.uri) or ""
     before = server.around(path).at_head(path, server.texts()) if snapshot.documents else None
     code_lenses = lenses.lenses(snapshot, before)
-    return [types.CodeLens(units.range(place), types.Command(text, "")) for place, text in code_lenses]
+    return [types.CodeLens(units.range(text_range), types.Command(text, "")) for text_range, text in code_lenses]
 
 
 def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
@@ -389,17 +391,17 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
         return []
     units = server.units(lines_of(text))
 
-    def made(symbol: names.OutlineSymbol) -> types.DocumentSymbol:
+    def convert(symbol: names.OutlineSymbol) -> types.DocumentSymbol:
         return types.DocumentSymbol(
             symbol.name,
             _KINDS[symbol.role],
             units.range(symbol.range),
             units.range(symbol.name_range),
             symbol.detail or None,
-            children=[made(child) for child in symbol.children],
+            children=[convert(child) for child in symbol.children],
         )
 
-    return [made(symbol) for symbol in names.symbols(text)]
+    return [convert(symbol) for symbol in names.symbols(text)]
 
 
 _EVENTS: tuple[tuple[str, Callable[[Server, Any], Any]], ...] = (

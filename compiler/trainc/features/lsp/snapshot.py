@@ -115,8 +115,8 @@ def _above(lines: Sequence[str], number: int, first: int, indent: int, *, dashed
     """The path of the mapping or list whose entries stand at `indent` before line `number`."""
     steps: list[str | int] = []
     count = 0 if dashed else None
-    for at in range(number - 1, first - 1, -1):
-        parts = _parts(lines[at])
+    for index in range(number - 1, first - 1, -1):
+        parts = _parts(lines[index])
         for inner, text, is_item in reversed(parts if parts and parts[0][0] <= indent else []):
             if is_item and inner == indent and count is not None:
                 count += 1
@@ -148,17 +148,17 @@ def _parts(line: str) -> list[tuple[int, str | None, bool]]:
 def _siblings(lines: Sequence[str], number: int, first: int, indent: int) -> Iterator[str]:
     """The keys of the mapping that a line at `indent` belongs to, those below it included."""
     for step in (-1, 1):
-        at = number
-        while first <= at < len(lines) and not lines[at].startswith("---"):
-            parts = _parts(lines[at])
+        index = number
+        while first <= index < len(lines) and not lines[index].startswith("---"):
+            parts = _parts(lines[index])
             keys = [text for inner, text, is_item in parts if inner == indent and not is_item and text]
-            yield from keys if at != number else ()
+            yield from keys if index != number else ()
             begins = any(is_item for _, _, is_item in parts) and parts[-1][0] == indent
             if parts and parts[0][0] < indent and not begins:
                 break
-            if begins and (step == -1 or at != number):
+            if begins and (step == -1 or index != number):
                 break
-            at += step
+            index += step
 
 
 def _in_brackets(path: Path, value: str, before: str, indent: int, first: int) -> Typing:
@@ -167,24 +167,24 @@ def _in_brackets(path: Path, value: str, before: str, indent: int, first: int) -
     kinds: list[str] = []
     start, end, key = 0, 0, False
     names: list[set[str]] = []
-    for at, character in enumerate(value):
+    for index, character in enumerate(value):
         if character in "{[":
             kinds.append(character)
             stack.append(0 if character == "[" else "")
             names.append(set())
-            start, end, key = at + 1, at + 1, False
+            start, end, key = index + 1, index + 1, False
         elif character in "}]" and kinds:
             kinds.pop()
             stack.pop()
             names.pop()
-            start = end = at + 1
+            start = end = index + 1
         elif character == "," and kinds:
             stack[-1] = int(stack[-1]) + 1 if kinds[-1] == "[" else ""
-            start, end, key = at + 1, at, False
+            start, end, key = index + 1, index, False
         elif character == ":" and kinds and kinds[-1] == "{":
-            stack[-1] = value[start:at].strip().strip("\"'")
+            stack[-1] = value[start:index].strip().strip("\"'")
             names[-1].add(str(stack[-1]))
-            start, key = at + 1, True
+            start, key = index + 1, True
     word = value[start:].lstrip(" ")
     column = len(before) - len(word)
     line = before.removesuffix(value) + value[:end] + "".join("}" if kind == "{" else "]" for kind in reversed(kinds))

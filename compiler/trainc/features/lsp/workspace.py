@@ -102,9 +102,9 @@ class Neighbours:
 
 def _neighbour(session: Session, document: Document) -> Neighbour | None:
     """The claims of the job in a document; None if it does not compile."""
-    own = session.with_jobs([document])
-    for job in own.jobs:
-        compiled, _ = own.compile(job)
+    session_of_job = session.with_jobs([document])
+    for job in session_of_job.jobs:
+        compiled, _ = session_of_job.compile(job)
         if compiled is not None:
             order = compiled.namespace, compiled.name
             return Neighbour(order, document.file, tuple(claims_of(compiled.manifests, compiled.name)))
@@ -124,7 +124,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
             entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
     own_keys = {order for order, _, _ in entries}
-    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in own_keys]
+    entries += [(n.order, None, n.claims) for n in neighbours.beyond(files) if n.order not in own_keys]
     services: Services = {}
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
@@ -155,7 +155,7 @@ class Opened:
         exclude = settings.configuration.exclude
         documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
         folders = (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes))
-        self._sources = [read_paths([one], limits, values=self._values, exclude=exclude)[0] for one in folders]
+        self._sources = [read_paths([folder], limits, values=self._values, exclude=exclude)[0] for folder in folders]
         overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
         self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
         self._shared: tuple[Session, Stack | None] | None = None
@@ -163,7 +163,7 @@ class Opened:
     @property
     def documents(self) -> list[Document]:
         """Every document as written, including those from overlays."""
-        resources = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
+        resources = [d for overlay in self.settings.overlays for part in overlay.in_order for d in part.resources]
         return [*self._documents, *resources, *(document for source in self._sources for document in source)]
 
     @property
@@ -201,21 +201,21 @@ class Opened:
         """Compile the jobs and runtimes of a file; return them with the diagnostics, of any file."""
         rules = self.settings.policy()
         shared, stack = self._session()
-        own = [document for document in self.documents if document.file == file]
+        documents = [document for document in self.documents if document.file == file]
         select = self.settings.configuration.select
-        names = {_name(document) for document in own if _is_job(document)}
+        names = {_name(document) for document in documents if _is_job(document)}
         same_name = [document for document in self._jobs if _name(document) in names]
-        jobs = [d for d in (*same_name, *self._users_of(own, names)) if not select or select(d.data, d.file)]
+        jobs = [d for d in (*same_name, *self._users_of(documents, names)) if not select or select(d.data, d.file)]
         if stack is not None:
             stack_jobs = [document for document in stack.documents if document.file == file and _is_job(document)]
             jobs = [*stack.more(jobs).documents, *stack_jobs]
-        jobs, problems = self._expanded(own, jobs, stack)
+        jobs, problems = self._expanded(documents, jobs, stack)
         keeping = kept_in(self.settings.output, self.settings, jobs)
         session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
         diagnostics = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         diagnostics += [*problems, *session.diagnostics()]
         compiled, more = compile_among(session, self._neighbours)
-        diagnostics += [*more, *self._about_others(file, own, session, rules)]
+        diagnostics += [*more, *self._about_others(file, documents, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
         runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
         if runtime is not None and not session.jobs:  # A minimal job for a runtime that none uses.
@@ -223,10 +223,10 @@ class Opened:
         return Built(self.name, session, mine), diagnostics
 
     def _expanded(
-        self, own: Sequence[Document], jobs: list[Document], stack: Stack | None
+        self, documents: Sequence[Document], jobs: list[Document], stack: Stack | None
     ) -> tuple[list[Document], list[Diagnostic]]:
         """The jobs of a file with some trials of its sweeps, and of the sweeps of other files that have a base in it."""
-        mine = [document for document in own if is_sweep(document.data)]
+        mine = [document for document in documents if is_sweep(document.data)]
         sweeps = mine or [document for document in self._documents if is_sweep(document.data)]
         if not sweeps:
             return jobs, []
@@ -239,11 +239,11 @@ class Opened:
         if mine:
             bases = [document for document in (*non_sweeps, *expansion.documents) if _is_job(document)]
             jobs = [*jobs, *(bases if stack is None else stack.more(bases).documents)]
-        documents, more, _ = expansion.expand(jobs)
-        files = {document.file for document in own}
-        trials = [d for d in documents if d.file in {sweep.file for sweep in sweeps}]
-        kept = [d for d in documents if d.file in files and d not in trials] + trials[:_MOST_USERS]
-        return kept, [d for d in (*problems, *more) if d.source and d.source.file in files]
+        expanded, more, _ = expansion.expand(jobs)
+        files = {document.file for document in documents}
+        trials = [d for d in expanded if d.file in {sweep.file for sweep in sweeps}]
+        remaining = [d for d in expanded if d.file in files and d not in trials] + trials[:_MOST_USERS]
+        return remaining, [d for d in (*problems, *more) if d.source and d.source.file in files]
 
     def _session(self) -> tuple[Session, Stack | None]:
         """The session for everything except jobs, reused until that changes."""
@@ -264,14 +264,14 @@ class Opened:
     def _jobs(self) -> list[Document]:
         return [document for document in self._documents if _is_job(document)]
 
-    def _users_of(self, own: Sequence[Document], names: set[str]) -> Iterator[Document]:
+    def _users_of(self, documents: Sequence[Document], names: set[str]) -> Iterator[Document]:
         """Some of the jobs that use a runtime of this file, except those with some names."""
-        runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
+        runtimes = [document for document in documents if is_trainer_document(document.data) and not _is_job(document)]
         scopes = {scope_of(document.data, document.data.get("kind"), _name(document)) for document in runtimes}
         using = (job for job in self._jobs if runtime_scope(job.data) in scopes and _name(job) not in names)
         return islice(using, _MOST_USERS if scopes else 0)
 
-    def _about_others(self, file: str, own: list[Document], session: Session, rules: Policy) -> list[Diagnostic]:
+    def _about_others(self, file: str, documents: list[Document], session: Session, rules: Policy) -> list[Diagnostic]:
         """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         diagnostics: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
@@ -282,19 +282,19 @@ class Opened:
             if home.file == file and scope_of(home.data, home.data["kind"], _name(home)) not in used:
                 diagnostics += check_runtime(runtime, session)
         options = self.settings.options
-        diagnostics += rules(check_fragments(own, options), False)
-        if any(document.data.get("kind") == "JobSet" for document in own):
+        diagnostics += rules(check_fragments(documents, options), False)
+        if any(document.data.get("kind") == "JobSet" for document in documents):
             diagnostics += rules(check_rendered(self._documents, options), False)
-        return diagnostics + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
+        return diagnostics + rules(skipped_documents(documents, self.settings, checks_fragments=True), True)
 
 
 def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Document]) -> Iterator[Document]:
     """The documents of a source, with those of one file replaced."""
     start = next((i for i, document in enumerate(source) if document.file == file), None)
-    others = (document for document in source if document.file != file)
-    yield from islice(others, start)
+    remaining = (document for document in source if document.file != file)
+    yield from islice(remaining, start)
     yield from replacements if start is not None else ()
-    yield from others
+    yield from remaining
 
 
 def _is_job(document: Document) -> bool:
@@ -306,7 +306,7 @@ def _name(document: Document) -> str:
 
 
 class Workspace:
-    """The files below `root`, compiled as `arguments` and trainc.yaml specify. See lsp.snapshot.Workspace."""
+    """The files below `root`, compiled as `arguments` and trainc.yaml specify."""
 
     def __init__(self, arguments: Arguments, root: str) -> None:
         self.root = os.path.realpath(root)
@@ -363,11 +363,11 @@ class Workspace:
         edited = {path: encode(text) for path, text in texts.items()}
         with opening.unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
-                read = {one.name: one for one in map(self._read, environments_of(self._arguments))}
+                by_name = {env.name: env for env in map(self._open_environment, environments_of(self._arguments))}
             except (CompileError, UsageError):
                 return None
             name = shown_path(os.path.relpath(file))
-            return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
+            return [by_name[o.name].build(name)[0].compiled if o.name in by_name else () for o in environments]
 
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
@@ -384,18 +384,18 @@ class Workspace:
                 name, data = shown_path(os.path.relpath(path)), encode(texts[path])
                 self._known[path] = texts[path]
                 if self._concerns(path, name, data, self._opened):
-                    self._opened = [one.with_file(name, one.read(name, data)[0]) for one in self._opened]
+                    self._opened = [opened.with_file(name, opened.read(name, data)[0]) for opened in self._opened]
         else:
             self._refused, self._known = [], dict(texts)
             try:
-                self._opened = [self._read(each) for each in environments_of(self._arguments)]
+                self._opened = [self._open_environment(arguments) for arguments in environments_of(self._arguments)]
             except CompileError as error:  # The previous settings apply until the new ones are valid.
                 self._refused = error.diagnostics
             except UsageError:
                 pass
         return self._opened or []
 
-    def _read(self, arguments: Arguments) -> Opened:
+    def _open_environment(self, arguments: Arguments) -> Opened:
         name = environment_name(arguments)
         return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
 
@@ -420,9 +420,9 @@ class Workspace:
         judge_jobs = ask("fits", "judge jobs")
         by_environment: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         complete = True
-        for one in environments:
-            own, problems = one.read(name, encode(text))
-            opened = one if _is_settings(name) else one.with_file(name, own)
+        for environment in environments:
+            in_file, problems = environment.read(name, encode(text))
+            opened = environment if _is_settings(name) else environment.with_file(name, in_file)
             rules = opened.settings.policy()
             problems = rules(problems, True)
             complete = complete and (not thorough or opened.learn(name))
@@ -430,21 +430,21 @@ class Workspace:
             problems += more
             if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
                 options, around = opened.settings.options, opened.documents
-                judgement = judge_jobs(result.compiled, own, cluster, options, session=result.session, around=around)
+                answer = judge_jobs(result.compiled, in_file, cluster, options, session=result.session, around=around)
                 if not has_errors(problems):
-                    problems += rules(judgement.diagnostics, judgement.answers is None)
-                fits += judgement.answers.alone if judgement.answers else ()
-            documents, everything = documents or own, everything or opened.documents
+                    problems += rules(answer.diagnostics, answer.answers is None)
+                fits += answer.answers.alone if answer.answers else ()
+            documents, everything = documents or in_file, everything or opened.documents
             built.append(result)
             by_environment[opened.name] = problems
-        of_file = [d for each in by_environment.values() for d in each if d.source and d.source.file == name]
+        of_file = [d for of_env in by_environment.values() for d in of_env if d.source and d.source.file == name]
         # Comments that ignore nothing are only known to be in vain without other errors.
         ignored = [] if has_errors(of_file) else [*check_ignores(ignores_of(decode(encode(text)), name), of_file)]
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
             ignored += load_overlays([name], self._limits)[1]
-        merged = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in by_environment.items()})
+        merged = merge_diagnostics({key: [*of_env, *ignored, *self._refused] for key, of_env in by_environment.items()})
         own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
         return Snapshot(
@@ -466,8 +466,8 @@ class Workspace:
         """The clusters of all environments."""
         if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
-            read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
-            self._cluster = Dump.of_documents(read)
+            objects = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
+            self._cluster = Dump.of_documents(objects)
         return self._cluster
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:

@@ -41,14 +41,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
         text = dump_yaml([job])
-        others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS]
+        other_jobs = [document.data for document in inputs.documents if document.data.get("kind") in names.JOB_KINDS]
         by_environment = {
-            environment_name(each): _check(text, file, _without_foreign_files(settings_of(each)))
-            for each in environments_of(arguments)
+            environment_name(environment): _check(text, file, _without_foreign_files(settings_of(environment)))
+            for environment in environments_of(arguments)
         }
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
-    diagnostics = merge_diagnostics({name: found for name, found in by_environment.items() if found is not None})
+    diagnostics = merge_diagnostics({name: about for name, about in by_environment.items() if about is not None})
     if file == "-" or has_errors(diagnostics):
         streams.out.write(b"" if has_errors(diagnostics) else text.encode())
         return report(diagnostics, arguments, streams, Files(text.encode()))
@@ -58,8 +58,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         stream.write(text)
     report(diagnostics, arguments, streams, Files(text.encode()))
     if not arguments.quiet:
-        streams.err.write("".join(_news(job, others)))
-        is_selected = any(each is not None for each in by_environment.values())
+        streams.err.write("".join(_news(job, other_jobs)))
+        is_selected = any(about is not None for about in by_environment.values())
         next_step = _next_step(file, job, arguments, settings) if is_selected else "no environment selects it"
         streams.err.write(f"{file}: created; {next_step}\n")
     return Status.DONE
@@ -70,13 +70,13 @@ def _without_foreign_files(settings: Settings) -> Settings:
     return settings if settings.configuration.file else replace(settings, paths=())
 
 
-def _news(job: Json, others: Sequence[Json]) -> Iterator[str]:
+def _news(job: Json, other_jobs: Sequence[Json]) -> Iterator[str]:
     """What no other job of the repository has: a namespace or a queue may be misspelled."""
-    for what, value_of in (("namespace", lambda each: identity_of(each)[0]), ("queue", _queue_of)):
-        value, known = value_of(job), sorted({*filter(None, map(value_of, others))})
-        if value and known and value not in known:
-            have = f"other jobs have {', '.join(known[:_MOST_NAMES])}"
-            yield f"{what} {value} is new here; {did_you_mean(value, known) or have}\n"
+    for what, value_of in (("namespace", lambda other: identity_of(other)[0]), ("queue", _queue_of)):
+        value, existing = value_of(job), sorted({*filter(None, map(value_of, other_jobs))})
+        if value and existing and value not in existing:
+            have = f"other jobs have {', '.join(existing[:_MOST_NAMES])}"
+            yield f"{what} {value} is new here; {did_you_mean(value, existing) or have}\n"
 
 
 def _queue_of(job: Json) -> str:
@@ -85,13 +85,14 @@ def _queue_of(job: Json) -> str:
 
 def _next_step(file: str, job: Json, arguments: Arguments, settings: Settings) -> str:
     """The command that compiles the job, wherever its file is."""
-    words = ["trainc", "build"]
+    command = ["trainc", "build"]
     if settings.configuration.file is None or not settings.configuration.compiles(job, file, ()):
-        words.append(file)
+        command.append(file)
     for flag in ("config", "release", "runtimes", "overlay"):
-        given = getattr(arguments, flag) or ()
-        words += [word for value in ([given] if isinstance(given, str) else given) for word in (f"--{flag}", value)]
-    return f"compile it with `{shlex.join(words)}`"
+        values = getattr(arguments, flag) or ()
+        for value in [values] if isinstance(values, str) else values:
+            command += [f"--{flag}", value]
+    return f"compile it with `{shlex.join(command)}`"
 
 
 def _parts(values: list[str] | None, form: Any, flag: str, shape: str) -> list[tuple[str, ...]]:
@@ -169,13 +170,7 @@ def _filled(**fields: Any) -> dict[str, Any]:
 
 def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
     """The field with which a TrainJob of the release adds volumes to the trainer's pods."""
-    step = container = "node"
-    for each in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
-        template = each.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
-            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
-            step, container = each["name"], next((one["name"] for one in containers), "node")
-            break
+    step, container = _trainer_in(runtime)
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
     mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
     pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
@@ -190,12 +185,12 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
 
 
 def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
-    jobs = runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ())
-    for job in jobs:
+    """Return the step that trains, and its first container."""
+    for job in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
         template = job.get("template", {})
         if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
             containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
-            return job["name"], next((each["name"] for each in containers), "node")
+            return job["name"], next((container["name"] for container in containers), "node")
     return "node", "node"
 
 
@@ -207,25 +202,26 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
     cluster = settings.configuration.cluster
     snapshot = read_paths([cluster], settings.options.limits, everything=True) if cluster else ([], [])
     checking = start(settings, b"", cluster=[document.data for document in snapshot[0]], extra=documents)
-    own = [document for document in checking.inputs.documents if document.file == file]
-    if not own:
+    documents_of_file = [document for document in checking.inputs.documents if document.file == file]
+    if not documents_of_file:
         return None
-    _refuse_second(own, checking.inputs)
-    session = checking.session.with_jobs(own)
-    found, compiled = [each for each in checking.diagnostics if each.source], []
+    _refuse_second(documents_of_file, checking.inputs)
+    session = checking.session.with_jobs(documents_of_file)
+    about_job, compiled = [diagnostic for diagnostic in checking.diagnostics if diagnostic.source], []
     for job, diagnostics in session.compile_each():
-        found += diagnostics
+        about_job += diagnostics
         compiled += [job] if job is not None else []
     judge_jobs = ask("fits", "judge jobs")
     if cluster and compiled and judge_jobs is not None:
-        judged = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
-        found += session.rules(judged.diagnostics, False)
-    return [each for each in found if each.source is None or each.source.file == file]
+        answer = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
+        about_job += session.rules(answer.diagnostics, False)
+    return [diagnostic for diagnostic in about_job if diagnostic.source is None or diagnostic.source.file == file]
 
 
-def _refuse_second(own: Sequence[Document], inputs: Inputs) -> None:
-    others = [each.data for each in inputs.documents if each.data.get("kind") in names.JOB_KINDS and each not in own]
-    for key in map(identity_of, [each.data for each in own]):
-        if key in map(identity_of, others):
+def _refuse_second(documents: Sequence[Document], inputs: Inputs) -> None:
+    other_jobs = (d.data for d in inputs.documents if d.data.get("kind") in names.JOB_KINDS and d not in documents)
+    names_of_others = set(map(identity_of, other_jobs))
+    for key in (identity_of(document.data) for document in documents):
+        if key in names_of_others:
             message = f"there is a TrainJob {'/'.join(filter(None, key))} already"
             raise CompileError([Diagnostic("DuplicateTrainJob", "error", message, "choose another name")])

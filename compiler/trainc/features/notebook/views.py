@@ -49,7 +49,7 @@ def view_compilation(compilation: Compilation) -> View:
         f"{_picture(job) if _is_drawn(job) else ''}{_folded_yaml(job)}</div>"
         for index, job in enumerate(compilation.jobs[:_MOST_JOBS])
     ]
-    html = f"<div>{''.join(boxes)}{_others(compilation)}{diagnostics_html(compilation.diagnostics)}</div>"
+    html = f"<div>{''.join(boxes)}{_more_jobs(compilation)}{diagnostics_html(compilation.diagnostics)}</div>"
     return View("\n".join(lines or ["no jobs"]), html)
 
 
@@ -59,7 +59,7 @@ def view_graph(compilation: Compilation) -> View:
     drawn = [job for job in compilation.jobs if _is_drawn(job)]
     pictures = "".join(map(_picture, drawn[:_MOST_JOBS]))
     text = "\n".join(text_of(job.manifests) for job in drawn)
-    return View(text, f"<div>{pictures}{_others(compilation)}</div>")
+    return View(text, f"<div>{pictures}{_more_jobs(compilation)}</div>")
 
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
@@ -77,8 +77,8 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     if not isinstance(selection, NoMatch):
         return _as_lines(explanation_text(selection))
     near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"
-    made = f"this input sets {', '.join(selection.derived[:4])}" if selection.derived else near
-    raise ValueError(f"no such field: {field}; {made}")
+    reason = f"this input sets {', '.join(selection.derived[:4])}" if selection.derived else near
+    raise ValueError(f"no such field: {field}; {reason}")
 
 
 def _choose_job(compilation: Compilation, requested: str | None) -> tuple[Session, ValidDocument]:
@@ -129,11 +129,8 @@ def _headline(job: CompiledJob) -> str:
 def _picture(job: CompiledJob) -> str:
     """An <img>, to isolate the styles and ids of the SVG; the tree if svg.py is not installed."""
     tree = _ask("graph", "text")(job.manifests)
-    try:
-        drawn = b64encode(_ask("graph", "svg")(job.manifests).encode()).decode()
-    except ModuleNotFoundError as missing:
-        if missing.name != "svg":
-            raise
+    drawn = b64encode(_ask("graph", "svg")(job.manifests).encode()).decode()
+    if not drawn:
         return f'<pre style="{_SCROLL}" title="pip install svg.py draws it">{html_text(tree)}</pre>'
     alt = html_text(tree).replace("\n", "&#10;")
     style = "display:block;max-width:100%;margin:6px 0"
@@ -147,6 +144,6 @@ def _folded_yaml(job: CompiledJob) -> str:
     return f'<details><summary>{html_text(about)}</summary><pre style="{_SCROLL}">{html_text(text)}</pre></details>'
 
 
-def _others(compilation: Compilation) -> str:
+def _more_jobs(compilation: Compilation) -> str:
     more = len(compilation.jobs) - _MOST_JOBS
     return f"<p>and {more:,} more jobs</p>" if more > 0 else ""

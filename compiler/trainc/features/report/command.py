@@ -34,7 +34,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        environments = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
@@ -60,12 +60,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         changes = since(arguments.since, arguments, streams) if since else None
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
-    manifests = [one.compiled.manifests for its in compiled.values() for one in its]
-    few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(each).count("\n") for each in manifests) <= _MOST_LINES
+    manifests = [job.compiled.manifests for its_jobs in compiled.values() for job in its_jobs]
+    few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
     in_full = arguments.full or few
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     streams.progress.clear()
-    overview = overview_of(jobs, {name: each.quotas for name, each in facts.items()})
+    overview = overview_of(jobs, {name: env_facts.quotas for name, env_facts in facts.items()})
     texts = (arguments.title, arguments.revision, arguments.date)
     # Whatever bytes the shell passed, the page is UTF-8.
     title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
@@ -75,7 +75,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     status = report(reported, arguments, streams)
     text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
-        streams.out.write(text.encode("utf-8", "backslashreplace"))
+        streams.write(text)
         return status
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)
@@ -92,9 +92,9 @@ def _jobs(
     streams: Streams,
 ) -> list[Job]:
     jobs: list[Job] = []
-    for name, its in compiled.items():
-        for one in streams.progress.over("drawing", its):
-            job = draw(len(jobs), one, facts[name])
+    for name, its_jobs in compiled.items():
+        for compiled_job in streams.progress.over("drawing", its_jobs):
+            job = draw(len(jobs), compiled_job, facts[name])
             state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
@@ -119,17 +119,17 @@ class _Facts:
         if has_errors(problems):
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
-        jobs = [one.compiled for one in compiled]
+        jobs = [job.compiled for job in compiled]
         answers, quotas = facts(jobs, documents, cluster, settings.options) if facts else ({}, {})
         return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
 
-    def judged(self, one: OneJob) -> list[Diagnostic]:
+    def policy_findings(self, job: OneJob) -> list[Diagnostic]:
         """What the policies say about a job."""
-        job = one.recorder.result.job if one.recorder.result is not None else None
-        if self.judge is None or job is None:
+        result = job.recorder.result
+        if self.judge is None or result is None or result.job is None:
             return []
-        findings = [replace(finding, about=label) for label, finding in self.judge(one.compiled.manifests)]
-        return self.rules(map(job.diagnose_built, findings), False)
+        findings = [replace(finding, about=label) for label, finding in self.judge(job.compiled.manifests)]
+        return self.rules(map(result.job.diagnose_built, findings), False)
 
 
 def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:
@@ -141,39 +141,39 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
-    objects = (each for kind in reversed(live_objects.KINDS_WITH_STATE) for each in dump.of(kind).values())
-    return {identity_of(each): live_objects.state_of(each)[0] for each in objects}
+    objects = (item for kind in reversed(live_objects.KINDS_WITH_STATE) for item in dump.of(kind).values())
+    return {identity_of(item): live_objects.state_of(item)[0] for item in objects}
 
 
-def _job(number: int, one: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
-    name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
-    jobset = next(manifest for manifest in one.compiled.manifests if manifest["kind"] == "JobSet")
+def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
+    name = f"{job.compiled.namespace}/{job.compiled.name}" if job.compiled.namespace else job.compiled.name
+    jobset = next(manifest for manifest in job.compiled.manifests if manifest["kind"] == "JobSet")
     steps = list(steps_of(jobset))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
-    devices = [(step.name, {each: count * step.pods for each, count in step.gpus.items()}) for step in steps]
-    result, judged = one.recorder.result, facts.judged(one)
+    devices = [(step.name, {resource: count * step.pods for resource, count in step.gpus.items()}) for step in steps]
+    result, denials = job.recorder.result, facts.policy_findings(job)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
     types = node_types(devices, jobset, flavors)
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(one.compiled.name, steps, runtime.rpartition(" ")[2], one.compiled.manifests, types),
-        label=one.label or f"TrainJob {name}",
+        row=row_of(job.compiled.name, steps, runtime.rpartition(" ")[2], job.compiled.manifests, types),
+        label=job.label or f"TrainJob {name}",
         runtime=runtime,
         release=facts.options.release or NEWEST_RELEASE,
         source=None if result is None else result.job.document.locate(()),
         jobset=jobset["metadata"]["name"],
         steps=steps,
-        yaml="" if in_full else dump_yaml(one.compiled.manifests),
-        diagnostics=(*one.diagnostics, *judged),
+        yaml="" if in_full else dump_yaml(job.compiled.manifests),
+        diagnostics=(*job.diagnostics, *denials),
         fit=(word, fit),
-        denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in judged),
-        details=_details(one, facts.options, link) if in_full else None,
+        denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in denials),
+        details=_details(job, facts.options, link) if in_full else None,
     )
 
 
-def _details(one: OneJob, options: Options, link: Link) -> Details:
-    manifests, plugins = one.compiled.manifests, enabled(options.plugins)
-    objects = objects_of(one.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
+def _details(job: OneJob, options: Options, link: Link) -> Details:
+    manifests, plugins = job.compiled.manifests, enabled(options.plugins)
+    objects = objects_of(job.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
     text_of = ask("graph", "text")
     tree = "" if text_of is None else text_of(manifests, plugins)
     return Details(_picture(manifests, plugins), _picture(manifests, plugins, stacked=True), tree, objects)
@@ -181,10 +181,5 @@ def _details(one: OneJob, options: Options, link: Link) -> Details:
 
 def _picture(manifests: Sequence[Json], plugins: Sequence[Plugin], *, stacked: bool = False) -> str:
     """The picture, or an empty string if the feature or the extra for it is not installed."""
-    try:
-        svg_of = ask("graph", "svg")
-        return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))
-    except ModuleNotFoundError as missing:
-        if missing.name != "svg":
-            raise
-        return ""
+    svg_of = ask("graph", "svg")
+    return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))

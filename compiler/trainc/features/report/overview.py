@@ -69,11 +69,11 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
     types = Counter[str]()
     for job in jobs:
         types.update(job.row.types)
-    shown = [name for name, _ in types.most_common()]
+    types_by_size = [name for name, _ in types.most_common()]
     return Overview(
         _queues(jobs, quotas),
-        _teams(jobs, shown),
-        [*shown[: _MOST_SERIES - 1], "other"] if len(shown) > _MOST_SERIES else shown,
+        _teams(jobs, types_by_size),
+        [*types_by_size[: _MOST_SERIES - 1], "other"] if len(types_by_size) > _MOST_SERIES else types_by_size,
         Counter(job.state for job in jobs if job.state),
         _codes(jobs),
     )
@@ -83,13 +83,13 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
     """The queues by what unfinished jobs request. A LocalQueue that the snapshot lacks goes by its own name."""
     by_queue: dict[tuple[str, str], list[Job]] = {}
     capacities: dict[tuple[str, str], Mapping[str, int]] = {}
-    for each in quotas:
-        for name, quota in quotas[each].values():
-            capacities[each, name] = devices = Counter[str]()
+    for environment in quotas:
+        for name, quota in quotas[environment].values():
+            capacities[environment, name] = devices = Counter[str]()
             for resource, amount in quota.items():
                 if noun := accelerator(resource):
                     devices[noun] += amount
-            by_queue.setdefault((each, name), [])
+            by_queue.setdefault((environment, name), [])
     for job in jobs:
         if job.row.queue and job.state not in _FINISHED:
             local = quotas.get(job.environment, {}).get((job.row.namespace, job.row.queue))
@@ -114,9 +114,9 @@ def _teams(jobs: Sequence[Job], types: Sequence[str]) -> list[Bar]:
     few = types[: _MOST_SERIES - 1] if len(types) > _MOST_SERIES else types
     bars = []
     for name, counts in by_team.items():
-        parts = [(each, counts[each]) for each in few]
-        rest = sum(count for each, count in counts.items() if each not in few)
-        bars.append(Bar(name, counts.total(), [*parts, ("other", rest)] if rest else parts))
+        parts = [(node_type, counts[node_type]) for node_type in few]
+        other = sum(count for node_type, count in counts.items() if node_type not in few)
+        bars.append(Bar(name, counts.total(), [*parts, ("other", other)] if other else parts))
     return sorted((bar for bar in bars if bar.total), key=lambda bar: (-bar.total, bar.name))
 
 

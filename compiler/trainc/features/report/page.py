@@ -14,7 +14,7 @@ from zlib import compress
 
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
-from trainc.api.kube import NANOS_PER_UNIT, ZERO, Json, Quantity, accelerator, format_field, pod_requests
+from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field, parse_quantity, pod_requests
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -55,20 +55,19 @@ def steps_of(jobset: Json) -> Iterator[Step]:
         pod: Json = job_spec.get("template", {}).get("spec", {})
         requests = pod_requests(pod, limits_count=True)
         first: Json = next(iter(pod.get("containers", ())), {})
-        waits = [f"{each['name']} is {each['status']}" for each in job.get("dependsOn", ())]
+        waits = [f"{dependency['name']} is {dependency['status']}" for dependency in job.get("dependsOn", ())]
         yield Step(
             job["name"],
             first.get("image", ""),
             job_spec.get("parallelism", 1) * job.get("replicas", 1),
-            sorted(requests.items(), key=lambda item: _order(item[0])),
+            # Compute devices first, then other devices, then CPU and memory.
+            sorted(
+                requests.items(),
+                key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0] in _HOST, item[0]),
+            ),
             waits or ([f"{before} is Ready"] if in_order and before else []),
         )
         before = job["name"]
-
-
-def _order(resource: str) -> tuple[object, ...]:
-    """Compute devices first, then other devices, then CPU and memory."""
-    return not accelerator(resource), "/" not in resource, resource in _HOST, resource
 
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
@@ -167,7 +166,7 @@ def readable(amount: Quantity) -> str:
         units = amount.units
         power = min((units.bit_length() - 1) // 10, len(_BINARY) - 1)
         return f"{units / 1024**power:,.4g}{_BINARY[power]}"
-    return f"{amount.units:,}" if amount == Quantity(amount.units * NANOS_PER_UNIT, amount.family) else str(amount)
+    return f"{amount.units:,}" if amount.nanos % parse_quantity("1").nanos == 0 else str(amount)
 
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -201,7 +200,7 @@ def link_into(base: str, folder: str) -> Link:
     return link
 
 
-def place(source: Source | None) -> str:
+def file_and_line(source: Source | None) -> str:
     """`file:line`, or an empty string."""
     return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
@@ -210,10 +209,10 @@ def linked(origin: Origin, link: Link) -> list[Piece]:
     """Describe an origin, with each `file:line` as a separate linked piece."""
     text, pieces = describe_origin(origin), list[Piece]()
     for origin_input in origin.inputs:
-        shown, address = place(origin_input.source), link(origin_input.source)
-        before, separator, after = text.partition(shown) if shown and address else (text, "", "")
+        location, address = file_and_line(origin_input.source), link(origin_input.source)
+        before, separator, after = text.partition(location) if location and address else (text, "", "")
         if separator:
-            pieces += [(before, ""), (shown, address)]
+            pieces += [(before, ""), (location, address)]
             text = after
     return [*pieces, (text, "")]
 
@@ -317,9 +316,9 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
     objects = []
     for explained, text in zip(explanation.objects, yaml, strict=True):
         fields = []
-        for each in explained.fields:
-            earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in each.origins[1:])
-            path, value, origin = format_field(each.path), format_value(each.value), each.origin
+        for item in explained.fields:
+            earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in item.origins[1:])
+            path, value, origin = (format_field(item.path), format_value(item.value), item.origin)
             fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
         objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))
     return tuple(objects)
@@ -348,7 +347,7 @@ def page(
         packed = compress("\0".join(job.yaml for job in jobs).encode("utf-8", "backslashreplace"), 9)
     return template.render(
         jobs=jobs,
-        others=other_diagnostics,
+        other_diagnostics=other_diagnostics,
         overview=overview,
         changes=heading.changes,
         heading=heading,
@@ -361,7 +360,7 @@ def page(
         counted=counted,
         devices=device_columns([job.row for job in jobs]),
         link=link,
-        place=place,
+        file_and_line=file_and_line,
         readable=readable,
         severities=severities,
         short=_short,
@@ -377,8 +376,8 @@ def page(
 
 def _short(image: str) -> str:
     """The end of an image's name with its tag, or the first characters of its digest."""
-    name, at, digest = image.rpartition("/")[2].partition("@")
-    return f"{name}@{digest.partition(':')[2][:8]}" if at else name
+    name, separator, digest = image.rpartition("/")[2].partition("@")
+    return f"{name}@{digest.partition(':')[2][:8]}" if separator else name
 
 
 def _resource(name: str) -> str:

@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     help_text = "folder for volumes (default: a temporary one)"
     set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), "folder")
     group.add_argument(
-        "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
+        "--map", type=_mapping, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
     help_text = "interpreter for python, torchrun, accelerate and tune"
@@ -60,7 +60,7 @@ def _number(text: str, expected: str, is_right: Callable[[float], bool]) -> floa
     return value
 
 
-def _place(text: str) -> tuple[str, str]:
+def _mapping(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
         raise ArgumentTypeError(f"{text!r} does not have the form PATH=DIR with an absolute PATH")

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
-from trainc.api.findings import Diagnostic, Finding, escape_line, format_path, has_errors
+from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
@@ -43,22 +43,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     result = compiled_job(arguments, streams, smaller)
     if result is None:
         return Status.DIAGNOSED
-    one, settings = result
+    job, settings = result
     with ExitStack() as stack:
         workdir = os.path.abspath(arguments.workdir or _EXAMPLE)
         if not (arguments.workdir or arguments.dry_run):
             workdir = stack.enter_context(temporary_folder("trainc-run-"))
-        machine = _machine(arguments, workdir, one)
+        machine = _machine(arguments, workdir, job)
         plugins = enabled(settings.options.plugins)
-        plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [
-            *one.diagnostics,
-            *_place_findings(changed, one, "TrainJob"),
-            *_place_findings(plan.findings, one, "JobSet"),
-        ]
+        plan = plan_of(job.compiled.manifests, machine, plugins)
+        diagnostics = [*job.diagnostics, *_place_findings(changed, job, "TrainJob")]
+        diagnostics += _place_findings(plan.findings, job, "JobSet")
         report(diagnostics, arguments, streams)
         if arguments.dry_run:
-            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
+            streams.write(_format_plan(plan))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
@@ -95,9 +92,9 @@ def _alone_in(workdir: str) -> Iterator[None]:
         yield
 
 
-def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
-    places = dict(arguments.map)
-    requested = {*PROGRAMS_LOOKED_UP, *requested_programs(one.compiled.manifests, places)}
+def _machine(arguments: Arguments, workdir: str, job: OneJob) -> Machine:
+    local_folders = dict(arguments.map)
+    requested = {*PROGRAMS_LOOKED_UP, *requested_programs(job.compiled.manifests, local_folders)}
     programs = {name: path for name in requested if (path := find_program(name, trusted=True))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
@@ -105,10 +102,10 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
     # A dry run starts no process, not even to inspect the interpreter.
-    launches = not arguments.dry_run and uses_launcher(one.compiled.manifests)
+    launches = not arguments.dry_run and uses_launcher(job.compiled.manifests)
     missing = _missing_modules(python or programs.get("python3", "")) if launches else frozenset()
     of_launchers = _shebang(programs.get("accelerate") or programs.get("torchrun", ""))
-    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing, of_launchers)
+    return Machine(workdir, os.environ, programs, ports, local_folders, python, is_root, missing, of_launchers)
 
 
 def _shebang(program: str) -> str:
@@ -126,8 +123,8 @@ def _missing_modules(python: str) -> frozenset[str]:
     program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
         return frozenset(MODULES_LOOKED_UP)
-    words = [python, "-c", program, *MODULES_LOOKED_UP]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    command = [python, "-c", program, *MODULES_LOOKED_UP]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
     return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_LOOKED_UP)
 
 
@@ -135,9 +132,9 @@ def _free_ports(count: int) -> tuple[int, ...]:
     """Currently unused ports of the loopback address."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return tuple(each.getsockname()[1] for each in sockets)
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return tuple(listener.getsockname()[1] for listener in sockets)
 
 
 def _listening() -> set[int]:
@@ -174,8 +171,8 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
-    label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
+def _place_findings(findings: Iterable[Finding], job: OneJob, kind: str) -> list[Diagnostic]:
+    label = f"{kind} {job.compiled.namespace}/{job.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
@@ -189,7 +186,7 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
 
     def label(printed: Printed) -> str:
         pod, program = printed.pod, printed.program
-        containers = sum(each.kind == "main" for each in pod.programs)
+        containers = sum(program.kind == "main" for program in pod.programs)
         name = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
         return f"{name} rank {printed.rank}" if printed.rank else name
 
@@ -200,10 +197,10 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
         prefix = f"{label(printed):{width}} | "
         if printed.late and arguments.color:
             faint = out_paint("faint", prefix + text.decode("utf-8", "surrogateescape"))
-            shown = faint.encode("utf-8", "surrogateescape")
+            colored = faint.encode("utf-8", "surrogateescape")
         else:
-            shown = out_paint(colours[printed.pod.short], prefix).encode() + text
-        streams.out.write(shown + b"\n")
+            colored = out_paint(colours[printed.pod.short], prefix).encode() + text
+        streams.out.write(colored + b"\n")
         streams.out.flush()
 
     def bar(printed: Printed, text: bytes) -> None:
@@ -219,10 +216,7 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
     def state(running: Sequence[str], done: int) -> None:
         line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0], bars))
 
-    event(
-        plan.name,
-        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
-    )
+    event(plan.name, f"{counted(plan.pods, 'pod')} as processes on this machine; images are not used")
     return Reports(output, event, bar, state)
 
 
@@ -232,8 +226,8 @@ def _state(running: Sequence[str], done: int, pods: int, silent: float, bars: Ma
     A program's progress bar takes the place of the names.
     """
     if bars:
-        shown = "; ".join(f"{label} {text}" for label, text in bars.items())
-        return escape_line(f"{len(running)} of {pods} pods running, {done} done: {shown}")
+        progress = "; ".join(f"{label} {text}" for label, text in bars.items())
+        return escape_line(f"{len(running)} of {pods} pods running, {done} done: {progress}")
     quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
     return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
 
@@ -251,5 +245,5 @@ def _format_plan(plan: Plan) -> str:
                 kind = "" if program.kind == "main" else f" ({program.kind})"
                 lines.append(f"# pod {pod.short}, {program.name}{kind}")
                 variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
-                lines.append(f"{variables} {shlex.join(program.words)}".strip())
+                lines.append(f"{variables} {shlex.join(program.command)}".strip())
     return "\n".join([*lines, ""])

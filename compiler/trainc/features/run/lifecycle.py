@@ -134,7 +134,7 @@ class Lifecycle:
         """Handle the permanent failure of an index; the others continue unless too many have failed."""
         self._lost[pod.name] = status
         job = self._job_of(pod)
-        lost = sum(each.name in self._lost for each in job)
+        lost = sum(other.name in self._lost for other in job)
         if step.most_failed is not None and lost > step.most_failed:
             why = f"{lost} indexes of {step.name} have failed"
             return self._job_failed(step, "MaxFailedIndexesExceeded", status, why)
@@ -153,16 +153,16 @@ class Lifecycle:
         succeeded = frozenset(pod.index for pod in job if pod.name in self._done)
         if len(succeeded) == len(job) or not any(rule.is_met(succeeded) for rule in step.success_rules):
             return
-        rest = tuple(pod for pod in job if pod.name in self._running)
+        running = tuple(pod for pod in job if pod.name in self._running)
         for pod in job:
             self._done.add(pod.name)
             self._running.discard(pod.name)
             self._lost.pop(pod.name, None)
-        if rest:
-            yield Stop(f"the success policy of {step.name} is met", rest)
+        if running:
+            yield Stop(f"the success policy of {step.name} is met", running)
 
     def _job_of(self, pod: Pod) -> list[Pod]:
-        return [each for each in self._steps[pod.step].pods if each.replica == pod.replica]
+        return [other for other in self._steps[pod.step].pods if other.replica == pod.replica]
 
     def _job_failed(self, step: Step, reason: str, status: int, why: str) -> list[Action]:
         outcome = self._plan.outcome

@@ -26,7 +26,7 @@ class Program:
 
     name: str
     kind: ProgramKind
-    words: tuple[str, ...]
+    command: tuple[str, ...]
     env: Mapping[str, str]
     folder: str = ""
     ranks: int = 0
@@ -137,7 +137,7 @@ class Plan:
 class Machine:
     """The facts about the local machine that a plan depends on.
 
-    `programs` maps the requested names found on the PATH to their paths; `ports` are free ports; `places` maps folders
+    `programs` maps the requested names found on the PATH to their paths; `ports` are free ports; `local_folders` maps folders
     of the image to local folders; `python` is the requested interpreter, and `missing` are the requested modules that
     it lacks. `launchers_python` is the interpreter of accelerate or torchrun on the PATH.
     """
@@ -146,7 +146,7 @@ class Machine:
     environ: Mapping[str, str]
     programs: Mapping[str, str]
     ports: tuple[int, ...]
-    places: Mapping[str, str]
+    local_folders: Mapping[str, str]
     python: str = ""
     is_root: bool = False
     missing: frozenset[str] = frozenset()
@@ -206,11 +206,11 @@ def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence
     Other ports belong to programs whose address is not passed to any other program, so they stay the same.
     """
     addresses: list[tuple[str, str]] = []
-    named: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for container in containers:
         env = {v["name"]: str(v.get("value", "")) for v in container.get("env", ())}
         words = (*container.get("command", ()), *container.get("args", ()))
-        named += [pair for text in (*env.values(), *words) for pair in hosts.addresses(text)]
+        pairs += [pair for text in (*env.values(), *words) for pair in hosts.addresses(text)]
         for address in (address for plugin in plugins for address in plugin.addresses):
             host, port = env.get(address.variable, ""), env.get(address.port, "")
             addresses += [(_short(host), port)] if port and hosts.is_host(host) else hosts.addresses(host)
@@ -219,23 +219,23 @@ def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence
             pair for word in words if arguments and word.startswith(arguments) for pair in hosts.addresses(word)
         ]
     served_by: dict[str, set[str]] = {}
-    for host, port in named:
+    for host, port in pairs:
         served_by.setdefault(port, set()).add(host)
-    return list(dict.fromkeys([*addresses, *(pair for pair in named if len(served_by[pair[1]]) > 1)]))
+    return list(dict.fromkeys([*addresses, *(pair for pair in pairs if len(served_by[pair[1]]) > 1)]))
 
 
 class Folders:
     """The image folders that have a different path on this machine."""
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        """`places` maps absolute image paths to local paths; the longest match wins."""
-        self._places = {path.rstrip("/"): place for path, place in places.items() if path.rstrip("/")}
-        paths = "|".join(re.escape(path) for path in sorted(self._places, key=len, reverse=True))
+    def __init__(self, local_folders: Mapping[str, str]) -> None:
+        """`local_folders` maps absolute image paths to local paths; the longest match wins."""
+        self._local_folders = {path.rstrip("/"): folder for path, folder in local_folders.items() if path.rstrip("/")}
+        paths = "|".join(re.escape(path) for path in sorted(self._local_folders, key=len, reverse=True))
         self._path = re.compile(rf"(?<![\w.~/-])({paths})(?![\w.-])") if paths else None
 
     def localized(self, text: str) -> str:
         """`text` with each such path, and each path below one, replaced by the local path."""
-        return self._path.sub(lambda match: self._places[match[1]], text) if self._path else text
+        return self._path.sub(lambda match: self._local_folders[match[1]], text) if self._path else text
 
 
 _MEETING = re.compile(
@@ -248,7 +248,7 @@ def meeting_ports(plan: Plan) -> dict[int, str]:
     ports: dict[int, str] = {}
     for pod in (pod for step in plan.steps for pod in step.pods):
         for program in pod.programs:
-            for pair in _MEETING.findall(" ".join(program.words)):
+            for pair in _MEETING.findall(" ".join(program.command)):
                 ports.setdefault(int("".join(pair)), pod.short)
     return ports
 
@@ -312,9 +312,9 @@ def pod_spec(job: Json) -> Json:
     return spec
 
 
-def requested_programs(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
+def requested_programs(manifests: Sequence[Json], local_folders: Mapping[str, str]) -> set[str]:
     """The first word of every command, as in the image and as a local path, and the programs that may replace it."""
-    folders = Folders(places)
+    folders = Folders(local_folders)
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     words = [
         str(container["command"][0])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import Plugin
-from trainc.api.kube import NANOS_PER_UNIT, POD_SPEC, Json, names, parse_quantity
+from trainc.api.kube import POD_SPEC, Json, names, parse_quantity
 from trainc.api.records import dataclass, replace
 from trainc.features.run import model, stand_ins
 from trainc.features.run.model import Folders, Hosts, Machine, Plan, Pod, Program, Step
@@ -31,22 +31,22 @@ class Volumes:
         # Host lists are left unchanged: they are for launchers, whose ssh resolves pod names.
         self._host_lists = {file.key for plugin in plugins for file in plugin.files if not file.port}
 
-    def places(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
+    def local_folders(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
         """Map the container's mount paths to local paths; record the folder or ConfigMap files that each one needs."""
         volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
         local_paths: dict[str, str] = {}
         for mount in container.get("volumeMounts", ()):
             if mount["mountPath"].rstrip("/") in _LEFT_ALONE:
                 continue
-            place = self._place(volumes.get(mount["name"], {"name": mount["name"]}), pod)
+            folder = self._folder(volumes.get(mount["name"], {"name": mount["name"]}), pod)
             if mount.get("subPath"):
-                place = f"{place}/{mount['subPath']}"
-            if place not in self.files:
-                self.folders.add(place)
-            local_paths[mount["mountPath"]] = place
+                folder = f"{folder}/{mount['subPath']}"
+            if folder not in self.files:
+                self.folders.add(folder)
+            local_paths[mount["mountPath"]] = folder
         return local_paths
 
-    def _place(self, volume: Json, pod: str) -> str:
+    def _folder(self, volume: Json, pod: str) -> str:
         kind, source = next(((k, v or {}) for k, v in volume.items() if k != "name"), ("", {}))
         if kind == "configMap":
             return self._config_map(source)
@@ -56,14 +56,14 @@ class Volumes:
         return f"{self._root}/{pod}/{volume['name']}"
 
     def _config_map(self, source: Json) -> str:
-        place = f"{self._root}/{source.get('name', '')}"
+        folder = f"{self._root}/{source.get('name', '')}"
         data: Json = self._config_maps.get(source.get("name", ""), {}).get("data", {})
         items = source.get("items") or [{"key": key, "path": key} for key in data]
         for item in items:
             if item["key"] in data:
                 text = str(data[item["key"]])
-                self.files[f"{place}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
-        return place
+                self.files[f"{folder}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
+        return folder
 
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -98,8 +98,8 @@ class PodFacts:
                 f"{_JOBSET}/restart-attempt": "0",
             }
             metadata = self.job["template"]["spec"].get("template", {}).get("metadata", {})
-            written: Json = metadata.get("labels" if name == "metadata.labels" else "annotations", {})
-            return {**generated, **{k: str(v) for k, v in written.items()}}.get(key.removesuffix("']"), "")
+            of_template: Json = metadata.get("labels" if name == "metadata.labels" else "annotations", {})
+            return {**generated, **{k: str(v) for k, v in of_template.items()}}.get(key.removesuffix("']"), "")
         fields: dict[str, str] = {
             "metadata.name": self.name,
             "metadata.namespace": str(self.jobset.get("namespace") or "default"),
@@ -120,8 +120,8 @@ def variables(
     env: dict[str, str] = {"HOSTNAME": facts.name}
     if facts.indexed:
         env["JOB_COMPLETION_INDEX"] = str(facts.index)
-    whole, findings = _whole_sources(container, config_maps, path)
-    env |= whole
+    from_sources, findings = _whole_sources(container, config_maps, path)
+    env |= from_sources
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
@@ -144,14 +144,14 @@ def _whole_sources(
     env: dict[str, str] = {}
     findings: list[Finding] = []
     for index, source in enumerate(container.get("envFrom", ())):
-        place = (*path, "envFrom", index)
+        source_path = (*path, "envFrom", index)
         for kind in ("configMapRef", "secretRef"):
             reference = source.get(kind)
             if reference and kind == "configMapRef" and reference["name"] in config_maps:
                 prefix = source.get("prefix", "")
                 env |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
             elif reference and not reference.get("optional"):
-                findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", place))
+                findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", source_path))
     return env, findings
 
 
@@ -161,9 +161,9 @@ def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[s
     if "resourceFieldRef" in source:
         reference = source["resourceFieldRef"]
         kind, _, name = reference["resource"].partition(".")
-        written = (container.get("resources", {}).get(kind) or {}).get(name)
-        divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or NANOS_PER_UNIT
-        return None if written is None else str(-(-parse_quantity(str(written)).nanos // divisor))  # Rounded up.
+        amount = (container.get("resources", {}).get(kind) or {}).get(name)
+        divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or parse_quantity("1").nanos
+        return None if amount is None else str(-(-parse_quantity(str(amount)).nanos // divisor))  # Rounded up.
     key = source.get("configMapKeyRef")
     value = config_maps.get(key["name"], {}).get("data", {}).get(key["key"]) if key else None
     return None if value is None else str(value)
@@ -269,7 +269,7 @@ class _Planner:
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
         """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
-        bare = [at for at, container in model.containers(job) if not container.get("command")]
+        bare = [container_path for container_path, container in model.containers(job) if not container.get("command")]
         if not bare:
             return False
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
@@ -287,24 +287,26 @@ class _Planner:
         jobset, short = self._jobset["metadata"], f"{job['name']}-{replica}-{number}"
         facts = PodFacts(f"{jobset['name']}-{short}", jobset, job, replica, number)
         programs = [
-            self._program(container, facts, model.pod_spec(job), (*path, *at), _kind(at, container))
-            for at, container in model.containers(job)
+            self._program(
+                container, facts, model.pod_spec(job), (*path, *container_path), _kind(container_path, container)
+            )
+            for container_path, container in model.containers(job)
         ]
         return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
 
     def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: model.ProgramKind) -> Program:
         env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
-        mounted = self._volumes.places(container, spec, facts.name)
-        folders = Folders({**mounted, **self._machine.places})
+        mounted = self._volumes.local_folders(container, spec, facts.name)
+        folders = Folders({**mounted, **self._machine.local_folders})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
-        words = [
+        command = [
             model.expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))
         ]
-        words = [folders.localized(self._text(word)) for word in words]
-        lacking = list(stand_ins.missing_launchers(words, self._machine))
-        if words and not lacking:
-            words[0] = self._found(words[0], path, findings)
+        command = [folders.localized(self._text(word)) for word in command]
+        lacking = list(stand_ins.missing_launchers(command, self._machine))
+        if command and not lacking:
+            command[0] = self._local_program(command[0], path, findings)
         for launcher, package in lacking:
             message = f"{stand_ins.interpreter(self._machine)} has no {package}, which {launcher} needs"
             hint = "pass the interpreter that has it, as in --python .venv/bin/python, or install it"
@@ -314,7 +316,7 @@ class _Planner:
         return Program(
             container["name"],
             kind,
-            tuple(words),
+            tuple(command),
             env,
             folder if folder != container.get("workingDir", "") else "",
             self._ranks(env) if kind == "main" else 0,
@@ -334,7 +336,7 @@ class _Planner:
             if local is not None:
                 yield address.port, local
 
-    def _found(self, program: str, path: Path, findings: list[Finding]) -> str:
+    def _local_program(self, program: str, path: Path, findings: list[Finding]) -> str:
         """The local program: a stand-in, or the one on the PATH if the image's path does not exist here."""
         name = os.path.basename(program)
         available = name in self._stand_ins or name in self._machine.programs
@@ -355,8 +357,8 @@ class _Planner:
         return program
 
 
-def _kind(at: Path, container: Json) -> model.ProgramKind:
-    if at[0] == "containers":
+def _kind(container_path: Path, container: Json) -> model.ProgramKind:
+    if container_path[0] == "containers":
         return "main"
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 

@@ -93,11 +93,11 @@ class FirstFailure:
         if raised in _CONSEQUENCES or (self.text and self._from != key):
             return
         pod, rank = key
-        own = [frame for frame in frames if not any(part in frame.file for part in _LIBRARIES)] or frames
-        where = own[-1] if own else None
-        place = f" ({os.path.basename(where.file)}:{where.line})" if where else ""
+        own_frames = [frame for frame in frames if not any(part in frame.file for part in _LIBRARIES)] or frames
+        where = own_frames[-1] if own_frames else None
+        position = f" ({os.path.basename(where.file)}:{where.line})" if where else ""
         self._from = key
-        self.text = f"{rank_label(pod, rank)}: {message[:_LONGEST]}{place}"
+        self.text = f"{rank_label(pod, rank)}: {message[:_LONGEST]}{position}"
 
 
 def rank_label(pod: str, rank: str) -> str:

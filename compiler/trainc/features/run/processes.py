@@ -137,7 +137,7 @@ class _Run:
         for number in find_strays(mark):
             _send(number, signal.SIGSTOP)  # So that no rank reports the end of another.
         await asyncio.sleep(_BETWEEN_STATES / 5)
-        for number, pod, rank in sorted(python_ranks(mark), key=lambda found: (found[1], len(found[2]), found[2])):
+        for number, pod, rank in sorted(python_ranks(mark), key=lambda rank: (rank[1], len(rank[2]), rank[2])):
             self._stack = []
             _send(number, signal.SIGABRT)
             _send(number, signal.SIGCONT)
@@ -145,9 +145,9 @@ class _Run:
                 await asyncio.sleep(0.02)
                 if not _is_alive(number):
                     break
-            found = calls([line.decode("utf-8", "replace") for line in self._stack])
-            if found and pod in pods:
-                lines = "".join(f"\n    {call}" for call in found)
+            stack = calls([line.decode("utf-8", "replace") for line in self._stack])
+            if stack and pod in pods:
+                lines = "".join(f"\n    {call}" for call in stack)
                 self._reports.event("", f"{rank_label(pods[pod], rank)} is here, innermost call last:{lines}")
         self._stack = None
         for number in find_strays(mark):
@@ -240,10 +240,10 @@ class _Run:
     async def _program(self, pod: Pod, program: Program) -> int:
         """Run a program; return its status in the shell's convention."""
         reading, writing = os.pipe()
-        own, folder = self._rank_outputs(pod, program)
+        rank_pipes, folder = self._rank_outputs(pod, program)
         try:
             process = await asyncio.create_subprocess_exec(
-                *program.words,
+                *program.command,
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
@@ -253,20 +253,20 @@ class _Run:
             )
         except OSError as error:
             os.close(reading)
-            self._reports.output(Printed(pod, program), f"{program.words[0]}: {error.strerror}".encode())
+            self._reports.output(Printed(pod, program), f"{program.command[0]}: {error.strerror}".encode())
             return _NOT_FOUND
         finally:
             os.close(writing)
-        whole = self._read(pod, program, reading)
-        ranks = [self._read(pod, program, each, by_rank=True) for each in own]
+        output = self._read(pod, program, reading)
+        ranks = [self._read(pod, program, pipe, by_rank=True) for pipe in rank_pipes]
         try:
             status = await process.wait()
         finally:
             await _end(process)
             # A process that left the group may hold the pipe open: it is not waited for, but stopped when the run ends.
             with suppress(TimeoutError):
-                await asyncio.wait_for(whole.ended.wait(), 1)
-            for stream in (whole, *ranks):
+                await asyncio.wait_for(output.ended.wait(), 1)
+            for stream in (output, *ranks):
                 stream.close()
         return status if status >= 0 else _SIGNALLED - status
 
@@ -343,18 +343,13 @@ class _Stream:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Stop a process group: SIGTERM first, then SIGKILL."""
-    _signal(process.pid, signal.SIGTERM)
+    _send(-process.pid, signal.SIGTERM)
     if process.returncode is None:
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
-    _signal(process.pid, signal.SIGKILL)
+    _send(-process.pid, signal.SIGKILL)
     if process.returncode is None:
         await process.wait()
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _guard(mark: str) -> Callable[[], None]:
@@ -422,7 +417,7 @@ def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
 def _environ_of(number: int) -> dict[str, str]:
     """The variables with which a process was started; none if it has ended or is somebody else's."""
     with suppress(OSError), open(f"/proc/{number}/environ", "rb") as file:
-        pairs = (each.partition("=") for each in file.read().decode("utf-8", "replace").split("\0"))
+        pairs = (variable.partition("=") for variable in file.read().decode("utf-8", "replace").split("\0"))
         return {name: value for name, _, value in pairs}
     return {}
 
@@ -440,5 +435,6 @@ def _is_alive(number: int) -> bool:
 
 
 def _send(number: int, kind: signal.Signals) -> None:
+    """Send a signal to a process or, with a negative number, to a process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(number, kind)

@@ -157,9 +157,9 @@ def uses_launcher(manifests: Iterable[Json]) -> bool:
     return any(_LAUNCHED.search(str(word)) for word in words)
 
 
-def missing_launchers(words: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:
+def missing_launchers(command: Iterable[str], machine: Machine) -> Iterator[tuple[str, str]]:
     """The launchers in a command line that the interpreter does not have, each with the package that it lacks."""
-    for match in dict.fromkeys(hit[0] for word in words for hit in _LAUNCHED.finditer(word)):
+    for match in dict.fromkeys(hit[0] for word in command for hit in _LAUNCHED.finditer(word)):
         name = match if match in _MODULES else "torchrun"
         package = _MODULES[name].partition(".")[0]
         needed = "torch" if name == "tune" else package

@@ -83,10 +83,10 @@ def range_values(data: Json) -> list[int | float]:
     if low > high:
         raise RangeError("min", f"min is {data['min']}, which is more than max", "swap the two")
     with localcontext(Context(prec=40)):
-        made = _by_step(data, low, high) if "step" in data else _by_count(data, low, high)
-        values = [*made]
-    whole = isinstance(data["min"], int) and isinstance(data.get("step", 1), int)
-    return [int(value) if whole and value == value.to_integral_value() else float(value) for value in values]
+        decimals = _by_step(data, low, high) if "step" in data else _by_count(data, low, high)
+        values = [*decimals]
+    integral = isinstance(data["min"], int) and isinstance(data.get("step", 1), int)
+    return [int(value) if integral and value == value.to_integral_value() else float(value) for value in values]
 
 
 def _number(data: Json, field: str) -> Decimal:
@@ -129,7 +129,7 @@ class Assignment:
     """A value for each parameter, and the path in the sweep where it was written."""
 
     values: Mapping[str, Value]
-    places: Mapping[str, Path]
+    paths: Mapping[str, Path]
 
     @property
     def texts(self) -> dict[str, str]:
@@ -161,7 +161,7 @@ def read_assignments(data: Json) -> tuple[list[Assignment], list[Finding]]:
     wrong += _wrong_names(names, ("parameters",) if columns else ("include", 0))
     for field, listed in (("include", rows), ("exclude", excluded)):
         for index, row in enumerate(listed):
-            wrong += _wrong_row(row, names, (field, index), whole=field == "include")
+            wrong += _wrong_row(row, names, (field, index), needs_all=field == "include")
     if not names and not wrong:
         wrong.append(_error((), "the sweep has no parameters", "add them: parameters: {lr: [1e-4, 3e-4]}"))
     combinations = prod(map(len, columns.values())) if columns else 0
@@ -181,21 +181,21 @@ def _combined(
     # The rows of each set of parameters by their values: there may be thousands of rows, and of combinations.
     by_names: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
     for index, row in enumerate(excluded):
-        names_of_row = tuple(sorted(row))
-        rows_of = by_names.setdefault(names_of_row, {})
-        rows_of.setdefault(tuple(value_text(row[name]) for name in names_of_row), []).append(index)
+        key = tuple(sorted(row))
+        rows_of = by_names.setdefault(key, {})
+        rows_of.setdefault(tuple(value_text(row[name]) for name in key), []).append(index)
     unused = set(range(len(excluded)))
     assignments: dict[tuple[str, ...], Assignment] = {}
     for chosen in product(*columns.values()) if columns else ():
         values = {name: value for name, (value, _) in zip(columns, chosen, strict=True)}
         texts = {name: value_text(value) for name, value in values.items()}
-        matching = [rows_of.get(tuple(map(texts.__getitem__, each)), []) for each, rows_of in by_names.items()]
+        matching = [rows_of.get(tuple(map(texts.__getitem__, key)), []) for key, rows_of in by_names.items()]
         for indexes in matching:
             unused.difference_update(indexes)
             del indexes[1:]  # Equal rows are used by now.
         if not any(matching):
-            places = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
-            assignments[tuple(texts.values())] = Assignment(values, places)
+            paths = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
+            assignments[tuple(texts.values())] = Assignment(values, paths)
     names = list(columns) or list(rows[0] if rows else ())
     wrong: list[Finding] = []
     for index, row in enumerate(rows):
@@ -226,13 +226,13 @@ def _column(values: Any, path: Path, wrong: list[Finding]) -> _Column:
         except RangeError as error:
             wrong.append(_error((*path, error.field), str(error), error.hint))
             return []
-    seen: set[str] = set()
+    texts: set[str] = set()
     column: _Column = []
     for index, value in enumerate(values):
         wrong += _not_finite(value, (*path, index))
-        if value_text(value) in seen:
+        if value_text(value) in texts:
             wrong.append(_error((*path, index), f"{path[-1]} already has the value {value_text(value)}", remove()))
-        seen.add(value_text(value))
+        texts.add(value_text(value))
         column.append((value, (*path, index)))
     return column
 
@@ -242,26 +242,26 @@ def _not_finite(value: Value, path: Path) -> Iterator[Finding]:
         yield _error(path, f"{value!r} cannot be a value", "write a finite number")
 
 
-def _wrong_names(names: Sequence[str], place: Path) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
+def _wrong_names(names: Sequence[str], path: Path) -> Iterator[Finding]:
+    spellings: dict[str, str] = {}
     for name in names:
         if not _NAMES.fullmatch(name):
             hint = "use letters, digits, `_`, `-` and `.`, beginning with a letter; at most 53 characters"
-            yield _error((*place, name), f"{name!r} cannot be the name of a parameter", hint)
-        first = seen.setdefault(name.upper(), name)
+            yield _error((*path, name), f"{name!r} cannot be the name of a parameter", hint)
+        first = spellings.setdefault(name.upper(), name)
         if first != name:
             message = f"{first} and {name} would become the same variable, {variable_name(name)}"
-            yield _error((*place, name), message, "rename one of them")
+            yield _error((*path, name), message, "rename one of them")
 
 
-def _wrong_row(row: Json, names: Sequence[str], path: Path, *, whole: bool) -> Iterator[Finding]:
+def _wrong_row(row: Json, names: Sequence[str], path: Path, *, needs_all: bool) -> Iterator[Finding]:
     for name, value in row.items():
         yield from _not_finite(value, (*path, name))
         if name not in names:
             hint = did_you_mean(str(name), names) or f"the parameters are {', '.join(names)}"
             yield _error((*path, name), f"there is no parameter {name!r}", hint)
     missing = [name for name in names if name not in row]
-    if whole and missing:
+    if needs_all and missing:
         yield _error(path, f"{', '.join(missing)} has no value here", "set a value for every parameter")
 
 

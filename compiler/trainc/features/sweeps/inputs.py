@@ -1,4 +1,4 @@
-"""The cost of a sweep: trials, GPUs and hours of the compiled jobs, compared with the budget."""
+"""The sweeps of an input: their trials, and what these cost, compared with the budget."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _gpus(replicated_job: Json) -> int:
     """The compute devices of all pods."""
     spec = replicated_job["template"].get("spec", {})
     requests = pod_requests(spec.get("template", {}).get("spec", {}), limits_count=True)
-    each = sum(amount.units for name, amount in requests.items() if accelerator(name))
-    return int(replicated_job.get("replicas", 1) * spec.get("parallelism", 1) * each)
+    per_pod = sum(amount.units for name, amount in requests.items() if accelerator(name))
+    return int(replicated_job.get("replicas", 1) * spec.get("parallelism", 1) * per_pod)
 
 
 def _number(value: float) -> str:
@@ -124,7 +124,7 @@ class Sweeps:
 
     def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
-        pairs = ((base.data, each.document) for each, base in self.pairs)
+        pairs = ((base.data, matrix.document) for matrix, base in self.pairs)
         left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
         self.unselected |= {id(document) for _, document in left_out}
         groups: tuple[list[Document], list[Document]] = [], []
@@ -153,7 +153,7 @@ class Sweeps:
         return expanded, problems, tally
 
 
-def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read: Read, limits: Limits) -> Sweeps:
+def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read_file: Read, limits: Limits) -> Sweeps:
     """Find the base of each sweep among the other documents of the input, or else read its file."""
     by_file: dict[str, list[Document]] = {}
     for document in documents:
@@ -176,7 +176,7 @@ def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read:
                 wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
                 result.diagnostics.append(sweep.diagnose(wrong))
                 continue
-            added, wrong_there = read(matrix.path)
+            added, wrong_there = read_file(matrix.path)
             result.diagnostics += wrong_there
             if has_errors(wrong_there):
                 continue
@@ -216,12 +216,12 @@ class Tally:
 
     def without_repetitions(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
-        for each in diagnostics:
-            words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
-            key = (each.code, each.severity, each.source, *words)
+        for d in diagnostics:
+            texts = (_NUMBERED.sub("-trial-N", text) for text in (d.message, d.hint, d.object, d.path))
+            key = (d.code, d.severity, d.source, *texts)
             if key not in self._reported:
                 self._reported.add(key)
-                yield each
+                yield d
 
     def diagnostics(self) -> list[Diagnostic]:
         """The total cost of each sweep, located in it."""

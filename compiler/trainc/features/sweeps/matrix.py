@@ -41,10 +41,10 @@ _OF_TRIAL = ("Name", "Namespace")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A TrainJob of a sweep. `written` lists the paths of fields that depend on a parameter, with its name."""
+    """A TrainJob of a sweep. `parameter_fields` lists the paths of fields that depend on a parameter, with its name."""
 
     job: Manifest
-    written: tuple[tuple[Path, str], ...]
+    parameter_fields: tuple[tuple[Path, str], ...]
 
 
 def sweep(
@@ -104,9 +104,9 @@ def too_many_trials(count: int, most: int) -> Finding:
 
 def make_trials(base: Json, assignments: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
     """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
-    named = name or _name_of(base)
+    sweep_name = name or _name_of(base)
     for index, assignment in enumerate(assignments):
-        yield _Filling(base, assignment, named, names.trial_name(named, index)).trial()
+        yield _Filling(base, assignment, sweep_name, names.trial_name(sweep_name, index)).trial()
 
 
 def _name_of(base: Json) -> str:
@@ -137,7 +137,7 @@ def referred_parameters(base: Json) -> set[str]:
 
 def mentions(document: Json, text: str) -> bool:
     """Return whether any string of a document contains `text`."""
-    return any(text in each for _, each in _strings(document, ()))
+    return any(text in string for _, string in _strings(document, ()))
 
 
 def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -159,7 +159,7 @@ class _Filling:
     assignment: Assignment
     sweep: str
     name: str
-    written: list[tuple[Path, str]] = field(default_factory=list)
+    parameter_fields: list[tuple[Path, str]] = field(default_factory=list)
 
     def trial(self) -> Trial:
         """Return the TrainJob; fields of the wrong type are left for the schema check to report."""
@@ -171,34 +171,34 @@ class _Filling:
         trainer = spec.get("trainer") or {} if isinstance(spec, dict) else None
         if isinstance(trainer, dict) and isinstance(trainer.get("env") or [], list):
             job["spec"] = {**job["spec"], "trainer": {**trainer, "env": self._env(trainer.get("env") or [])}}
-        return Trial(job, tuple(self.written))
+        return Trial(job, tuple(self.parameter_fields))
 
     def _metadata(self, metadata: Manifest) -> Manifest:
         existing = {field: metadata.get(field) or {} for field in ("labels", "annotations")}
         added = {f"{_GROUP}/opt-param-{name}": text for name, text in self.assignment.texts.items()}
-        self.written += [
+        self.parameter_fields += [
             (("metadata", "annotations", key), name) for key, name in zip(added, self.assignment.values, strict=True)
         ]
-        made: Manifest = {**metadata, "name": self.name}
-        made.pop("generateName", None)
+        result: Manifest = {**metadata, "name": self.name}
+        result.pop("generateName", None)
         # Selects all trials of a sweep, as it does the TrainJobs of an OptimizationJob.
         if isinstance(existing["labels"], dict):
-            made["labels"] = {**existing["labels"], f"{_GROUP}/optimizationjob-name": self.sweep}
+            result["labels"] = {**existing["labels"], f"{_GROUP}/optimizationjob-name": self.sweep}
         if isinstance(existing["annotations"], dict):
-            made["annotations"] = {**existing["annotations"], **added}
-        return made
+            result["annotations"] = {**existing["annotations"], **added}
+        return result
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
         """Return the variables of the job with those of the parameters added; they replace existing ones in place."""
         injected = {grid.variable_name(name): name for name in self.assignment.values}
         there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
         names = [*there, *(name for name in injected if name not in there)]
-        made = [*env, *({} for _ in range(len(names) - len(env)))]
+        result = [*env, *({} for _ in range(len(names) - len(env)))]
         for index, name in enumerate(names):
             if name in injected:
-                made[index] = {"name": name, "value": self.assignment.texts[injected[name]]}
-                self.written.append(((*_ENV, index), injected[name]))
-        return made
+                result[index] = {"name": name, "value": self.assignment.texts[injected[name]]}
+                self.parameter_fields.append(((*_ENV, index), injected[name]))
+        return result
 
     def _filled(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
@@ -210,12 +210,12 @@ class _Filling:
         return value
 
     def _text(self, text: str, path: Path) -> Any:
-        whole = _REFERENCE.fullmatch(text)
-        if whole and whole[1] == "trialParameters" and whole[2] in self.assignment.values:
-            self.written.append((path, whole[2]))
-            value = self.assignment.values[whole[2]]
+        match = _REFERENCE.fullmatch(text)
+        if match and match[1] == "trialParameters" and match[2] in self.assignment.values:
+            self.parameter_fields.append((path, match[2]))
+            value = self.assignment.values[match[2]]
             return grid.value_text(value) if _TEXTS.intersection(map(str, path)) else value
-        return _REFERENCE.sub(lambda match: self._value(match[1], match[2], match[0], path), text)
+        return _REFERENCE.sub(lambda reference: self._value(reference[1], reference[2], reference[0], path), text)
 
     def _value(self, kind: str, name: str, reference: str, path: Path) -> str:
         if kind == "trialSpec":
@@ -223,7 +223,7 @@ class _Filling:
             return {"Name": self.name, "Namespace": str(namespace or "")}.get(name, reference)
         if name not in self.assignment.values:
             return reference
-        self.written.append((path, name))
+        self.parameter_fields.append((path, name))
         return self.assignment.texts[name]
 
 
@@ -272,37 +272,35 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
     _, findings = OPTIMIZATION_JOB.check(without_nulls(OPTIMIZATION_JOB.schema, document.data))
     if findings:
         return document, [], findings
-    places: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     values: dict[str, list[str]] = {}
     for index, parameter in enumerate(spec["parameters"]):
         name = parameter["name"]
-        places[name] = ("spec", "parameters", index, "searchSpace", "categorical", "choices")
+        paths[name] = ("spec", "parameters", index, "searchSpace", "categorical", "choices")
         values[name] = parameter["searchSpace"]["categorical"]["choices"]
     assignments, findings = grid.read_assignments({"parameters": values})
-    findings = [replace(finding, path=_home(finding.path, places)) for finding in findings]
+    findings = [replace(finding, path=_home(finding.path, paths)) for finding in findings]
     trials = spec.get("numTrials", 1)
     if assignments and trials != len(assignments):
         message = f"numTrials is {trials}, and the grid has {len(assignments)} combinations"
         hint = write(len(assignments), ", so that all of them are tried", field="numTrials")
         findings.append(Finding(grid.CODE, "error", message, hint, ("spec", "numTrials")))
-    at_home = [
-        replace(each, places={name: _home(path, places) for name, path in each.places.items()}) for each in assignments
-    ]
+    at_home = [replace(a, paths={name: _home(path, paths) for name, path in a.paths.items()}) for a in assignments]
     return _template(document, spec), at_home, findings
 
 
-def _home(path: Path, places: Mapping[str, Path]) -> Path:
+def _home(path: Path, paths: Mapping[str, Path]) -> Path:
     """Translate a path in the sweep to the OptimizationJob."""
-    if len(path) > 1 and path[1] in places:
-        return (*places[str(path[1])], *path[2:])
+    if len(path) > 1 and path[1] in paths:
+        return (*paths[str(path[1])], *path[2:])
     return ("spec", "parameters")
 
 
 def _template(document: Document, spec: Json) -> Document:
     """Return the TrainJob template with the name and namespace of the OptimizationJob."""
     template = mapping(spec.get("trainJobTemplate"))
-    own = mapping(document.data.get("metadata"))
-    identity = {name: own[name] for name in ("name", "namespace") if name in own}
+    metadata = mapping(document.data.get("metadata"))
+    identity = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
     data = {
         "apiVersion": document.data["apiVersion"],
         "kind": "TrainJob",
@@ -390,11 +388,11 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
         matrix = Matrix(document, document.file, job, "", tuple(assignments), Budget(), template)
         problems = [document.diagnose(finding, label_of(document.data)) for finding in findings]
     else:
-        matrix, problems = _read(document, limits)
+        matrix, problems = _read_sweep(document, limits)
     return (replace(matrix, assignments=()) if has_errors(problems) else matrix), problems
 
 
-def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
+def _read_sweep(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
     base, _, job = data.get("base", "").partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(document.file), base)) if base else document.file
@@ -447,8 +445,8 @@ def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Docume
         variable = grid.variable_name(name)
         if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):
             continue
-        place = matrix.assignments[0].places[name]
-        path = place[:-1] if isinstance(place[-1], int) else place
+        value_path = matrix.assignments[0].paths[name]
+        path = value_path[:-1] if isinstance(value_path[-1], int) else value_path
         message = f"the TrainJob mentions neither ${{trialParameters.{name}}} nor {variable}"
         if referred:
             message += "; unless the program reads the variable, trials that differ in nothing else are identical"
@@ -483,7 +481,7 @@ def _not_one(matrix: Matrix, candidates: Sequence[Document]) -> Finding:
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
-    places = ((stable_path(path, trial.job), assignment.places[name]) for path, name in trial.written)
-    origins = ((path, Origin(matrix.document, place)) for path, place in places)
-    made = Edited.of(base).with_data(trial.job, origins).to_document()
-    return replace(made, file=matrix.document.file)
+    parameter_paths = ((stable_path(path, trial.job), assignment.paths[name]) for path, name in trial.parameter_fields)
+    origins = ((path, Origin(matrix.document, written_at)) for path, written_at in parameter_paths)
+    document = Edited.of(base).with_data(trial.job, origins).to_document()
+    return replace(document, file=matrix.document.file)

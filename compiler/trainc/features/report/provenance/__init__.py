@@ -1,1 +1,0 @@
-"""Provenance: who set each field of the output, and from what. Computed beside the passes, which know nothing of it."""
