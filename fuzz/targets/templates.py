@@ -9,8 +9,7 @@ import json
 from typing import Any
 
 from trainc.options import Limits
-from trainc.reading.templates import read_template, render
-from trainc.reading.templates.rendering import TemplateFailedError
+from trainc.reading.templates import TemplateFailedError, read_template, render
 
 LIMITS = Limits(
     document_bytes=100_000, documents=20, template_steps=20_000, template_bytes=10_000_000, template_seconds=1_000_000

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from trainc.options import Limits
-from trainc.reading.templates import render
-from trainc.reading.templates.rendering import Budget, TemplateFailedError, TooMuchError
+from trainc.reading.templates import TemplateFailedError, render
+from trainc.reading.templates.rendering import Budget, TooMuchError
 
 # The clock is put out of action: what stops these is counted. The kernel ends the test where nothing does.
 BY_COUNTING = Limits(template_seconds=1_000_000)

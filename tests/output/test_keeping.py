@@ -6,14 +6,27 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.output.keeping import Base, BuildLine, Choices, Keeping, digest_of, prove
 from trainc.output.ownership import first_line
 
 FIRST = first_line("jobs/llm.yaml")
 JOB = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "llm"}, "spec": {"a": 1}}
 DIGEST, OTHER = digest_of(JOB), "0123456789ab"
-OLD, NEW = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in ("old", "new"))
-OLD_BODY, NEW_BODY = (f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n" for name in ("old", "new"))
+OLD, NEW = (
+    {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "llm", "namespace": "nlp"},
+        "spec": {
+            "replicatedJobs": [
+                {"name": "node", "template": {"spec": {"template": {"spec": {"containers": [{"name": name}]}}}}}
+            ]
+        },
+    }
+    for name in ("old", "new")
+)
+OLD_BODY, NEW_BODY = dump_yaml([OLD]), dump_yaml([NEW])
 NOW = f"# Built from TrainJob {DIGEST} by trainc 0.2.0 for Trainer 2.3.\n"
 BEFORE = f"# Built from TrainJob {DIGEST} by trainc 0.1.0 for Trainer 2.2.\n"
 OF_OTHER = f"# Built from TrainJob {OTHER} by trainc 0.1.0 for Trainer 2.2.\n"

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.options import Limits
-from trainc.reading.templates import read_template, render
-from trainc.reading.templates.rendering import TemplateFailedError
+from trainc.reading.templates import TemplateFailedError, read_template, render
 
 LIMITS = Limits(template_steps=2000, document_bytes=100_000)
 

@@ -66,7 +66,7 @@ class Judge:
             inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
             for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
                 policy_findings = chain.from_iterable(
-                    self._policy_findings(binding, subject, steps) for binding in self.policies.bindings
+                    self._policy_findings(b, subject, steps) for b in self.policies.bindings
                 )
                 is_part = subject.data["kind"] in ("Pod", "Job")
                 for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):

@@ -523,6 +523,7 @@ def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
             hint = f"write apiVersion: {_VERSIONS[0]}"
             yield document.diagnose(Finding("PolicyInvalid", "error", message, hint, ("apiVersion",)))
         elif group == _GROUP:
-            message, hint = f"trainc does not evaluate {kind}", did_you_mean(kind, _KINDS)
-            hint = hint or "the cluster applies it in any case"
-            yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))
+            hint = did_you_mean(kind, _KINDS) or "the cluster applies it in any case"
+            yield document.diagnose(
+                Finding("PolicyNotEvaluated", "warning", f"trainc does not evaluate {kind}", hint, ("kind",))
+            )

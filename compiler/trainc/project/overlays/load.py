@@ -34,8 +34,7 @@ from trainc.reading.files import (
     shown_path,
 )
 from trainc.reading.opening import OUTSIDE_HINT, error_reason, is_inside, read_file, root_around
-from trainc.reading.templates import render
-from trainc.reading.templates.rendering import TemplateFailedError
+from trainc.reading.templates import TemplateFailedError, render
 from trainc.reading.yaml_reader import decode
 from trainc.startup.records import dataclass, field, fields, replace
 

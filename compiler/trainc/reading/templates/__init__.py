@@ -9,11 +9,18 @@ from typing import Any
 from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.templates.rendering import TemplateFailedError, render, template_lines
+from trainc.reading.templates.failure import TemplateFailedError
 from trainc.reading.yaml_reader import decode, encode, read_documents
 from trainc.startup.records import replace
 
-__all__ = ["read_template", "render"]
+__all__ = ["TemplateFailedError", "read_template", "render"]
+
+
+def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
+    """Render a template. Raises TemplateFailedError with the position of the problem."""
+    from trainc.reading.templates import rendering  # Jinja2 takes long to import, and most inputs are not templates.
+
+    return rendering.render(text, file, values, limits)
 
 
 def read_template(
@@ -28,6 +35,8 @@ def read_template(
         output = render(text, file, values, limits)
     except TemplateFailedError as failed:
         return [], [failed.diagnostic]
+    from trainc.reading.templates.rendering import template_lines
+
     lines = cache(lambda: template_lines(text, output, file, values, limits))  # Most templates have no diagnostics.
 
     def in_template(source: Source | None) -> Source | None:

@@ -20,8 +20,8 @@ from jinja2.tests import TESTS
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
+from trainc.reading.templates.failure import TemplateFailedError
 from trainc.reading.templates.values import (
     as_yaml,
     check_number,
@@ -110,20 +110,6 @@ def _steps(node: nodes.Node) -> int:
 
 def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
-
-
-# The reasons why a template cannot be rendered.
-
-
-class TemplateFailedError(Exception):
-    """The template `text` cannot be rendered; `diagnostic` has the position and the reason."""
-
-    def __init__(self, file: str, text: str, line: int, message: str, hint: str) -> None:
-        super().__init__(message)
-        failing_line = text.split("\n")[line - 1 : line]
-        # Jinja2 does not report columns, so use the first non-space character of the line.
-        column = 1 + sum(len(words) - len(words.lstrip()) for words in failing_line)
-        self.diagnostic = Diagnostic("TemplateError", "error", message, hint, source=Source(file, line, column))
 
 
 class TooMuchError(Exception):
