@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from commands import run
 
 from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.kube.names import TRAINER_API
 from trainc.kube.releases import RELEASES
 
 SHELLS = ("bash", "zsh", "fish")
@@ -122,6 +124,23 @@ def test_environments_jobs_and_revisions_are_suggested(folder: Path, monkeypatch
     assert answer("explain", "jobs/#") == ["jobs/#team-a/llm", ":4"]
     assert answer("diff", "git:") == ["git:main", "git:v1", ":4"]
     assert answer("build", "--check", "--base", "") == ["main", "v1", ":4"]
+
+
+def test_names_on_which_a_shell_acts_are_not_suggested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "trainc.yaml").write_text('environments: {"$(id)": {}, "a\\nb": {}, dev: {}}\n')
+    names = ("$(id)", "a\nb", "`id`", "a;id", "a b", "a\x1b[31m", "\ud800", "ok")
+    documents = [{"kind": "TrainJob", "metadata": {"name": name, "namespace": 5}} for name in names]
+    (folder / "jobs" / "odd.yaml").write_text(
+        "".join(f"---\n{json.dumps({'apiVersion': TRAINER_API, **document})}\n" for document in documents)
+    )
+    subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "all"], check=True)
+    subprocess.run(["git", "branch", "a$(touch${IFS}b)"], check=True)
+    assert answer("build", "--env", "") == ["dev", ":4"]
+    assert answer("explain", "jobs/#") == ["jobs/#ok", ":4"]
+    assert answer("diff", "git:") == ["git:main", ":4"]
 
 
 def test_a_broken_trainc_yaml_suggests_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

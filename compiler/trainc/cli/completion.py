@@ -231,14 +231,19 @@ def _fields(job: str) -> Iterator[str]:
 
 def _jobs(path: str) -> Iterator[str]:
     """Yield `PATH#NAMESPACE/NAME` for each TrainJob below a path."""
-    from trainc.kube.documents import mapping
+    from trainc.kube.documents import identity_of
     from trainc.options import Limits
     from trainc.reading.files import read_paths
 
     for document in read_paths([path or os.curdir], Limits())[0]:
-        metadata = mapping(document.data.get("metadata"))
-        if document.data.get("kind") == "TrainJob" and isinstance(metadata.get("name"), str):
-            yield f"{path}#{'/'.join(filter(None, (metadata.get('namespace'), metadata['name'])))}"
+        namespace, name = identity_of(document.data)
+        if document.data.get("kind") == "TrainJob" and name:
+            yield f"{path}#{'/'.join(filter(None, (namespace, name)))}"
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether no shell acts on text: bash inserts what a branch or job is called as if the user had typed it."""
+    return text.isprintable() and not set(text) & set(" $`;&|<>()\\!")
 
 
 def _answer(candidates: Iterable[tuple[str, str]], current: str) -> str:
@@ -247,6 +252,6 @@ def _answer(candidates: Iterable[tuple[str, str]], current: str) -> str:
     lines = [
         f"{word}\t{shorten(summary, _LONGEST_SUMMARY, placeholder=' ...')}".rstrip()
         for word, summary in candidates
-        if word.startswith(current)
+        if word.startswith(current) and _is_plain(word[len(current) :])
     ]
     return "".join(f"{line}\n" for line in (*lines, f":{_NOTHING_ELSE}"))
