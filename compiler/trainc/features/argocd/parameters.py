@@ -24,6 +24,7 @@ Environment: TypeAlias = Mapping[str, str]
 _JSON = "ARGOCD_APP_PARAMETERS"
 _PARAMETER = "PARAM_"
 _VARIABLE = "ARGOCD_ENV_"
+_VALUES = {"string", "array", "map"}
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -111,13 +112,23 @@ def _from_json(environment: Environment, findings: list[Diagnostic]) -> Iterator
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         findings.append(_wrong(_JSON, "is not a JSON list of parameters", "set parameters under spec.source.plugin"))
         return
+    names: set[str] = set()
     for entry in entries:
         name = str(entry.get("name"))
         if name not in _BY_NAME:
             hint = did_you_mean(name, _BY_NAME) or f"the parameters are {', '.join(_BY_NAME)}"
             findings.append(_wrong(name, "is not a parameter of trainc", hint))
             continue
-        yield _BY_NAME[name], next((entry[key] for key in ("string", "array", "map") if entry.get(key)), "")
+        values = {key: value for key, value in entry.items() if key != "name" and value not in (None, "", [], {})}
+        if unknown := sorted(values.keys() - _VALUES):
+            findings.append(_wrong(name, f"has the unknown field {unknown[0]}", "set `string` or `array`"))
+        elif len(values) > 1:
+            findings.append(_wrong(name, f"has several values: {', '.join(values)}", "set only one of them"))
+        elif values and name in names:
+            findings.append(_wrong(name, "is set twice", "keep one of the two"))
+        elif values:
+            names.add(name)
+            yield _BY_NAME[name], *values.values()
 
 
 def _from_parameters(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
