@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reading import read
@@ -12,7 +13,11 @@ from steps import SIZES, Counted, assert_linear, steps
 
 from trainc.cli.command import Streams
 from trainc.cli.main import main
+from trainc.explain import placing
+from trainc.explain.model import ExplainedObject
+from trainc.findings import Source
 from trainc.reading import block_lines
+from trainc.reading.ignores import ignores_of
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -92,3 +97,32 @@ def test_patches_on_one_document_take_steps_in_proportion(
     # What is remembered of one input for the next is remembered before the first is counted.
     build(SIZES[-1])
     assert_linear([steps(lambda n=n: build(n)) for n in SIZES])  # type: ignore[misc]
+
+
+def test_comments_that_ignore_nothing_take_steps_in_proportion() -> None:
+    def count(number: int) -> int:
+        text = "x: a\n" + "# trainc: ignore[UnknownField] no line follows\n" * number
+        return steps(lambda: list(ignores_of(text, "a.yaml")))
+
+    count(SIZES[-1])
+    assert_linear([count(number) for number in SIZES])
+
+
+def test_the_fields_of_an_object_are_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many findings are about it."""
+    monkeypatch.chdir(tmp_path)
+    searched: list[str] = []
+    search = placing._sources_by_path
+
+    def count(item: ExplainedObject) -> Mapping[Any, Source | None]:
+        searched.append(str(item.name))
+        return search(item)
+
+    monkeypatch.setattr(placing, "_sources_by_path", count)
+    labels = "".join(f"    k{i}: 'a b'\n" for i in range(20))
+    text = JOB.replace("spec: {", f"spec:\n  labels:\n{labels}  ").replace("}}", "}")
+    Path("job.yaml").write_text(text, encoding="utf-8")
+    reported = io.StringIO()
+    assert main(["check", "job.yaml", "--release", "2.1"], Streams(io.BytesIO(), io.BytesIO(), reported)) == 1
+    assert reported.getvalue().count("error[") > 10
+    assert len(searched) == len(set(searched)) > 0

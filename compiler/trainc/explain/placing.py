@@ -5,7 +5,7 @@ Explaining a job takes longer than compiling it, so this is done only for jobs w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
@@ -32,24 +32,36 @@ def place_built(result: Result) -> list[Diagnostic]:
     recorder.on_lowered(result)
     assemble(result.lowered, Report(), recorder)
     objects = {str(explained.name): explained for explained in explanation(recorder).objects}
+    sources: dict[str, dict[Path, Source | None]] = {}
     for i, finding in enumerate(findings):
         built = finding.built_by or finding.about
         if finding.severity != "info" and built in objects:
-            source = source_of(objects[built], finding.source_path or finding.path)
+            if built not in sources:
+                sources[built] = _sources_by_path(objects[built])
+            source = _nearest(sources[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
     return placed
 
 
 def source_of(described: ExplainedObject, path: Path) -> Source | None:
     """Where the field was written. A missing field, or one that holds others, resolves to the nearest one."""
-    for length in range(len(path), 1, -1):
-        below = [field for field in described.fields if field.index[:length] == path[:length]]
-        if below:
-            copied = [field for field in below if field.origin.kind in _COPIED]
-            return next(_sources(copied), None) or next(_sources(below), None)
-    return None
+    return _nearest(_sources_by_path(described), path)
 
 
-def _sources(fields: Iterable[ExplainedField]) -> Iterator[Source]:
-    sources = (origin_input.source for field in fields for origin_input in field.origin.inputs)
-    return (source for source in sources if source is not None)
+def _sources_by_path(described: ExplainedObject) -> dict[Path, Source | None]:
+    """Where each field was written; one that holds others, where the first of them was, if possible unchanged."""
+    sources: dict[Path, Source | None] = {}
+    fields = [(field, next(_sources(field), None)) for field in described.fields]
+    copied = [(field, source) for field, source in fields if source and field.origin.kind in _COPIED]
+    for field, source in (*copied, *(pair for pair in fields if pair[1]), *fields):
+        for length in range(2, len(field.index) + 1):
+            sources.setdefault(field.index[:length], source)
+    return sources
+
+
+def _nearest(sources: Mapping[Path, Source | None], path: Path) -> Source | None:
+    return next((sources[path[:end]] for end in range(len(path), 1, -1) if path[:end] in sources), None)
+
+
+def _sources(field: ExplainedField) -> Iterator[Source]:
+    return (origin_input.source for origin_input in field.origin.inputs if origin_input.source is not None)

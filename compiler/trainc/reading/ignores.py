@@ -53,7 +53,7 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     from trainc.findings.codes import current_code
 
     lines = text.split("\n")
-    next_line = 0
+    next_line: int | None = 0
     for number, line in enumerate(lines, 1):
         match = _COMMENT.search(line) if _WORD in line else None
         if match is None:
@@ -61,7 +61,9 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
         about = number
         if line.lstrip().startswith("#"):
             # Of many comments above one line, only the first looks for it.
-            about = next_line = next_line if next_line > number else _next_line(lines, number)
+            if next_line is not None and next_line <= number:
+                next_line = _next_line(lines, number)
+            about = next_line or number
         reason = match[2].strip()
         codes = list(_CODE.finditer(match[1] or ""))
         for code in codes:
@@ -70,12 +72,12 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
             yield Ignore("", reason, about, Source(file, number, line.index("#", match.start()) + 1))
 
 
-def _next_line(lines: Sequence[str], number: int) -> int:
-    """Return the number of the first line after `number` that is neither empty nor a comment."""
+def _next_line(lines: Sequence[str], number: int) -> int | None:
+    """Return the number of the first line after `number` that is neither empty nor a comment, or None."""
     for later in range(number, len(lines)):
         if lines[later].strip() and not lines[later].lstrip().startswith("#"):
             return later + 1
-    return number
+    return None
 
 
 def check_ignores(ignores: Iterable[Ignore], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
