@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,18 @@ def test_the_runtimes_of_the_repository_come_first(tmp_path: Path, monkeypatch: 
         (tmp_path / "trainc.yaml").write_text("runtimes: [runtimes]\n", encoding="utf-8")
         (tmp_path / "runtimes/h100.yaml").write_text(OWN.partition("spec:")[0] + f"spec: {spec}\n", encoding="utf-8")
         assert run("runtimes", "list").status == 0
+
+
+@pytest.mark.parametrize(
+    "jobs", ["5", "[7]", "[{template: 5}]", "[{template: {spec: {template: {spec: {containers: 5}}}}}]"]
+)
+def test_what_is_misshapen_is_listed(jobs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trainc.yaml").write_text("", encoding="utf-8")
+    head = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: r}\n"
+    Path("r.yaml").write_text(f"{head}spec: {{template: {{spec: {{replicatedJobs: {jobs}}}}}}}\n", encoding="utf-8")
+    listed = run("runtimes", "list")
+    assert (listed.status, listed.stderr) == (0, "")
+    assert re.search(r"^r +- +- +0 +r\.yaml$", listed.stdout, re.MULTILINE)
+    made = run("new", "x", "--runtime", "r", "--mount", "claim:/data", "--release", "2.3", "-o", "-")
+    assert (made.status in (0, 1), made.stderr.count("Traceback")) == (True, 0)

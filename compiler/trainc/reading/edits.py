@@ -72,7 +72,7 @@ class Tree:
 
         try:
             return compose(self._chunk, Limits())
-        except (YAMLError, RefusedError):
+        except (YAMLError, RefusedError, UnicodeEncodeError):  # The last for bytes that are no UTF-8.
             return None
 
     def fields(self) -> Iterator[Field]:

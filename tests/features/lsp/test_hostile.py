@@ -59,6 +59,7 @@ def test_a_huge_file_is_left_alone(editor: Editor) -> None:
         "http://example.com/a.yaml",
         "file:///no/such/folder/a.yaml",
         "file://%00",
+        "file:///tmp/\ud800/a.yaml",
         "x",
         "",
     ],
@@ -69,6 +70,12 @@ def test_what_is_not_a_file_is_answered_with_nothing(uri: str, editor: Editor) -
     ask_everything(editor, uri, 3, 3)
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert editor.open("jobs/llm.yaml") == []
+
+
+def test_half_a_character_is_an_error_at_its_place(editor: Editor) -> None:
+    diagnostics = editor.open("jobs/llm.yaml", f"{JOB}# \ud800\n")
+    assert [(d["code"], d["range"]["start"]["line"]) for d in diagnostics] == [("InvalidEncoding", JOB.count("\n"))]
+    ask_everything(editor, editor.uri("jobs/llm.yaml"), 3, 3)
 
 
 def test_a_file_that_was_never_opened_is_answered_with_nothing(editor: Editor) -> None:

@@ -239,8 +239,11 @@ def file_of(uri: str) -> str | None:
     """The real path of a file; None for what is none, such as a text that was never saved."""
     if not uri.startswith("file:"):
         return None
-    path = to_fs_path(uri)
-    return os.path.realpath(path) if path and "\0" not in path else None
+    try:
+        path = to_fs_path(uri)
+        return os.path.realpath(path) if path and "\0" not in path else None
+    except ValueError:  # No URI, or characters that no path can have.
+        return None
 
 
 # The features of the language server, one handler each: from the protocol to a function of this package, and back.

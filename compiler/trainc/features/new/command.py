@@ -12,7 +12,16 @@ from trainc.api.command import Files, report, start
 from trainc.api.documents import Document, catalog, read_documents, read_paths
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs
-from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
+from trainc.api.kube import (
+    NEWEST_RELEASE,
+    POD_SPEC,
+    Json,
+    identity_of,
+    mapping,
+    names,
+    objects,
+    value_at_index,
+)
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
@@ -186,11 +195,10 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
 
 def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
     """Return the step that trains, and its first container."""
-    for job in runtime.get("spec", {}).get("template", {}).get("spec", {}).get("replicatedJobs", ()):
-        template = job.get("template", {})
-        if (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL) == "trainer":
-            containers = template.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
-            return job["name"], next((container["name"] for container in containers), "node")
+    for job in objects(value_at_index(runtime, ("spec", "template", "spec", "replicatedJobs"))):
+        if value_at_index(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) == "trainer":
+            container = value_at_index(job, (*POD_SPEC, "containers", 0, "name"))
+            return str(job.get("name") or "node"), str(container or "node")
     return "node", "node"
 
 
