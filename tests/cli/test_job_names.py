@@ -87,6 +87,7 @@ def test_a_pod_of_an_earlier_build_says_so() -> None:
         "{hashed}-node-1-0-abcde",
         "{hashed}-other-0-0-abcde",
         "{hashed}-node-0",
+        "ads/llm",
         "ads/{hashed}",
         "nobody",
         "nobody-abcdef-node-0-0-abcde",

@@ -239,7 +239,7 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 
 
 def _is_refused(compilation: Run, arguments: Arguments) -> bool:
-    """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
+    """Return whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
         unselected = len(compilation.inputs.unselected) + len(compilation.inputs.elsewhere)
         compilation.diagnostics += nothing_found(

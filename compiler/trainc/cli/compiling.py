@@ -226,7 +226,7 @@ def nothing_found(
 
 
 def is_checked(document: Document) -> bool:
-    """Whether `check` examines this document."""
+    """Return whether `check` examines this document."""
     from trainc.project.dialects import is_trainer_document
 
     if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
@@ -289,7 +289,7 @@ def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnost
 
 
 def _is_expected_kind(document: Document) -> bool:
-    """Whether a kind commonly appears next to a TrainJob: claims, configuration, service accounts, queues."""
+    """Return whether a kind commonly appears next to a TrainJob: claims, configuration, service accounts, queues."""
     group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
     return group in _COMPANION_GROUPS and "kind" in document.data
 

@@ -218,7 +218,7 @@ def _fields(job: str) -> Iterator[str]:
     from trainc.kube.documents import format_field
 
     try:
-        result = compiled_job(arguments_of("explain", [job]), Streams(BytesIO(), BytesIO(), StringIO()))
+        result = compiled_job(arguments_of("explain", [job]), Streams(BytesIO(), BytesIO(), StringIO()), in_git=True)
     except (UsageError, OSError):
         return
     if result is None or not result[0].compiles:

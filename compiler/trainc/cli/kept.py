@@ -207,8 +207,8 @@ def prove_outputs(
 ) -> dict[str, list[Diagnostic]]:
     """Return what a comparison with the base finds, by output folder.
 
-    `outputs` are the folders with their environments and decisions. With `covers_all` they are all that trainc.yaml names, and
-    folders that only the base names are compared too.
+    `outputs` are the folders with their environments and decisions. With `covers_all` they are all that trainc.yaml
+    names, and folders that only the base names are compared too.
     """
     entries = list(outputs)
     if arguments.base is None and not any(keeping for _, _, keeping in entries):

@@ -136,17 +136,18 @@ def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document
     if name is None:
         return [(None, "")]
     trainjobs = _trainjobs(documents, settings.options.namespace or "")
-    space, _, plain = name.rpartition("/")
-    if any(plain == job and space in ("", space) for space, job in trainjobs):
+    in_namespace, _, plain = name.rpartition("/")
+    if any(plain == job and in_namespace in ("", namespace) for namespace, job in trainjobs):
         return [(name, "")]
     rendered = jobs_of(settings.output, name) if settings.output is not None else []
-    matches: list[tuple[str | None, str]] = [(f"{space}/{job}".lstrip("/"), jobset) for space, job, jobset in rendered]
+    matches: list[tuple[str | None, str]] = [
+        (f"{namespace}/{job}".lstrip("/"), jobset) for namespace, job, jobset in rendered
+    ]
     # Without a rendered file, the hash of a name is not compared: it may be that of an earlier build.
-    for space, job in sorted(trainjobs if query.name else (), key=lambda trainjob: -len(trainjob[1])):
-        if space in ("", space) and plain.startswith(f"{job}-"):
-            hashed = _HASH.match(plain, len(job))
-            matches += [(f"{space}/{job}".lstrip("/"), plain[: hashed.end()] if hashed else job)]
-            matches += [(f"{space}/{job}".lstrip("/"), job)] if hashed else []
+    for namespace, job in sorted(trainjobs if query.name else (), key=lambda trainjob: -len(trainjob[1])):
+        if in_namespace in ("", namespace) and plain.startswith(f"{job}-"):
+            full_name, hashed = f"{namespace}/{job}".lstrip("/"), _HASH.match(plain, len(job))
+            matches += [(full_name, plain[: hashed.end()]), (full_name, job)] if hashed else [(full_name, job)]
     if matches or not query.name:
         return matches or [(name, "")]
     names = ["/".join(trainjob).lstrip("/") for trainjob in trainjobs]

@@ -62,7 +62,7 @@ _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 
 
 def _obeys_escapes(stream: TextIO | BinaryIO) -> bool:
-    """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
+    """Return whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
 
@@ -119,7 +119,7 @@ def report(
 
 
 def is_failure(diagnostics: Sequence[Diagnostic], *, strict: bool) -> bool:
-    """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
+    """Return whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
     return has_errors(diagnostics) or (strict and any(d.severity == "warning" for d in diagnostics))
 
 

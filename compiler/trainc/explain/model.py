@@ -278,9 +278,10 @@ def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> Explained
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
     """Fields of the input in other letters, the same field in objects of other kinds, then similarly spelled fields."""
-    for explained in (explained for candidate in candidates for explained in candidate.fields):
-        names = (str(origin_input.path[-1]) for origin_input in explained.origin.inputs if origin_input.path)
-        yield from (name for name in names if name.lower() == text.lower())
+    for candidate in candidates:
+        for explained in candidate.fields:
+            names = (str(origin_input.path[-1]) for origin_input in explained.origin.inputs if origin_input.path)
+            yield from (name for name in names if name.lower() == text.lower())
     for other in explanation.objects:
         if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
             yield prefix(explanation, other) + text

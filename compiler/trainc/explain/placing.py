@@ -11,7 +11,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder, explanation
 from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
-from trainc.pipeline.session import at_source_document
+from trainc.pipeline.session import diagnose_at_source
 from trainc.startup.records import replace
 
 # Origins that copy values from a document unchanged; a plugin only derives values from them.
@@ -23,7 +23,7 @@ def place_built(result: Result) -> list[Diagnostic]:
 
     An info stays there, since there is nothing to fix.
     """
-    placed, findings = at_source_document(result), result.report.about_objects()
+    placed, findings = diagnose_at_source(result), result.report.about_objects()
     in_files = any(d is not None and d.document.file for d in (result.job, result.runtime))
     if not in_files or all(finding.severity == "info" for finding in findings):
         return placed

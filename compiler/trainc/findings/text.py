@@ -68,7 +68,7 @@ def join_words(items: Iterable[str], conjunction: Literal["and", "or"]) -> str:
 
 
 def first_of(items: Sequence[str], most: int = 5) -> str:
-    """Return the words, up to `most` of them: `a, b, c and 4 more`."""
+    """Return the items, up to `most` of them: `a, b, c and 4 more`."""
     more = f" and {len(items) - most:,} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
 

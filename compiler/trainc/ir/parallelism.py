@@ -45,8 +45,8 @@ class Framework:
     - `keys`: the axis of each option or setting, without leading dashes and with `_` for `-`. Besides the axes there are
       "global_batch" and "micro_batch".
     - `anchors`: the keys that only this program has. `programs`: the names of its scripts, whose other keys count too.
-    - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it; `inferred` is
-      the one of them that is worked out from the others if it is not set.
+    - `divides`: axes whose product has to divide the number of ranks. `fills`: axes whose product has to be it;
+      `inferred` is the one of them that is worked out from the others if it is not set.
     - `needs`: an option without which the others have no effect.
     - `order`: the axes by rank, those of neighbors first. `config`: options that name a file with more settings.
     - `hides`: options with which the degrees are not all in the command. `open`: it has a configuration of its own, which

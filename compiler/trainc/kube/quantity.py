@@ -54,6 +54,11 @@ class Quantity:
         units = -(-abs(self.nanos) // NANOS_PER_UNIT)
         return units if self.nanos >= 0 else -units
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the amount has no fraction of a unit."""
+        return self.nanos % NANOS_PER_UNIT == 0
+
     def __str__(self) -> str:
         units, fraction = divmod(self.nanos, NANOS_PER_UNIT)
         if self.family == "binary" and not fraction and abs(units) >= 1024:

@@ -60,6 +60,10 @@ def _scripted(training: Training) -> bool:
     return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
+def _launches(training: Training) -> bool:
+    return bool(training.line.starts_of("launcher", "tool"))
+
+
 def _divides(training: Training) -> bool:
     """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
     parts = ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
@@ -107,13 +111,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.templates", "gang_in_sequence", _gang),
     Lint("sized", "trainc.lints.rendezvous", "rendezvous", per="training", when=_options_given),
-    Lint(
-        "sized",
-        "trainc.lints.launchers",
-        "launcher_usage",
-        per="training",
-        when=lambda training: training.line.starts_of("launcher", "tool"),
-    ),
+    Lint("sized", "trainc.lints.launchers", "launcher_usage", per="training", when=_launches),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.devices", "processes", per="training"),
     Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
@@ -171,8 +169,8 @@ class _Group:
 @cache
 def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[_Group, ...]:
     groups: dict[Any, _Group] = {}
-    groups_of_lints: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
-    for plugin, lints in [*groups_of_lints, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
+    general: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
+    for plugin, lints in [*general, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
         for lint in lints:
             if lint.stage == stage:
                 key = plugin and plugin.name, lint.applies_to, lint.per, lint.when

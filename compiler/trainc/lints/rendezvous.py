@@ -92,7 +92,7 @@ _JUDGED = frozenset(("rdzv-backend", "rdzv-endpoint", "rdzv-id", "master-addr", 
 
 
 def _is_given_an_address(training: Training, launch: Launch) -> bool:
-    """Whether a launcher that ignores the runtime's address is given another, by an option or its own variable.
+    """Return whether a launcher that ignores the runtime's address is given another, by an option or its own variable.
 
     torchtune takes a run for distributed only if it has options, and their defaults from the environment like torchrun
     (pytorch/torchtune torchtune/_cli/run.py).

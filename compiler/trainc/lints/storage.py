@@ -364,7 +364,8 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             access_modes = modes.get(str(claim))
             pods = pod_set.count * pod_set.replicas
-            is_mounted = any(mount.get("name") == volume["name"] for mount in _mounts(pod_set))
-            if access_modes and access_modes <= _ONE_NODE and pods > 1 and is_mounted:
+            if not access_modes or not access_modes <= _ONE_NODE or pods < 2:
+                continue
+            if any(mount.get("name") == volume["name"] for mount in _mounts(pod_set)):
                 path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
                 yield _one_node(str(claim), sorted(access_modes), pods, path, about)

@@ -205,7 +205,7 @@ class Keeping:
                 is_jobset = data["kind"] == "JobSet"
                 manifests.append(without_nulls(data, Struct(ROOTS["JobSet"]), self.release) if is_jobset else data)
         if not problems and not any(_is_of(path, manifest) for manifest in manifests):
-            message = f"the file has no JobSet of {path.removesuffix('.yaml')}, whose rendered file it is"
+            message = f"the file has no JobSet of {job_in(path)}, whose rendered file it is"
             source = Source(f"{self.folder}/{path}", 1, 1)
             problems.append(Diagnostic("NotAnObject", "error", message, _RESTORE, source=source))
         self.problems += problems
@@ -262,8 +262,8 @@ def errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Dia
 class Base:
     """An output folder at the revision that a change starts from, which messages call `name`.
 
-    `read_bytes` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there. `adopted`
-    are the globs of the trainc.yaml there for files that trainc did not compile; for them the folder is `folder`.
+    `read_bytes` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there.
+    `adopted` are the globs of the trainc.yaml there for files that trainc did not compile; for them the folder is `folder`.
     """
 
     name: str

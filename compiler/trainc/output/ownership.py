@@ -155,8 +155,8 @@ class Sources:
     """The sources of one build.
 
     `home` is the real path of the folder of trainc.yaml, or empty: first lines are relative to it, and a source outside
-    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `files_read` are the files in which it found
-    TrainJobs or runtimes.
+    it goes by its file name alone. `paths` and `exclude` say what the build reads, and `files_read` are the files in
+    which it found TrainJobs or runtimes.
     """
 
     def __init__(

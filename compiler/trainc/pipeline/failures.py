@@ -61,12 +61,12 @@ def failures_of(
     inputs: Inputs,
     input_diagnostics: Iterable[Diagnostic],
     compiled: Collection[tuple[str, str]],
-    job_diagnostics: Iterable[Diagnostic] = (),
+    joint_diagnostics: Iterable[Diagnostic] = (),
 ) -> Failures:
     """Return what the errors of an input concern.
 
-    `input_diagnostics` are the diagnostics about the input as a whole, `compiled` the jobs that came out without errors, and `job_diagnostics`
-    what was found about several jobs together, such as the budget of a sweep.
+    `input_diagnostics` are about the input as a whole, `compiled` the jobs that came out without errors, and
+    `joint_diagnostics` about several jobs together, such as the budget of a sweep.
     """
     failures = Failures()
     for document in session.index.refused_jobs:
@@ -81,7 +81,7 @@ def failures_of(
     for error in input_diagnostics:
         if error.severity == "error":
             _add_error(failures, error, session, inputs)
-    for error in job_diagnostics:
+    for error in joint_diagnostics:
         if error.severity == "error":
             file = "" if error.source is None else error.source.file
             if file not in inputs.sweeps:

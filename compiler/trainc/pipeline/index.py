@@ -136,8 +136,8 @@ def _missing_hint(keys: list[Key], kind: str, namespace: str, name: str, catalog
     from trainc.findings.text import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    other_place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
-    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{other_place} -o yaml > runtime.yaml"
+    option = f" --namespace {shlex.quote(namespace)}" if namespace else ""
+    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{option} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
     return near + (" Otherwise, " if near.endswith("?") else ", or ") + add if near else add
 
@@ -335,7 +335,7 @@ def _add_runtime(
     key = runtime_key(runtime.data)
     if key in earlier:
         # The same file may be read twice, such as one in a folder of runtimes inside the input.
-        files = {posixpath.normpath(document.document.file) for document in (earlier[key], runtime)}
+        files = {posixpath.normpath(candidate.document.file) for candidate in (earlier[key], runtime)}
         if earlier[key].data["spec"] == runtime.data["spec"] or (len(files) == 1 and files != {"."}):
             return
         where = earlier[key].document.file

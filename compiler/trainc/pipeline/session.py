@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 # Returns a result's findings about objects as diagnostics, with positions in the input.
-Place: TypeAlias = Callable[[Result], list[Diagnostic]]
+DiagnoseObjects: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 # Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
@@ -40,8 +40,8 @@ Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
-def at_source_document(result: Result) -> list[Diagnostic]:
-    """Place all findings about objects at the name of the document from which they were built."""
+def diagnose_at_source(result: Result) -> list[Diagnostic]:
+    """Return all findings about objects at the name of the document from which they were built."""
     return [result.home.diagnose_built(finding) for finding in result.report.about_objects()]
 
 
@@ -57,18 +57,18 @@ _BY_SIZE = frozenset(
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
 
-    `diagnose_objects` finds the lines of the input that set the fields of objects. It is injected because it needs the explainer,
-    which the pipeline must not import. `rules` applies the severities that the user has configured; errors without which
-    a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster` are the objects
-    of the cluster, as far as they are known; of two with the same name, that in the input counts. None means that the
-    caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept as built: their
-    objects are those in git, and a kept job that no longer compiles is a warning. With `errors_only`, nobody reads warnings
-    and infos, so they are not worked out. `step` is told how many jobs are compiled.
+    `diagnose_objects` finds the lines of the input that set the fields of objects. It is injected because it needs the
+    explainer, which the pipeline must not import. `rules` applies the severities that the user has configured; errors
+    without which a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster`
+    are the objects of the cluster, as far as they are known; of two with the same name, that in the input counts. None
+    means that the caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept
+    as built: their objects are those in git, and a kept job that no longer compiles is a warning. With `errors_only`,
+    nobody reads warnings and infos, so they are not worked out. `step` is told how many jobs are compiled.
     """
 
     options: Options = Options()
     catalog: Catalog | None = None
-    diagnose_objects: Place = at_source_document
+    diagnose_objects: DiagnoseObjects = diagnose_at_source
     rules: Rules = keep_severities
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None

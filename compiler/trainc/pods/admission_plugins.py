@@ -200,7 +200,7 @@ _QUOTA_HINT = "request less, use a namespace with a larger quota, or have the qu
 
 @dataclass(frozen=True, slots=True)
 class _Consumer:
-    """Something with resources, after all defaults: a container, or the pod as a whole. `resources` is what it sets itself."""
+    """Something with resources, after all defaults: a container, or the whole pod. `resources` is what it sets itself."""
 
     what: str
     path: Path
@@ -240,8 +240,10 @@ def quota_refusals(
 
 
 def _containers(spec: Json, path: Path, ranges: Sequence[Json]) -> list[_Consumer]:
-    containers = containers_of(spec, path)
-    return [_container_consumer(container, (*place, "resources"), ranges) for place, container in containers]
+    return [
+        _container_consumer(container, (*container_path, "resources"), ranges)
+        for container_path, container in containers_of(spec, path)
+    ]
 
 
 def _container_consumer(container: Json, path: Path, ranges: Iterable[Json]) -> _Consumer:
@@ -345,10 +347,8 @@ def _check_ratio(consumer: _Consumer, resource: str, ratio: Quantity, name: str,
 def _check_quota(
     quota: Json, spec: Json, path: Path, containers: Sequence[_Consumer], priority_class: str
 ) -> Iterator[Finding]:
-    name, hard = (
-        str(mapping(quota.get("metadata")).get("name")),
-        _counted_limits(quota, spec, containers, priority_class),
-    )
+    name = str(mapping(quota.get("metadata")).get("name"))
+    hard = _counted_limits(quota, spec, containers, priority_class)
     if not hard:
         return
     if not mapping(spec.get("resources")):

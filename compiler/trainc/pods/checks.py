@@ -324,11 +324,9 @@ def field_ref(allowed: tuple[str, ...]) -> Check:
         name, bracket, key = field_path.partition("['")
         if bracket and field_path.endswith("']"):
             return _check_subscript(source, path, name, key[:-2])
-        return (
-            ()
-            if _RENAMED.get(field_path, field_path) in allowed
-            else (errors.unsupported(source, field_path, allowed),)
-        )
+        if _RENAMED.get(field_path, field_path) in allowed:
+            return ()
+        return (errors.unsupported(source, field_path, allowed),)
 
     return struct({"apiVersion": one_of("", "v1")}, needs=("fieldPath",), also=check)
 

@@ -137,15 +137,15 @@ def _host_names(spec: Json, path: Path) -> Iterator[Finding]:
         yield Finding("MissingRequired", "error", message, hint, config_path, source_path=source)
     if spec.get("hostNetwork") is True:
         yield from _host_ports(spec, path)
-    name, config_path = spec.get("hostnameOverride"), (*path, "hostnameOverride")
+    name, override_path = spec.get("hostnameOverride"), (*path, "hostnameOverride")
     if name in (None, ""):
         return
-    yield from dns_subdomain(name, config_path)
+    yield from dns_subdomain(name, override_path)
     if isinstance(name, str) and len(name) > _LONGEST_HOSTNAME:
-        yield errors.too_long(config_path, len(name), _LONGEST_HOSTNAME)
+        yield errors.too_long(override_path, len(name), _LONGEST_HOSTNAME)
     for other in ("hostNetwork", "setHostnameAsFQDN"):
         if spec.get(other) is True:
-            yield errors.conflict(config_path, f"hostnameOverride and {other} cannot be used together")
+            yield errors.conflict(override_path, f"hostnameOverride and {other} cannot be used together")
 
 
 def _host_ports(spec: Json, path: Path) -> Iterator[Finding]:

@@ -311,18 +311,18 @@ def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> It
     devices = [mapping(device) for device in items(container.get("volumeDevices"))]
     yield from duplicates(container.get("volumeMounts"), "mountPath", (*path, "volumeMounts"))
     for i, mount in enumerate(objects(container.get("volumeMounts"))):
-        mount_path = (*path, "volumeMounts", i)
+        item_path = (*path, "volumeMounts", i)
         name, mounted = mount.get("name"), mount.get("mountPath")
         if not name or not mounted:
-            yield from (errors.missing((*mount_path, field)) for field in ("name", "mountPath") if not mount.get(field))
+            yield from (errors.missing((*item_path, field)) for field in ("name", "mountPath") if not mount.get(field))
         elif str(name) not in volumes:
-            yield errors.not_in_pod((*mount_path, "name"), "volume", str(name), volumes)
+            yield errors.not_in_pod((*item_path, "name"), "volume", str(name), volumes)
         for field, other in (("name", "name"), ("mountPath", "devicePath")):
             if mount.get(field) and any(device.get(other) == mount[field] for device in devices):
                 message = f"{mount[field]!r} is used both in volumeMounts and in volumeDevices"
-                yield errors.conflict((*mount_path, field), message)
+                yield errors.conflict((*item_path, field), message)
         if len(mount) > 2:
-            yield from _mount_options(mount, mount_path, container)
+            yield from _mount_options(mount, item_path, container)
 
 
 def _mount_options(mount: Json, path: Path, container: Json) -> Iterator[Finding]:

@@ -175,7 +175,7 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
 
 
 class LinePositions:
-    """The places of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
+    """The positions of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
 
     __slots__ = ("_columns", "_lines", "_marks", "_root")
 

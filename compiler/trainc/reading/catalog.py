@@ -126,6 +126,5 @@ def catalog_folder() -> str:
     """Return the catalog's directory: in the package if it is installed, at the top of the repository in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "catalog")
-    return (
-        installed if os.path.isdir(installed) else os.path.join(os.path.dirname(os.path.dirname(package)), "runtimes")
-    )
+    checkout = os.path.join(os.path.dirname(os.path.dirname(package)), "runtimes")
+    return installed if os.path.isdir(installed) else checkout

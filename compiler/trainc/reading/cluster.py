@@ -186,8 +186,8 @@ class Dump:
 
 def _is_by_hand(document: Json) -> bool:
     """Return whether a document is, or is meant to be, of the kind `Cluster`; its schema reports what is misspelt."""
-    kind, group = document.get("kind"), group_of(document)
-    if group != GROUP and kind != KIND:
+    kind, version, group = document.get("kind"), document.get("apiVersion"), group_of(document)
+    if group != GROUP and (kind != KIND or version == "v1"):
         return False
     from trainc.findings.text import correct_spelling
 

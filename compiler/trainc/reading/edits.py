@@ -152,7 +152,7 @@ class Tree:
         return stop if end < 0 else end
 
     def _content_end(self, start: int, stop: int) -> int:
-        """Return the end of the last line before `stop` with content, which the next item's dash and comments are not."""
+        """Return the end of the last line before `stop` that is neither blank, a comment nor the next item's dash."""
         text = self._chunk.text[start:stop]
         lines = text.split("\n")
         while (len(lines) > 1 and not lines[-1].strip(" -\t")) or lines[-1].lstrip().startswith("#"):

@@ -45,7 +45,7 @@ _WORDS = (
     b"runtimePatches",
     b"podTemplateOverrides",
     b"replicatedJobs",
-    b"Sweep",
+    b"kind: Sweep",
     b"trainc/v",
 )
 # Statements with which a template may load the words from other files.

@@ -570,3 +570,57 @@ def test_a_check_reports_what_policies_and_what_the_cluster_refuse() -> None:
     fits = {line.partition("[")[2].partition("]")[0] for line in alone.stderr.splitlines() if "error[" in line}
     assert fits == {"NeverFits"}
     assert all(f"[{code}]" in both.stderr for code in fits)
+
+
+AS_EXPORTED = {**policy(), "metadata": {"name": "house", "uid": "5f1b", "resourceVersion": "7"}, "status": {}}
+ABOUT_DEPLOYMENTS = policy(**rule(apiGroups=["apps"], resources=["deployments"]))
+NOT_REPORTED: dict[str, list[dict[str, Any]]] = {
+    "the same policy as the cluster has it": [policy(), AS_EXPORTED, binding()],
+    "the same policy of an earlier version of the API": [
+        policy(),
+        {**policy(), "apiVersion": "admissionregistration.k8s.io/v1beta1"},
+        binding(),
+    ],
+    "policies of one name about other objects": [
+        ABOUT_DEPLOYMENTS,
+        policy(**rule(apiGroups=["apps"], resources=["daemonsets"])),
+    ],
+    "a field of a later Kubernetes in a policy about other objects": [
+        {**ABOUT_DEPLOYMENTS, "spec": {**ABOUT_DEPLOYMENTS["spec"], "newField": 1}}
+    ],
+    "the webhooks of an operator": [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "kueue"},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("case", NOT_REPORTED)
+def test_what_a_folder_of_policies_may_have_besides_is_not_reported(case: str) -> None:
+    assert codes(checked(*NOT_REPORTED[case])) <= {"PolicyDenied"}
+
+
+def test_a_policy_about_jobsets_and_another_of_its_name_exclude_each_other() -> None:
+    assert "PolicyInvalid" in codes(checked(policy(), policy(validations=[{"expression": "true"}]), binding()))
+
+
+def test_a_policy_without_a_version_is_told_which_to_write() -> None:
+    result = checked({key: value for key, value in policy().items() if key != "apiVersion"})
+    assert "ValidatingAdmissionPolicy has no apiVersion\n" in result.stderr
+    assert "write apiVersion: admissionregistration.k8s.io/v1" in result.stderr
+
+
+def test_a_kind_that_is_spelled_correctly_is_not_corrected() -> None:
+    result = checked({**policy(), "kind": "MutatingAdmissionPolicy"})
+    assert "trainc does not evaluate MutatingAdmissionPolicy" in result.stderr
+    assert "did you mean" not in result.stderr
+
+
+@pytest.mark.parametrize("read", ["variables.limit", "(variables).limit", "variables // the limit\n . limit"])
+def test_a_variable_may_be_read_in_any_spelling(read: str) -> None:
+    variables = [{"name": "limit", "expression": "1"}, {"name": "more", "expression": f"{read} + 1"}]
+    result = checked(policy(variables=variables, validations=[{"expression": "variables.more == 2"}]), binding())
+    assert codes(result) == set()

@@ -175,7 +175,7 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
 
 
 def _is_text(text: str) -> bool:
-    """Whether text is valid Unicode: JSON may contain lone surrogates, and variables may contain arbitrary bytes."""
+    """Return whether text is valid Unicode: JSON may contain lone surrogates, and variables may contain arbitrary bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -197,7 +197,7 @@ def _wrong(name: str, problem: str, hint: str, severity: Literal["error", "warni
 
 
 def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
-    """Whether `path`, relative to the Application's folder, leaves the repository, also through links.
+    """Return whether `path`, relative to the Application's folder, leaves the repository, also through links.
 
     Only as far as the folder's depth in the repository is known.
     """

@@ -35,7 +35,7 @@ class Change:
 
     @property
     def kind(self) -> Kind:
-        """Whether the field was added, removed or changed."""
+        """Return whether the field was added, removed or changed."""
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "changed"

@@ -220,7 +220,7 @@ class _Comparison:
         return LiveObject(*identity[1:], "extra", (), state, condition, (), sync, successor)
 
     def _is_extra(self, identity: Identity, live: Manifest) -> bool:
-        """Return whether git could have it: a job or its gang that no controller made, or what a tool applied."""
+        """Return whether git could have it and does not: a job or gang that no controller made, or what a tool applied."""
         if identity in self._git or live_objects.controller_of(live) is not None:
             return False
         return identity[1] in ("JobSet", "TrainJob", "PodGroup") or (

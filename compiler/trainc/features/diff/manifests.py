@@ -125,9 +125,9 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
             raise CompileError([*diagnostics, *problems])
     manifests = [manifest for job in jobs for manifest in job.manifests]
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
-    kept_session = None if keeping is None else (session, keeping)
+    of_session = None if keeping is None else (session, keeping)
     diagnostics = sort_diagnostics(diagnostics)
-    return ManifestSet(manifests, diagnostics, True, names_of(jobs), kept_session, session, {}, failures, homes)
+    return ManifestSet(manifests, diagnostics, True, names_of(jobs), of_session, session, {}, failures, homes)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:

@@ -38,12 +38,12 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
             yield f"The policies of {side.label} cannot be evaluated: {reason}."
             return
     was, now = _denials(before), _denials(after)
-    denials_by_word = {
+    denials_by_status = {
         "denied": [(message, sorted(jobs - was.get(message, set()))) for message, jobs in now.items()],
         "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
         "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
     }
-    for status, denials in denials_by_word.items():
+    for status, denials in denials_by_status.items():
         for message, jobs in denials:
             if jobs:
                 names = first_of(["/".join(filter(None, job)) for job in jobs])

@@ -167,12 +167,12 @@ def _version_of_definition(name: str, definition: Json, definitions: Mapping[str
 
 
 def shows_cluster(documents: Sequence[Json]) -> bool:
-    """Whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
+    """Return whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
     return kubernetes(documents) is not None or lists_any(documents)
 
 
 def lists_any(documents: Sequence[Json]) -> bool:
-    """Whether there is any Deployment or custom resource definition, which show what is installed."""
+    """Return whether there is any Deployment or custom resource definition, which show what is installed."""
     dump = Dump.of_objects(documents)
     return bool(dump.list_all("Deployment") or dump.of("CustomResourceDefinition"))
 
@@ -195,7 +195,7 @@ def number_of(version: str) -> tuple[int, ...]:
 
 
 def serves_workloads(documents: Sequence[Json]) -> bool | None:
-    """Whether the cluster serves scheduling.k8s.io/v1beta1; None if no document lists the served versions."""
+    """Return whether the cluster serves scheduling.k8s.io/v1beta1; None if no document lists the served versions."""
     for document in Dump.of_objects(documents).nameless:
         if document.get("kind") == "APIGroup" and document.get("name") == "scheduling.k8s.io":
             return "v1beta1" in [version.get("version") for version in objects(document.get("versions"))]
@@ -215,7 +215,7 @@ def _newest_known(telltales: releases.Columns, definitions: Mapping[str, Json]) 
 
 
 def _has_field(definition: Json, field: str) -> bool:
-    """Whether a version of a custom resource has the field; the path passes through lists."""
+    """Return whether a version of a custom resource has the field; the path passes through lists."""
     for version in objects(mapping(definition.get("spec")).get("versions")):
         schema = value_at(dict(version), ("schema", "openAPIV3Schema"))
         for step in field.split("."):
@@ -281,7 +281,7 @@ class Row:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the jobs can run with it, as far as the answers show; an unknown version counts as fine."""
+        """Return whether the jobs can run with it, as far as the answers show; an unknown version counts as fine."""
         return not self.needed or self.status == "OK" or (self.status == "unknown" and self.visible)
 
 

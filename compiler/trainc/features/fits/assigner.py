@@ -30,7 +30,7 @@ Chosen: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 class Mode(IntEnum):
-    """Whether a flavor is unavailable, available once other jobs finish, or available now."""
+    """Return whether a flavor is unavailable, available once other jobs finish, or available now."""
 
     NO = 0
     WAITS = 1

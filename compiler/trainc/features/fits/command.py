@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
-        environments = {environment_name(path): settings_of(path) for path in environments_of(arguments)}
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
     except CompileError as error:
         return _report({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in environments.items()}

@@ -136,7 +136,7 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
 
 
 def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
-    """Whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
+    """Return whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
     installed = dump.version(IMAGE)
     version = version_of(requested, installed)
     if installed and step_of(version) != step_of(installed):

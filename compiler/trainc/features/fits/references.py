@@ -1,4 +1,4 @@
-"""Whether the cluster has what a job names: claims, Secrets and their keys, ConfigMaps, service accounts, classes.
+"""Return whether the cluster has what a job names: claims, Secrets and their keys, ConfigMaps, service accounts, classes.
 
 Only an absence that is certain is reported: the dump has to be complete for the kind and the namespace, and the input
 must not create the object itself.

@@ -169,8 +169,9 @@ _GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
 
 
-# A box: its name, its lines of text, and the name of a style, or empty. An arrow: the boxes, its label, whether it is dotted.
+# Its name, its lines of text, and the name of a style, or empty.
 Box: TypeAlias = tuple[str, Sequence[str], str]
+# The names of two boxes, a label, and whether it is dotted.
 Arrow: TypeAlias = tuple[str, str, str, bool]
 
 

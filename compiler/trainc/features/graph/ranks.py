@@ -139,7 +139,7 @@ def _table(step: Ranks) -> Iterator[str]:
     last = len(step.pods) - 1
     for index, pod in enumerate(step.pods):
         if index < _MOST_PODS - 1 or index == last:
-            yield (f"{pod:>{name}}" + "".join(f"{index * step.per_pod + device:>{width}}" for device in devices) + more)
+            yield f"{pod:>{name}}" + "".join(f"{index * step.per_pod + device:>{width}}" for device in devices) + more
         elif index == last - 1:
             yield f"{'...':>{name}}"
 

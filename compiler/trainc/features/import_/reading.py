@@ -196,7 +196,7 @@ class Reader:
         return result
 
     def _is_named(self, namespace: str, name: str, kind: str) -> bool:
-        """Whether the names are such as an API server accepts, so that they are safe in a path."""
+        """Return whether the names are such as an API server accepts, so that they are safe in a path."""
         if names.is_dns1123_label(namespace) and names.is_dns1123_subdomain(name):
             return True
         self._found.problems.append(f"{kind} {namespace}/{name}: no API server has an object of this name")

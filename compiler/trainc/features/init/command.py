@@ -127,7 +127,7 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
     delivered = [replace(output, path="/".join(filter(None, (inside, output.path)))) for output in EXAMPLES]
     if configuration.file is not None:
         environments = configuration.environments or {"": configuration}
-        outputs = {name: os.path.realpath(output.output) for name, output in environments.items() if output.output}
+        outputs = {name: os.path.realpath(env.output) for name, env in environments.items() if env.output}
         relative = {name: os.path.relpath(path, root).replace(os.sep, "/") for name, path in outputs.items()}
         delivered = [Delivered(name, path) for name, path in relative.items()]
         if not delivered and "gitops" in (arguments.only or ()):

@@ -184,7 +184,7 @@ def _application_set(plan: Plan, values: Mapping[str, str]) -> str:
 
 
 def is_at_root(path: str) -> bool:
-    """Whether a file is read at the root of a repository only."""
+    """Return whether a file is read at the root of a repository only."""
     return path == HOOKS or path.startswith(".github/")
 
 

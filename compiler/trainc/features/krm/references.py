@@ -28,9 +28,6 @@ from trainc.ir.trainjob import jobset_metadata
 # What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.
 #
 # Source: kubernetes-sigs/kustomize api/internal/utils/annotations.go, kyaml/kio/kioutil/kioutil.go.
-
-
-annotations_of = live_objects.annotations_of
 _PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
 _ORIGIN = "config.kubernetes.io/origin"
 _PATHS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/path")
@@ -54,7 +51,7 @@ def as_written(items: Sequence[Json], folder: str) -> list[Document]:
 
 def file_of(item: Json) -> str:
     """The file that an item came from, as far as the tool says; else empty."""
-    annotations = annotations_of(item)
+    annotations = live_objects.annotations_of(item)
     for key in _PATHS:
         if isinstance(annotations.get(key), str):
             return str(annotations[key])
@@ -111,7 +108,7 @@ def _following(item: Json, renamed: Mapping[tuple[str, str], set[str]]) -> Json:
 
 def earlier_names(item: Json) -> list[str]:
     """What kustomize says that an item was called before it renamed it."""
-    return [name for name in str(annotations_of(item).get(_PREVIOUS_NAMES, "")).split(",") if name]
+    return [name for name in str(live_objects.annotations_of(item).get(_PREVIOUS_NAMES, "")).split(",") if name]
 
 
 def name_of(item: Json) -> str:
@@ -146,7 +143,7 @@ def find_stale_references(
     jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
     renamed = [reference for jobset in jobsets for reference in _renamed(jobset, items)]
     for reference in renamed if name_hash else ():
-        if _GETS_HASH in annotations_of(reference.target):
+        if _GETS_HASH in live_objects.annotations_of(reference.target):
             message = (
                 f"nameHash cannot include the contents of {reference.kind} {reference.name}: kustomize adds the "
                 "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
@@ -161,7 +158,9 @@ def find_stale_references(
     kinds = _configured_kinds(kustomization)
     for reference in renamed:
         if reference.kind not in kinds:
-            now = name_of(reference.target) + ("-HASH" if _GETS_HASH in annotations_of(reference.target) else "")
+            now = name_of(reference.target) + (
+                "-HASH" if _GETS_HASH in live_objects.annotations_of(reference.target) else ""
+            )
             where = "not where the JobSet refers to it: the pods would never start"
             message = f"kustomize renames {reference.kind} {reference.name} to {now}, but {where}"
             yield Diagnostic(
@@ -193,7 +192,7 @@ def _renamed(jobset: Manifest, items: Sequence[Json]) -> Iterator[_Reference]:
     for path, kind, name in references_of(jobset):
         for item in items:
             called = {name_of(item), *earlier_names(item)}
-            changes = name_of(item) != name or _GETS_HASH in annotations_of(item)
+            changes = name_of(item) != name or _GETS_HASH in live_objects.annotations_of(item)
             if item.get("kind") == kind and name in called and changes:
                 yield _Reference(jobset, path, kind, name, item)
                 break

@@ -168,9 +168,8 @@ def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list
         if item is None:  # A field may be given only together with its resource.
             result["message"] = ": ".join(filter(None, (d.object, d.path, d.message)))
             continue
-        fields_of_item = {**item, **mapping(item.get("metadata"))}
-        fields = ("apiVersion", "kind", "name", "namespace")
-        texts = ((key, fields_of_item.get(key)) for key in fields)
+        values = {**item, **mapping(item.get("metadata"))}
+        texts = ((key, values.get(key)) for key in ("apiVersion", "kind", "name", "namespace"))
         result["resourceRef"] = {key: text for key, text in texts if isinstance(text, str) and text}
         result |= {"field": {"path": d.path}} if d.path else {}
         result |= {"file": {"path": file}} if (file := file_of(item)) else {}

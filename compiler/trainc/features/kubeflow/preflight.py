@@ -66,7 +66,7 @@ class _Checking:
         return getattr(self._api, name)
 
     def create_namespaced_custom_object(self, *arguments: Any, **keywords: Any) -> Any:
-        """Compile, then create: the words are the group, the version, the namespace, the plural and the body."""
+        """Compile, then create: the arguments are the group, the version, the namespace, the plural and the body."""
         *_, namespace, plural, body = arguments
         if plural == "trainjobs":
             job = copy.deepcopy(body)
@@ -103,7 +103,7 @@ class ScriptResult:
 def run_script(
     path: str, script_arguments: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
 ) -> ScriptResult:
-    """Run the script as `python PATH WORDS` would. What it prints goes to `out`.
+    """Run the script as `python PATH SCRIPT_ARGUMENTS` would. What it prints goes to `out`.
 
     `backend_of` makes the backend of a client, which may name a namespace. Raises CompileError for a refused job, and
     ScriptError for whatever else the script raises and does not catch.

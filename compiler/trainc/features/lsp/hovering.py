@@ -38,7 +38,7 @@ class Target:
     field: Field
 
     def wrote(self, origin_input: Input) -> bool:
-        """Whether an input of an explanation is the field, or one below it."""
+        """Return whether an input of an explanation is the field, or one below it."""
         source, path, document_range = origin_input.source, self.field.path, self.tree.extent
         here = source is not None and source.file == self.document.file
         inside = here and source is not None and document_range.start.line <= source.line - 1 <= document_range.end.line

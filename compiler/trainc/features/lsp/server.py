@@ -105,7 +105,7 @@ class Server(LanguageServer):
         """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
         above = opening.folders_upward(os.path.dirname(path))
         configured = next(
-            (path for path in above if os.path.isfile(os.path.join(path, opening.CONFIGURATION_FILE))), None
+            (folder for folder in above if os.path.isfile(os.path.join(folder, opening.CONFIGURATION_FILE))), None
         )
         opened = [file_of(folder.uri) or "" for folder in self.workspace.folders.values()]
         opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []

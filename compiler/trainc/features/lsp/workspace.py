@@ -403,7 +403,7 @@ class Workspace:
         return any(path in opened.files_of_overlays for opened in self._opened or ())
 
     def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
-        """Whether `trainc check` reads a file. A file outside all sources counts as named, unless it is excluded."""
+        """Return whether `trainc check` reads a file. A file outside all sources counts as named, unless it is excluded."""
         if _is_settings(file) or not environments:
             return _may_concern(file, data)
         if self._is_overlaid(file) or not data.strip():
@@ -430,10 +430,10 @@ class Workspace:
             problems += more
             if thorough and judge_jobs and result.compiled and (cluster := opened.settings.configuration.cluster):
                 options, around = opened.settings.options, opened.documents
-                answer = judge_jobs(result.compiled, in_file, cluster, options, session=result.session, around=around)
+                verdicts = judge_jobs(result.compiled, in_file, cluster, options, session=result.session, around=around)
                 if not has_errors(problems):
-                    problems += rules(answer.diagnostics, answer.answers is None)
-                fits += answer.answers.alone if answer.answers else ()
+                    problems += rules(verdicts.diagnostics, verdicts.answers is None)
+                fits += verdicts.answers.alone if verdicts.answers else ()
             documents, everything = documents or in_file, everything or opened.documents
             built.append(result)
             by_environment[opened.name] = problems
@@ -495,5 +495,5 @@ def _may_concern(file: str, data: bytes) -> bool:
 
 
 def _is_settings(name: str) -> bool:
-    """Whether a file controls what is read, rather than being input itself."""
+    """Return whether a file controls what is read, rather than being input itself."""
     return name.rpartition("/")[2] in (CONFIGURATION_FILE, OVERLAY_FILE)

@@ -221,8 +221,8 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
         compiled += [job] if job is not None else []
     judge_jobs = ask("fits", "judge jobs")
     if cluster and compiled and judge_jobs is not None:
-        answer = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
-        about_job += session.rules(answer.diagnostics, False)
+        verdicts = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
+        about_job += session.rules(verdicts.diagnostics, False)
     return [diagnostic for diagnostic in about_job if diagnostic.source is None or diagnostic.source.file == file]
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
 from trainc.api.kube import Json, MalformedSelector, mapping, matches_selector, names
-from trainc.api.records import dataclass, field, pattern
+from trainc.api.records import dataclass, field
 from trainc.features.policies import cel
 from trainc.features.policies.cel import is_identifier
 from trainc.features.policies.matching import is_about
@@ -60,6 +60,7 @@ _MATCH = _mapping(
     objectSelector=_SELECTOR,
     matchPolicy={"enum": ["Exact", "Equivalent"]},
 )
+_CONSTRAINTS = {**_MATCH, "required": ["resourceRules"]}
 _METADATA = _open_mapping(["name"], name=_TEXT, namespace=_TEXT)
 _NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
 # All fields of the spec; kubernetes api admissionregistration/v1 types.go, v1.36.
@@ -70,7 +71,7 @@ POLICY = _open_mapping(
         ["matchConstraints"],
         failurePolicy={"enum": ["Fail", "Ignore"]},
         paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
-        matchConstraints={**_MATCH, "required": ["resourceRules"]},
+        matchConstraints=_CONSTRAINTS,
         matchConditions=_NAMED_EXPRESSIONS,
         variables=_NAMED_EXPRESSIONS,
         validations=_list(
@@ -111,9 +112,10 @@ def misshapen(document: Document, schema: Any) -> Iterator[Finding]:
         hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
         if error.validator == "additionalProperties":
             fields: Any = error.schema["properties"]
-            for name in error.instance.keys() - fields.keys():
-                near = did_you_mean(name, fields) or hint
-                yield Finding("PolicyInvalid", "error", f"there is no field {name} here", near, (*path, name))
+            for name in error.instance:
+                if name not in fields:
+                    near = did_you_mean(name, fields) or hint
+                    yield Finding("PolicyInvalid", "error", f"there is no field {name} here", near, (*path, name))
             continue
         yield Finding("PolicyInvalid", "error", what, hint, path)
 
@@ -148,9 +150,9 @@ def _of_rule(rule: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         elif "*" in rule[part] and len(rule[part]) > 1 and part != "resources":
             yield part, "`*` cannot be combined with other values"
     listed = rule["resources"]
-    names = [resource for resource in listed if resource and "/" not in resource]
+    without_subresource = [resource for resource in listed if resource and "/" not in resource]
     # As upstream, which looks at the last of these only.
-    if ("*/*" in listed and len(listed) > 1) or ("*" in listed and names[-1] != "*"):
+    if ("*/*" in listed and len(listed) > 1) or ("*" in listed and without_subresource[-1] != "*"):
         yield "resources", "next to `*` only subresources can stand, and next to `*/*` nothing"
     if len(set(rule.get("resourceNames", ()))) < len(rule.get("resourceNames", ())):
         yield "resourceNames", "a name is there twice"
@@ -223,8 +225,6 @@ _OTHER_ENGINES = {
     "constraints.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
     "policies.kubewarden.io": ("Kubewarden", "`kwctl run`"),
 }
-# Between two tokens there can be line breaks and comments.
-_VARIABLE_READ = pattern(r"variables(?:\s|//[^\n]*\n)*\.(?:\s|//[^\n]*\n)*\??(?:\s|//[^\n]*\n)*(\w+)")
 _DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
@@ -263,12 +263,13 @@ _FIELDS: Mapping[str, Mapping[str, cel.Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression of a policy. Without a `node`, trainc does not evaluate it, and `why` says why."""
+    """An expression of a policy, and the variables it reads. Without a `node`, it is not evaluated, and `why` says why."""
 
     text: str
     path: Path
     node: cel.Node | None
     why: str = ""
+    variables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,7 @@ class Policy:
         needed = {name}
         for variable in reversed(names[: names.index(name) + 1]):
             if variable in needed:
-                needed.update(_VARIABLE_READ.findall(self.variables[variable].text))
+                needed |= self.variables[variable].variables
         return [variable for variable in names[: names.index(name) + 1] if variable in needed]
 
     @property
@@ -331,21 +332,24 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
 
     Raises ModuleNotFoundError if one of them uses regular expressions and the extra `policy` is not installed.
     """
-    about = [document for document in documents if _kind(document) == "ValidatingAdmissionPolicy"]
     policies: dict[str, Policy | None] = {}
-    first: dict[str, Document] = {}
+    first: dict[str, Json] = {}
     diagnostics: list[Diagnostic] = []
-    for document in about:
-        findings: list[Finding] = list(misshapen(document, POLICY))
-        policy = None
-        if not findings and is_about(document.data["spec"]["matchConstraints"]):
-            policy, findings = _policy(document, kubernetes_minor)
-            findings = [*refusals(document), *findings]
-            policy = None if findings else policy
-        name = str(_name(document))
-        if first.setdefault(name, document).data != document.data:
-            findings.append(_SAME_NAME)
-        policies[name] = policy
+    for document in documents:
+        if _kind(document) != "ValidatingAdmissionPolicy":
+            continue
+        name, spec = str(_name(document)), mapping(document.data.get("spec"))
+        policy, findings = None, list[Finding]()
+        if _may_concern_output(spec):
+            findings = list(misshapen(document, POLICY))
+            if not findings:
+                policy, findings = _policy(document, kubernetes_minor)
+                findings = [*refusals(document), *findings]
+                policy = None if findings else policy
+            if first.setdefault(name, spec) != spec:
+                findings.append(_SAME_NAME)
+            policies[name] = policy
+        policies.setdefault(name, None)
         diagnostics += [document.diagnose(finding) for finding in findings]
     bindings: list[Binding] = []
     for document in documents:
@@ -363,6 +367,14 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
     return PolicySet(tuple(sorted(bindings, key=lambda binding: binding.name)), other_documents, tuple(diagnostics))
 
 
+def _may_concern_output(spec: Json) -> bool:
+    """Return whether a policy may be about what trainc writes, also if what it is about is misshapen."""
+    from jsonschema import Draft202012Validator
+
+    constraints = mapping(spec.get("matchConstraints"))
+    return not Draft202012Validator(_CONSTRAINTS).is_valid(constraints) or is_about(constraints)
+
+
 def _kind(document: Document) -> str | None:
     api, kind = document.data.get("apiVersion"), document.data.get("kind")
     return str(kind) if api in _VERSIONS and kind in _KINDS else None
@@ -372,13 +384,25 @@ def _name(document: Document) -> Any:
     return mapping(document.data.get("metadata")).get("name")
 
 
+class _Variables(dict[str, cel.Type]):
+    """The types of a policy's variables, and which of them have been looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> cel.Type:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
 class _Compiler:
     """Compiles the expressions of one policy, in their order: variables can use those before them."""
 
     def __init__(self, spec: Any, minor: int) -> None:
         self.findings: list[Finding] = []
         self._minor = minor
-        self._types: dict[str, cel.Type] = {}
+        self._types = _Variables()
         self._names = {
             "object": _DYN,
             "oldObject": _DYN,
@@ -406,6 +430,7 @@ class _Compiler:
             variables["authorizer"] = cel.Type(cel.kubernetes.AUTHORIZER)
             variables["authorizer.requestResource"] = cel.Type(cel.kubernetes.RESOURCE_CHECK)
         environment = cel.Environment(variables, {**_FIELDS, _VARIABLES: self._types}, self._minor)
+        self._types.read.clear()
         try:
             node, kind = environment.compile(text, kinds)
         except cel.UnsupportedError as error:
@@ -414,7 +439,7 @@ class _Compiler:
             hint = "correct the expression; the API server refuses the policy, too"
             self.findings.append(Finding("PolicyInvalid", "error", f"not a valid expression: {error}", hint, path))
             return Expression(text, path, None), _DYN
-        return Expression(text.strip(), path, node), kind
+        return Expression(text.strip(), path, node, variables=frozenset(self._types.read)), kind
 
 
 def _as_variable(kind: cel.Type, depth: int = 0) -> cel.Type:
@@ -519,11 +544,12 @@ def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
             hint = f"run {command} on the rendered files, too"
             yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))
         elif kind in _KINDS:
-            message = f"{kind} has no apiVersion {document.data.get('apiVersion')!r}"
+            version = document.data.get("apiVersion")
+            message = f"{kind} has no apiVersion" + ("" if version is None else f" {version!r}")
             hint = f"write apiVersion: {_VERSIONS[0]}"
             yield document.diagnose(Finding("PolicyInvalid", "error", message, hint, ("apiVersion",)))
-        elif group == _GROUP:
-            hint = did_you_mean(kind, _KINDS) or "the cluster applies it in any case"
-            yield document.diagnose(
-                Finding("PolicyNotEvaluated", "warning", f"trainc does not evaluate {kind}", hint, ("kind",))
-            )
+        elif group == _GROUP and not kind.endswith("WebhookConfiguration"):
+            # What the operators of a cluster bring along has webhooks for objects of their own.
+            hint = did_you_mean(kind, _KINDS, 0.9) or "the cluster applies it in any case"
+            message = f"trainc does not evaluate {kind}"
+            yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))

@@ -151,7 +151,7 @@ def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
     steps = list(steps_of(jobset))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
     devices = [(step.name, {resource: count * step.pods for resource, count in step.gpus.items()}) for step in steps]
-    result, denials = job.recorder.result, facts.policy_findings(job)
+    result, policy_findings = job.recorder.result, facts.policy_findings(job)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
     types = node_types(devices, jobset, flavors)
     return Job(
@@ -164,9 +164,9 @@ def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
         jobset=jobset["metadata"]["name"],
         steps=steps,
         yaml="" if in_full else dump_yaml(job.compiled.manifests),
-        diagnostics=(*job.diagnostics, *denials),
+        diagnostics=(*job.diagnostics, *policy_findings),
         fit=(word, fit),
-        denied=None if facts.judge is None else any(diagnostic.severity == "error" for diagnostic in denials),
+        denied=None if facts.judge is None else any(d.severity == "error" for d in policy_findings),
         details=_details(job, facts.options, link) if in_full else None,
     )
 

@@ -14,7 +14,7 @@ from zlib import compress
 
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
-from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field, parse_quantity, pod_requests
+from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field, pod_requests
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def readable(amount: Quantity) -> str:
         units = amount.units
         power = min((units.bit_length() - 1) // 10, len(_BINARY) - 1)
         return f"{units / 1024**power:,.4g}{_BINARY[power]}"
-    return f"{amount.units:,}" if amount.nanos % parse_quantity("1").nanos == 0 else str(amount)
+    return f"{amount.units:,}" if amount.is_whole else str(amount)
 
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -318,7 +318,7 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
         fields = []
         for item in explained.fields:
             earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in item.origins[1:])
-            path, value, origin = (format_field(item.path), format_value(item.value), item.origin)
+            path, value, origin = format_field(item.path), format_value(item.value), item.origin
             fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
         objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))
     return tuple(objects)

@@ -79,7 +79,7 @@ class Lifecycle:
         return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 
     def is_complete(self, step: Step) -> bool:
-        """Whether every pod of the step has succeeded."""
+        """Return whether every pod of the step has succeeded."""
         return all(pod.name in self._done for pod in step.pods)
 
     def _restart(self) -> None:

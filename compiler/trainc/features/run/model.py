@@ -55,7 +55,7 @@ class SuccessRule:
     count: int | None
 
     def is_met(self, succeeded: frozenset[int]) -> bool:
-        """Whether a Job succeeds once these indexes have succeeded."""
+        """Return whether a Job succeeds once these indexes have succeeded."""
         if self.indexes is None:
             return self.count is not None and len(succeeded) >= self.count
         matched = succeeded & self.indexes
@@ -186,7 +186,7 @@ class Hosts:
         return [(_short(host), port) for host, port in self._host.findall(text) if port]
 
     def is_host(self, text: str) -> bool:
-        """Whether `text` is exactly the name of a pod."""
+        """Return whether `text` is exactly the name of a pod."""
         return self._host.fullmatch(text) is not None
 
     def localized(self, text: str, ports: Mapping[tuple[str, str], int]) -> str:

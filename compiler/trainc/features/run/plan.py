@@ -82,7 +82,7 @@ class PodFacts:
 
     @property
     def indexed(self) -> bool:
-        """Whether the pod has a completion index."""
+        """Return whether the pod has a completion index."""
         return bool(self.job["template"]["spec"].get("completionMode") == "Indexed")
 
     def field(self, path: str) -> str | None:
@@ -268,7 +268,7 @@ class _Planner:
         )
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
-        """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
+        """Return whether the step has to be skipped because its command is in its image only. Records a finding if so."""
         bare = [container_path for container_path, container in model.containers(job) if not container.get("command")]
         if not bare:
             return False

@@ -137,7 +137,9 @@ class _Run:
         for number in find_strays(mark):
             _send(number, signal.SIGSTOP)  # So that no rank reports the end of another.
         await asyncio.sleep(_BETWEEN_STATES / 5)
-        for number, pod, rank in sorted(python_ranks(mark), key=lambda rank: (rank[1], len(rank[2]), rank[2])):
+        for number, pod, rank in sorted(
+            python_ranks(mark), key=lambda process: (process[1], len(process[2]), process[2])
+        ):
             self._stack = []
             _send(number, signal.SIGABRT)
             _send(number, signal.SIGCONT)
@@ -430,7 +432,7 @@ def _stat(number: int) -> list[str]:
 
 
 def _is_alive(number: int) -> bool:
-    """Whether a process runs: one that has ended stays until its parent, which may be stopped, looks at it."""
+    """Return whether a process runs: one that has ended stays until its parent, which may be stopped, looks at it."""
     return _stat(number)[:1] not in ([], ["Z"], ["X"])
 
 

@@ -150,7 +150,7 @@ def interpreter(machine: Machine) -> str:
 
 
 def uses_launcher(manifests: Iterable[Json]) -> bool:
-    """Whether a container's command names a launcher of Python's."""
+    """Return whether a container's command names a launcher of Python's."""
     jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
     all_containers = (container for job in jobs for _, container in containers(job))
     words = (word for c in all_containers for word in (*c.get("command", ()), *c.get("args", ())))
@@ -168,7 +168,7 @@ def missing_launchers(command: Iterable[str], machine: Machine) -> Iterator[tupl
 
 
 def stands_in_for_recipe(name: str, texts: Mapping[str, str], machine: Machine) -> bool:
-    """Whether a program is a torchtune recipe that is replaced by one that does not train."""
+    """Return whether a program is a torchtune recipe that is replaced by one that does not train."""
     return name == "tune" and name in texts and "torchtune" in machine.missing
 
 

@@ -66,7 +66,7 @@ class Launcher:
     reaches: str = "node"
 
     def matching_options(self, spelling: str) -> list[str]:
-        """Return the options that its parser takes `--written` for: none if it knows no such option."""
+        """Return the options that its parser takes `spelling` for: none if it knows no such option."""
         name = spelling.lstrip("-").replace("_", "-")
         if not spelling.startswith("--"):
             return [name[:1]] if name[:1] in self.options else []
@@ -130,7 +130,7 @@ class Launch:
 
 
 def launch(launcher: Launcher, argv: Sequence[str], start: int) -> Launch:
-    """Parse the arguments of `launcher`, which begin at `words[start]`, as argparse would."""
+    """Parse the arguments of `launcher`, which begin at `argv[start]`, as argparse would."""
     options: list[Option] = []
     at = start
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-", "--"):

@@ -105,8 +105,11 @@ def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
 
     merger = Merger([(dict, ["merge"])], ["override"], ["override"])
     values: dict[str, Any] = {}
-    for loaded in (loaded for overlay in overlays for loaded in overlay.in_order):
-        merger.merge(values, deepcopy(dict(loaded.overlay.values)))  # It shares parts of the second with the result.
+    for overlay in overlays:
+        for loaded in overlay.in_order:
+            merger.merge(
+                values, deepcopy(dict(loaded.overlay.values))
+            )  # It shares parts of the second with the result.
     return values
 
 

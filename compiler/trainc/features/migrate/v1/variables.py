@@ -132,7 +132,7 @@ def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
 
 
 def is_number(text: str | None) -> TypeGuard[str]:
-    """Whether v1 reads a number of processes as a number, as Go's strconv.Atoi does, and not as a word for torchrun."""
+    """Return whether v1 reads a number of processes as a number, as Go's strconv.Atoi does, and not as a word for torchrun."""
     digits = (text or "").removeprefix("-").removeprefix("+")
     return digits.isascii() and digits.isdigit()
 
