@@ -32,6 +32,8 @@ def move_metadata(job: TrainJob, info: Info, jobset: Manifest) -> Shaped:
     """
     findings: list[Finding] = []
     for field, before in (("labels", info.labels), ("annotations", info.annotations)):
+        if not getattr(job, field):
+            continue
         copied, patched = jobset_metadata(getattr(job, field)), patched_keys(job, field)
         moved = {key: value for key, value in copied.items() if key not in patched}
         for key, value in moved.items():

@@ -225,4 +225,4 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
     """Return whether any of `findings` is an error."""
-    return any(finding.severity == "error" for finding in findings)
+    return bool(findings) and any(finding.severity == "error" for finding in findings)

@@ -26,8 +26,12 @@ def resources_per_node(job: TrainJob, info: Info) -> Resources:
     """
     if not info.gitops and job.trainer.resources_per_node is not None:
         return job.trainer.resources_per_node
-    nodes = (p.main_container for p in info.pod_sets if p.role == names.NODE or p.ancestor == names.TRAINER)
-    return next((container.resources for container in nodes if container is not None), {})
+    for pod_set in info.pod_sets:
+        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
+            container = pod_set.main_container
+            if container is not None:
+                return container.resources
+    return {}
 
 
 def gpus(resources: Resources) -> int:

@@ -112,7 +112,11 @@ class PodSet:
     @property
     def main_container(self) -> Container | None:
         """The container `main`, if the pods have it."""
-        return next((c for c in self.containers if c.name == self.main), None)
+        # A loop, because each job asks several times, and a generator costs more.
+        for container in self.containers:
+            if container.name == self.main:
+                return container
+        return None
 
     def container(self, name: str) -> Container | None:
         """Return the container `name`; regular containers take precedence over init containers."""
@@ -257,7 +261,10 @@ class Info:
     @property
     def trainer(self) -> PodSet | None:
         """The first pod set labeled as the trainer step."""
-        return next((p for p in self.pod_sets if p.ancestor == names.TRAINER), None)
+        for pod_set in self.pod_sets:
+            if pod_set.ancestor == names.TRAINER:
+                return pod_set
+        return None
 
     @property
     def trainer_container(self) -> Container | None:

@@ -42,8 +42,9 @@ def enabled(names: tuple[str, ...]) -> tuple[Plugin, ...]:
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
-    policies = ((plugin, plugin.policy_of(job, info)) for plugin in enabled(info.plugins))
-    pairs = [(plugin, policy) for plugin, policy in policies if policy is not None]
+    pairs = [
+        (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
+    ]
     carries_env = any(
         plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs
     )
