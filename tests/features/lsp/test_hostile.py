@@ -60,6 +60,7 @@ def test_a_huge_file_is_left_alone(editor: Editor) -> None:
         "file:///no/such/folder/a.yaml",
         "file://%00",
         "file:///tmp/\ud800/a.yaml",
+        "file:///",
         "x",
         "",
     ],

@@ -136,7 +136,8 @@ class Server(LanguageServer):
         text = self.texts().get(path) if path is not None else None
         if path is None or text is None or len(text) > _MOST_BYTES:
             return None
-        return text if os.path.isdir(os.path.dirname(path)) else None  # Not saved yet, or its folder is gone.
+        # Neither a folder nor a file that is not saved yet, or whose folder is gone.
+        return text if os.path.isdir(os.path.dirname(path)) and not os.path.isdir(path) else None
 
     def units(self, lines: Sequence[str]) -> Units:
         """Positions in a text as the client counts them."""
