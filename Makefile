@@ -17,7 +17,7 @@ VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
 SEEDS ?= $(or $(TRAINC_SEEDS),../shared/seeds)
 PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
-BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migrate tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
+BOUNDED ?= tests/kube tests/schema tests/pods tests/reading tests/project tests/features/migration/v1 tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/findings/test_rules.py
 # The Python of a distribution is optimized, as those of python.org, of uv and of the images are.
 BENCH_PYTHON ?= $(or $(firstword $(wildcard /usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11)),$(BIN)/python)
 SECONDS ?= 60
@@ -64,7 +64,7 @@ test-editors: $(READY) ## drive the language server from Emacs, and pack the VS 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs: some minutes
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
-test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/diff
+test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/gitops/diff
 	@test -d 'tests/$(ROOM)' -a -n '$(ROOM)' || { echo "ROOM is a folder of tests/, such as ROOM=lints: $$(cd tests && ls -d */ features/*/ | tr '\n' ' ')" >&2; exit 2; }
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'
 
@@ -119,7 +119,7 @@ test-playground: playground ## drive the playground in headless Chromium, withou
 test-report: $(READY) ## drive the report in headless Chromium, by keys, and have axe look at it
 	@command -v npm >/dev/null || { echo 'axe comes with npm; install Node.js and npm' >&2; exit 2; }
 	@npm --prefix playground ci --silent
-	@$(BIN)/python -m pytest -q -m browser tests/features/report
+	@$(BIN)/python -m pytest -q -m browser tests/features/gitops/report
 
 release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
 	@$(BIN)/python scripts/release_check.py

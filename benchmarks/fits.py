@@ -1,4 +1,4 @@
-"""Measure `trainc.features.fits` and how its time grows: python -m benchmarks.fits.
+"""Measure `trainc.features.cluster.fits` and how its time grows: python -m benchmarks.fits.
 
 Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, 500 nodes with three topology levels, and two
 ResourceQuotas; then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be

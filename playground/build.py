@@ -42,7 +42,7 @@ TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
 LEFT_OUT = {"tests", "benchmarks", "test"}
 NOT_NEEDED = {"jinja2", "markupsafe", "ruamel-yaml"}
 # Of the other features, the page has the codes, the pages of their rules and what their commands take.
-FEATURES = {"diff", "fits", "graph", "lsp", "migrate", "policies", "sweeps"}
+FEATURES = {"diff", "fits", "graph", "lsp", "policies", "sweeps", "v1"}
 # Modules of the standard library that nothing here imports, a third of it; and of its encodings, those that are needed.
 NOT_IMPORTED = """
     _android_support _apple_support _pyio _pyrepl antigravity bdb cProfile cmd code colorsys compileall configparser curses
@@ -136,7 +136,8 @@ def _own() -> dict[str, bytes]:
 def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            folder, _, rest = name.removeprefix("trainc/features/").partition("/")
+            _, _, below = name.removeprefix("trainc/features/").partition("/")
+            folder, _, rest = below.partition("/")
             is_needed = not name.startswith("trainc/features/") or not rest or folder in FEATURES
             is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.py", "arguments.py")
             if ".dist-info/" not in name and (is_needed or is_about_codes):

@@ -9,10 +9,10 @@ from typing import Any
 from builders import compiled, container, job, one, runtime, trainjob
 
 from trainc.admission.updates import JobSetRules
-from trainc.features.diff.comparison import compare
-from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS, DeliveryMethod
-from trainc.features.diff.markdown import LONGEST_COMMENT, comment
-from trainc.features.diff.model import Diff, Side
+from trainc.features.gitops.diff.comparison import compare
+from trainc.features.gitops.diff.delivery import ARGOCD, DELIVERY_METHODS, DeliveryMethod
+from trainc.features.gitops.diff.markdown import LONGEST_COMMENT, comment
+from trainc.features.gitops.diff.model import Diff, Side
 
 Json = dict[str, Any]
 Edit = Callable[[Json], Any]

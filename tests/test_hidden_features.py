@@ -26,12 +26,13 @@ def linked(target: Path, hidden: set[str]) -> Path:
     for source in PACKAGE.iterdir():
         if source.name != "features":
             (package / source.name).symlink_to(source)
-    for source in (PACKAGE / "features").iterdir():
-        if source.name == "__init__.py":
-            # The table looks for the folders beside its own file.
-            shutil.copy(source, package / "features" / source.name)
-        elif source.name not in hidden:
-            (package / "features" / source.name).symlink_to(source)
+    # The table looks for the folders below its own.
+    shutil.copy(PACKAGE / "features" / "__init__.py", package / "features")
+    for source in (PACKAGE / "features").glob("*/*"):
+        quarter = package / "features" / source.parent.name
+        quarter.mkdir(exist_ok=True)
+        if source.name not in hidden:
+            (quarter / source.name).symlink_to(source)
     catalog = PACKAGE.parents[1] / "runtimes"
     if catalog.is_dir():
         (target.parent / "runtimes").symlink_to(catalog)
@@ -88,8 +89,10 @@ def test_the_compiler_works_without_any_feature(tmp_path: Path, whole: dict[str,
 
 
 def test_every_folder_of_features_has_its_entry() -> None:
-    folders = {path.name for path in (PACKAGE / "features").iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == {feature.name for feature in FEATURES}
+    features = PACKAGE / "features"
+    folders = {path.parent.relative_to(features).as_posix() for path in features.glob("*/*/__init__.py")}
+    assert folders == {feature.path for feature in FEATURES}
+    assert len({feature.name for feature in FEATURES}) == len(FEATURES)
 
 
 def test_without_sweeps_a_sweep_is_an_error_and_not_left_out(tmp_path: Path) -> None:

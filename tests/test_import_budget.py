@@ -49,7 +49,7 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.features.{feature.name}" for feature in FEATURES),
+    *(feature.package for feature in FEATURES),
     "trainc.project.overlays",
     *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
-PLAIN = str(ROOT / "tests" / "features" / "run" / "hello.yaml")
+PLAIN = str(ROOT / "tests" / "features" / "authoring" / "run" / "hello.yaml")
 OLD = str(ROOT / "tests" / "cases" / "v2alpha1-mpich.yaml")
 FITS = ROOT / "tests" / "cases" / "fits"
 PLAINLY = ["--release", "2.3"]
@@ -50,7 +50,7 @@ WORDS: dict[str, list[list[str]]] = {
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],
     "fits": [[str(FITS / "jobs.yaml"), *PLAINLY, "--cluster", str(FITS / "cluster.yaml")]],
-    "doctor": [[JOB, *PLAINLY, "--from", str(ROOT / "tests" / "features" / "doctor" / "cluster")]],
+    "doctor": [[JOB, *PLAINLY, "--from", str(ROOT / "tests" / "features" / "cluster" / "doctor" / "cluster")]],
     "rule": [["UnknownField"], ["--all"]],
     "runtimes": [["list"], ["show", "torch-distributed"]],
     "schema": [[], ["TrainJob", *PLAINLY], ["Overlay"]],

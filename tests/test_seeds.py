@@ -16,7 +16,7 @@ from seed_blocks import BLOCKS, REPAIRED, Expected
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Compilation, Options
-from trainc.features.migrate.migrate import migrate_text
+from trainc.features.migration.v1.migrate import migrate_text
 from trainc.functions import compile_documents
 from trainc.options import Limits
 from trainc.reading.document import Document

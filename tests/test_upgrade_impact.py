@@ -13,9 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
 from trainc.admission.updates import JobSetRules
-from trainc.features.diff.comparison import compare
-from trainc.features.diff.delivery import ARGOCD, DELIVERY_METHODS
-from trainc.features.diff.model import Diff, Side
+from trainc.features.gitops.diff.comparison import compare
+from trainc.features.gitops.diff.delivery import ARGOCD, DELIVERY_METHODS
+from trainc.features.gitops.diff.model import Diff, Side
 from trainc.functions import compile_documents
 from trainc.kube.releases import NEWEST_RELEASE, RELEASES
 from trainc.reading.catalog import find, names, releases

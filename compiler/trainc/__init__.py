@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from trainc.admission.admit import admit
     from trainc.admission.updates import refusals
     from trainc.compilation import Compilation, CompiledJob
-    from trainc.features.fits.answer import Fit as Fit
-    from trainc.features.fits.answer import Fits as Fits
-    from trainc.features.fits.answer import fits as fits
-    from trainc.features.migrate.migrate import Migration as Migration
-    from trainc.features.migrate.migrate import migrate as migrate
+    from trainc.features.cluster.fits.answer import Fit as Fit
+    from trainc.features.cluster.fits.answer import Fits as Fits
+    from trainc.features.cluster.fits.answer import fits as fits
+    from trainc.features.migration.v1.migrate import Migration as Migration
+    from trainc.features.migration.v1.migrate import migrate as migrate
     from trainc.findings import Diagnostic, Source
     from trainc.findings.compile_error import CompileError
     from trainc.functions import JobResult, catalog, compile_many, compile_paths, compile_trainjob

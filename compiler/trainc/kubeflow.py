@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.features.kubeflow.backend import OfflineBackend, offline_client
-    from trainc.features.kubeflow.preflight import PreflightWarning, preflight
-    from trainc.features.sweeps.matrix import sweep
+    from trainc.features.authoring.sdk.backend import OfflineBackend, offline_client
+    from trainc.features.authoring.sdk.preflight import PreflightWarning, preflight
+    from trainc.features.authoring.sweeps.matrix import sweep
 
 __all__ = ["OfflineBackend", "PreflightWarning", "offline_client", "preflight", "sweep"]
 _HOMES = {
-    "OfflineBackend": "trainc.features.kubeflow.backend",
-    "PreflightWarning": "trainc.features.kubeflow.preflight",
-    "offline_client": "trainc.features.kubeflow.backend",
-    "preflight": "trainc.features.kubeflow.preflight",
-    "sweep": "trainc.features.sweeps.matrix",
+    "OfflineBackend": "trainc.features.authoring.sdk.backend",
+    "PreflightWarning": "trainc.features.authoring.sdk.preflight",
+    "offline_client": "trainc.features.authoring.sdk.backend",
+    "preflight": "trainc.features.authoring.sdk.preflight",
+    "sweep": "trainc.features.authoring.sweeps.matrix",
 }
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.features.policies.cel import (
+from trainc.features.cluster.policies.cel import (
     Budget,
     CostExceededError,
     Environment,
@@ -12,7 +12,7 @@ from trainc.features.policies.cel import (
     UnknownError,
     UnsupportedError,
 )
-from trainc.features.policies.cel.values import DYN
+from trainc.features.cluster.policies.cel.values import DYN
 
 OBJECT = {
     "metadata": {"name": "llm", "labels": {"team": "vision"}},

@@ -11,9 +11,9 @@ from pygls.workspace import Workspace
 
 from fuzz.targets.commands import _folder
 from trainc.cli.command import Arguments, parse_arguments
-from trainc.features.lsp import arguments as lsp_arguments
-from trainc.features.lsp import command as lsp
-from trainc.features.lsp import server as serving
+from trainc.features.authoring.lsp import arguments as lsp_arguments
+from trainc.features.authoring.lsp import command as lsp
+from trainc.features.authoring.lsp import server as serving
 
 PATH = "jobs/other.yaml"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 from trainc import CompileError
-from trainc.features.krm.transform import read_resource_list, results_of, transform
-from trainc.features.migrate.migrate import migrate_text
+from trainc.features.gitops.krm.transform import read_resource_list, results_of, transform
+from trainc.features.migration.v1.migrate import migrate_text
 from trainc.findings import has_errors
 from trainc.options import Limits
 from trainc.reading.yaml_reader import decode, read_documents

@@ -22,8 +22,8 @@ from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import explanation
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.explain.text import describe_origin, format_value
-from trainc.features.graph.drawing import graph_svg
-from trainc.features.graph.model import Graph, read_graph
+from trainc.features.authoring.graph.drawing import graph_svg
+from trainc.features.authoring.graph.model import Graph, read_graph
 from trainc.findings import Path, format_path
 from trainc.kube.documents import format_field
 from trainc.pipeline.inputs import read_inputs

@@ -12,7 +12,7 @@ from commands import run
 
 from trainc.cli.arguments.schema import KINDS
 from trainc.cli.schema import of_every_kind
-from trainc.features.graph.arguments import FORMATS
+from trainc.features.authoring.graph.arguments import FORMATS
 from trainc.kube.releases import RELEASES
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
@@ -99,7 +99,7 @@ def test_every_form_of_the_picture_is_the_same_each_time(form: str) -> None:
 
 def test_without_the_extra_svg_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "svg", None)
-    monkeypatch.delitem(sys.modules, "trainc.features.graph.drawing", raising=False)
+    monkeypatch.delitem(sys.modules, "trainc.features.authoring.graph.drawing", raising=False)
     result = run("graph", JOB, "--format", "svg", *PINNED)
     assert (result.status, result.stdout) == (2, "")
     assert "pip install 'svg.py>=1.5'" in result.stderr

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from commands import run, shell_words
 
-from trainc.features.argocd.health import flux_health_checks
+from trainc.features.gitops.argocd.health import flux_health_checks
 
 GITOPS = ("argocd", "flux")
 FILES = [

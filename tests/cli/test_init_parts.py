@@ -12,7 +12,7 @@ import pytest
 import yaml
 from commands import run
 
-from trainc.features.init.scaffold import Requirement, requirement_of, with_hooks
+from trainc.features.gitops.init.scaffold import Requirement, requirement_of, with_hooks
 
 THEIRS = """\
 # Ours.
@@ -164,7 +164,7 @@ def test_a_wheel_of_this_machine_goes_into_the_repository(tmp_path: Path, monkey
     wheel.write_bytes(b"wheel")
     found = requirement_of({"url": wheel.as_uri(), "archive_info": {}}, "0.1.0")
     assert found == Requirement("./vendor/trainc-0.1.0-py3-none-any.whl", wheel=str(wheel))
-    monkeypatch.setattr("trainc.features.init.command._own_requirement", lambda: found)
+    monkeypatch.setattr("trainc.features.gitops.init.command._own_requirement", lambda: found)
     assert run("init", str(tmp_path / "new")).status == 0
     assert (tmp_path / "new" / "vendor" / wheel.name).read_bytes() == b"wheel"
     assert found.line in (tmp_path / "new" / "requirements-trainc.txt").read_text(encoding="utf-8").splitlines()

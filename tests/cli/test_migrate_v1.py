@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-SHAPES = Path(__file__).parents[1] / "features" / "migrate" / "v1" / "shapes"
+SHAPES = Path(__file__).parents[1] / "features" / "migration" / "v1" / "v1" / "shapes"
 TRAINJOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from trainc.features.doctor.command import QUESTIONS
-from trainc.features.doctor.command import Kubectl as Questions
-from trainc.features.doctor.comparison import Component, components
+from trainc.features.cluster.doctor.command import QUESTIONS
+from trainc.features.cluster.doctor.command import Kubectl as Questions
+from trainc.features.cluster.doctor.comparison import Component, components
 
 Json = dict[str, Any]
 MANAGER = "trainc-e2e"

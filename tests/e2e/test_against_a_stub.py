@@ -18,8 +18,8 @@ from e2e.test_goldens import FILES, documents_of, jobset_of
 
 from trainc.api.cluster import Dump
 from trainc.api.settings import Limits
-from trainc.features.doctor.command import _NAMES_ONLY, Kubectl
-from trainc.features.fits.snapshot import EXPORT
+from trainc.features.cluster.doctor.command import _NAMES_ONLY, Kubectl
+from trainc.features.cluster.fits.snapshot import EXPORT
 
 pytestmark = pytest.mark.tools
 GOLDEN = Path(__file__).parents[2] / "golden"

@@ -9,7 +9,7 @@ import pytest
 from e2e.live import Live, problems
 from test_golden import CASES, options_of
 
-from trainc.features.doctor.comparison import number_of
+from trainc.features.cluster.doctor.comparison import number_of
 from trainc.ir.release import release_facts
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits

@@ -11,8 +11,8 @@ from explained import explained
 
 from trainc.explain.model import Kind
 from trainc.explain.text import explanation_json
-from trainc.features.graph.formats import graph_json
-from trainc.features.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+from trainc.features.authoring.graph.formats import graph_json
+from trainc.features.authoring.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
 

@@ -49,12 +49,12 @@ ABOUT_FILES = {
 # What is wrong with a plugin depends on what is installed; tests/test_plugins_of_others.py runs it.
 ABOUT_PLUGINS = {"BrokenPlugin", "PolicyNeedsExtra", "UnknownPlugin"}
 
-# What is wrong with a machine depends on what it has; tests/features/run/test_plan.py makes one up.
+# What is wrong with a machine depends on what it has; tests/features/authoring/run/test_plan.py makes one up.
 ABOUT_MACHINES = {"RecipeReplaced"}
-# What a cluster answers is no input; tests/features/doctor has one that does not.
+# What a cluster answers is no input; tests/features/cluster/doctor has one that does not.
 ABOUT_CLUSTERS = {"ClusterUnreachable"}
 
-# What kustomize and Argo CD hand over is no input of `build` either; tests/integrations run the examples.
+# What kustomize and Argo CD hand over is no input of `build` either; tests/features/gitops run the examples.
 ABOUT_CALLERS = {
     "ImageNotReplaced",
     "InvalidParameter",

@@ -21,9 +21,9 @@ COMMAND_MODULES = {f"{command.module.removeprefix('trainc.').replace('.', '/')}.
 # Files that `report`, `init` and `cmp` fill in and write.
 TEMPLATES = sorted(
     path
-    for folder in ("report", "integrations")
-    for path in (PACKAGE / folder).rglob("*")
-    if path.suffix in (".yaml", ".md", ".j2", ".js", ".sh", ".lua", ".txt") or path.name == "Dockerfile"
+    for path in (PACKAGE / "features").rglob("*")
+    if "rules" not in path.parts
+    and (path.suffix in (".yaml", ".md", ".j2", ".js", ".sh", ".lua", ".txt") or path.name == "Dockerfile")
 )
 
 

@@ -156,7 +156,7 @@ def test_nothing_in_a_dump_is_obeyed(where: str, command: str) -> None:
 
 
 def test_a_mention_stays_readable_and_an_image_by_digest_as_it_is() -> None:
-    from trainc.features.diff.markdown import cell
+    from trainc.features.gitops.diff.markdown import cell
 
     assert cell("cc @ml-team, a@sha256:0 [a](b)") == "cc @<!-- -->ml-team, a@sha256:0 [a]\\(b)"
 

@@ -99,7 +99,7 @@ def test_colours_stay_and_nothing_else() -> None:
 
 def test_a_report_needs_no_extra(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "svg", None)
-    monkeypatch.delitem(__import__("sys").modules, "trainc.features.graph.drawing", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "trainc.features.authoring.graph.drawing", raising=False)
     result = run("report", "-o", "-")
     assert (result.status, "<html" in result.stdout, "Traceback" in result.stderr) == (0, True, False)
     result = run("graph", "jobs", "--format", "svg")

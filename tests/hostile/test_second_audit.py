@@ -10,9 +10,9 @@ import pytest
 from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
 
-from trainc.features.policies.cel import Environment, InvalidExpressionError
-from trainc.features.policies.cel.values import DYN
-from trainc.features.sweeps.grid import read_assignments
+from trainc.features.authoring.sweeps.grid import read_assignments
+from trainc.features.cluster.policies.cel import Environment, InvalidExpressionError
+from trainc.features.cluster.policies.cel.values import DYN
 from trainc.kube.documents import is_deeper, read_json
 
 CASES = Path(__file__).parents[1] / "cases"

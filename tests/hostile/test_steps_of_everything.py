@@ -18,7 +18,7 @@ from steps import assert_linear, steps
 from trainc.cli.command import COMMANDS as KNOWN
 from trainc.cli.command import Streams
 from trainc.cli.main import main
-from trainc.features.lsp import server as serving
+from trainc.features.authoring.lsp import server as serving
 
 pytestmark = pytest.mark.slow
 SIZES = (60, 120, 240)

@@ -12,7 +12,7 @@ from lsprotocol import types
 from requests_of_editors import answer
 
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
-from trainc.features.lsp.names import _MOST_FIELDS as MOST_OUTLINED
+from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
 from trainc.schema.shapes import MOST_LISTED
 
 MORE = "fix these first: the document has more problems"

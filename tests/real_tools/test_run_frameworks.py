@@ -15,7 +15,7 @@ import pytest
 from commands import Result, run
 from shown import ROOT, File, steps
 
-from trainc.features.run.processes import find_strays
+from trainc.features.authoring.run.processes import find_strays
 
 TORCH = os.environ.get("TRAINC_TORCH_PYTHON", sys.executable)
 TUNE = os.environ.get("TRAINC_TORCHTUNE_PYTHON", sys.executable)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trainc.cli.arguments.schema import OWN_KINDS as KIND_NAMES
 from trainc.cli.schema import OWN_KINDS
-from trainc.features.sweeps.matrix import OPTIMIZATION_JOB
+from trainc.features.authoring.sweeps.matrix import OPTIMIZATION_JOB
 from trainc.findings import format_path
 from trainc.schema.document_kinds import DocumentKind, accepts, without_nulls
 from trainc.schema.unknown_fields import MOST_HINTS, SEE_THE_FIRST

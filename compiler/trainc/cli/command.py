@@ -196,7 +196,7 @@ def _core_command(name: str, summary: str, group: str) -> Command:
 
 
 def _feature_command(feature: Feature) -> Command:
-    folder = f"trainc.features.{feature.name}"
+    folder = feature.package
     return Command(feature.command, feature.summary, feature.group, f"{folder}.command", f"{folder}.arguments")
 
 

@@ -1,4 +1,7 @@
-"""What trainc does besides compiling: a folder and an entry in this table for each feature.
+"""What trainc does besides compiling: a folder and an entry in this table for each feature, in four quarters.
+
+gitops/ serves teams that keep jobs in git, cluster/ asks a cluster as a dump of it shows it, authoring/ helps to write and
+try jobs, migration/ brings jobs of older APIs over.
 
 To delete a feature, delete its folder, its folder in tests/features, and its entry. A feature imports `trainc.api` and
 itself. What it adds to the rest is found here by name, and imported when it is used:
@@ -25,9 +28,9 @@ from trainc.startup.records import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature: its folder, and what it adds. `group` is the heading of its command in `trainc --help`."""
+    """A feature: its folder, as QUARTER/NAME, and what it adds. `group` is the heading of its command in `trainc --help`."""
 
-    name: str
+    path: str
     command: str = ""
     summary: str = ""
     group: str = ""
@@ -37,21 +40,31 @@ class Feature:
     adds: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """What it is called, by `ask` and by tests that hide it: the name of its folder."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def package(self) -> str:
+        """The name of its package."""
+        return f"{__name__}.{self.path.replace('/', '.')}"
+
+    @property
     def folder(self) -> str:
         """The path of its folder."""
-        return os.path.join(os.path.dirname(__file__), self.name)
+        return os.path.join(os.path.dirname(__file__), *self.path.split("/"))
 
     def load(self, target: str) -> Any:
         """Import `module.function` of the feature's folder; `.function` is one of the package itself."""
         from importlib import import_module
 
         module, _, name = target.rpartition(".")
-        return getattr(import_module(".".join(filter(None, (__name__, self.name, module)))), name)
+        return getattr(import_module(".".join(filter(None, (self.package, module)))), name)
 
 
 FEATURES = (
     Feature(
-        "graph",
+        "authoring/graph",
         "graph",
         "draw the steps, pods, addresses and GPUs of a job",
         "look",
@@ -65,16 +78,18 @@ FEATURES = (
         },
     ),
     Feature(
-        "diff",
+        "gitops/diff",
         "diff",
         "show what changes, and what the cluster will do about it",
         "look",
         adds={"text": "shown.text_between", "fate": "shown.fate_between", "since": "shown.changes_since"},
     ),
-    Feature("report", "report", "write an HTML page about all jobs", "look"),
-    Feature("run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True),
+    Feature("gitops/report", "report", "write an HTML page about all jobs", "look"),
     Feature(
-        "fits",
+        "authoring/run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True
+    ),
+    Feature(
+        "cluster/fits",
         "fits",
         "check whether Kueue's queues can ever admit each job",
         "cluster",
@@ -92,9 +107,9 @@ FEATURES = (
         },
         codes=True,
     ),
-    Feature("doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
+    Feature("cluster/doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
     Feature(
-        "policies",
+        "cluster/policies",
         adds={
             "judge": "reading.read_policies",
             "judge documents": "reading.judge_of",
@@ -104,13 +119,13 @@ FEATURES = (
         codes=True,
     ),
     Feature(
-        "sweeps",
+        "authoring/sweeps",
         kinds={"Sweep": "matrix.SWEEP"},
         adds={"expand": "inputs.read_sweeps"},
         codes=True,
     ),
     Feature(
-        "migrate",
+        "migration/v1",
         "migrate",
         "rewrite older APIs and dialects in the current one",
         "move",
@@ -118,12 +133,12 @@ FEATURES = (
         codes=True,
         adds={"plan": "migrate.Plan"},
     ),
-    Feature("import_", "import", "bring the jobs of a cluster into git", "move"),
-    Feature("kubeflow", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
-    Feature("init", "init", "create a GitOps repository", "write"),
-    Feature("new", "new", "write a TrainJob that checks clean", "write"),
+    Feature("cluster/import_", "import", "bring the jobs of a cluster into git", "move"),
+    Feature("authoring/sdk", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
+    Feature("gitops/init", "init", "create a GitOps repository", "write"),
+    Feature("authoring/new", "new", "write a TrainJob that checks clean", "write"),
     Feature(
-        "notebook",
+        "authoring/notebook",
         adds={
             "view summary": "views.view_compilation",
             "view graph": "views.view_graph",
@@ -131,9 +146,9 @@ FEATURES = (
             "view diff": "views.view_diff",
         },
     ),
-    Feature("lsp", "lsp", "run as a language server for editors", "tools"),
+    Feature("authoring/lsp", "lsp", "run as a language server for editors", "tools"),
     Feature(
-        "krm",
+        "gitops/krm",
         "krm",
         "run as a kustomize function or plugin",
         "tools",
@@ -141,7 +156,7 @@ FEATURES = (
         codes=True,
     ),
     Feature(
-        "argocd",
+        "gitops/argocd",
         "cmp",
         "run as an Argo CD config management plugin",
         "tools",
@@ -174,6 +189,4 @@ def ask(name: str, point: str) -> Any | None:
 
 def public_names() -> dict[str, str]:
     """Return the module of each name that features add to the package `trainc`."""
-    return {
-        name: f"{__name__}.{feature.name}.{module}" for feature in features() for name, module in feature.public.items()
-    }
+    return {name: f"{feature.package}.{module}" for feature in features() for name, module in feature.public.items()}

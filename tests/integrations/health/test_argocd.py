@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.features.argocd.health import argocd_health_checks
+from trainc.features.gitops.argocd.health import argocd_health_checks
 
 KEY = "resource.customizations.health."
 JOBSET = KEY + "jobset.x-k8s.io_JobSet"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainc.features.argocd.health import flux_health_checks
+from trainc.features.gitops.argocd.health import flux_health_checks
 
 JOBSET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 POD_GROUPS = (("scheduling.x-k8s.io/v1alpha1", "PodGroup"), ("scheduling.volcano.sh/v1beta1", "PodGroup"))

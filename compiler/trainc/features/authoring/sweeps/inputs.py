@@ -1,0 +1,228 @@
+"""The sweeps of an input: their trials, and what these cost, compared with the budget."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from trainc.api.documents import Document, is_trainer_document
+from trainc.api.findings import Diagnostic, Finding, counted, has_errors
+from trainc.api.jobs import CompiledJob
+from trainc.api.kube import Json, accelerator, identity_of, mapping, pod_requests
+from trainc.api.records import dataclass, field, pattern
+from trainc.api.settings import Limits
+from trainc.features.authoring.sweeps.matrix import (
+    Budget,
+    Matrix,
+    base_among,
+    is_trainjob,
+    read_matrix,
+    trial_documents,
+    unused_parameters,
+)
+from trainc.pipeline.inputs import Read
+
+if TYPE_CHECKING:
+    from trainc.pipeline.inputs import Choice
+    from trainc.project.configuration import Selection
+
+_HOUR = 3600
+
+
+@dataclass(slots=True)
+class Cost:
+    """The accumulated cost of trials: GPUs per trial, and hours per GPU step (None if unknown)."""
+
+    budget: Budget
+    trials: int = 0
+    gpus: list[int] = field(default_factory=list)
+    hours: list[float | None] = field(default_factory=list)
+    gpu_hours: float = 0.0
+
+    def add(self, manifests: Sequence[Json], deadline: int | None) -> None:
+        """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
+        self.trials += 1
+        jobset = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), None)
+        if jobset is None:
+            return
+        jobs = jobset["spec"].get("replicatedJobs", ())
+        self.gpus.append(sum(map(_gpus, jobs)))
+        for job in jobs:
+            if gpus := _gpus(job):
+                hours = self._hours(job["template"].get("spec", {}).get("activeDeadlineSeconds"), deadline)
+                self.hours.append(hours)
+                self.gpu_hours += gpus * (hours or 0)
+
+    def _hours(self, *deadlines: int | None) -> float | None:
+        hours = [seconds / _HOUR for seconds in deadlines if seconds]
+        if self.budget.hours_per_trial is not None:
+            hours.append(self.budget.hours_per_trial)
+        return min(hours, default=None)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
+        if not self.trials:
+            return
+        limit, path = self.budget.gpu_hours, ("budget", "gpuHours")
+        about = f"{counted(self.trials, 'trial')} {self._sizes()}"
+        total = f"{about}: {_number(self.gpu_hours)} GPU-hours without restarts"
+        if not any(self.gpus):
+            yield Finding("SweepSize", "info", about)
+        elif None in self.hours:
+            hint = "set how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
+            unknown = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
+            size = Finding("SweepSize", "info", unknown, hint)
+            yield size if limit is None else Finding("OverBudget", "error", unknown, hint, path)
+        elif limit is None:
+            yield Finding("SweepSize", "info", total)
+        elif self.gpu_hours <= limit:
+            yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=path)
+        else:
+            enough = int(limit // (self.gpu_hours / self.trials))
+            hint = f"this is enough for {enough:,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
+            yield Finding("OverBudget", "error", f"{total}, which is more than {_number(limit)}", hint, path)
+
+    def _sizes(self) -> str:
+        low, high = min(self.gpus, default=0), max(self.gpus, default=0)
+        size = f"of {counted(high, 'GPU')}" if low == high else f"of {low:,} to {high:,} GPUs"
+        size = size if high else "without GPUs"
+        hours = {hours for hours in self.hours if hours is not None}
+        return f"{size} for {_number(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
+
+
+def _gpus(replicated_job: Json) -> int:
+    """The compute devices of all pods."""
+    spec = replicated_job["template"].get("spec", {})
+    requests = pod_requests(spec.get("template", {}).get("spec", {}), limits_count=True)
+    per_pod = sum(amount.units for name, amount in requests.items() if accelerator(name))
+    return int(replicated_job.get("replicas", 1) * spec.get("parallelism", 1) * per_pod)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+# Sweeps among the input: the trials of each take the place of its base, and their cost is added up.
+
+_NUMBERED = pattern(r"-trial-\d+")
+
+
+@dataclass(slots=True)
+class Sweeps:
+    """The sweeps of an input. `documents` are their bases, as far as the input lacks them, and the runtimes beside these."""
+
+    documents: list[Document]
+    diagnostics: list[Diagnostic]
+    pairs: list[tuple[Matrix, Document]]
+    unselected: set[int] = field(default_factory=set)
+
+    @property
+    def bases(self) -> set[int]:
+        """The ids of the documents from which trials are made."""
+        return {id(base) for _, base in self.pairs}
+
+    def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
+        """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
+        pairs = ((base.data, matrix.document) for matrix, base in self.pairs)
+        left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
+        self.unselected |= {id(document) for _, document in left_out}
+        groups: tuple[list[Document], list[Document]] = [], []
+        for base, document in left_out:
+            groups[elsewhere(base, document.file)].append(document)
+        return groups
+
+    def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
+        """Return the documents of the input, after overlays, with trials instead of the bases."""
+        by_base: dict[int, list[Matrix]] = {}
+        for matrix, base in self.pairs:
+            by_base.setdefault(id(base), []).extend([matrix] if id(matrix.document) not in self.unselected else [])
+        expanded: list[Document] = []
+        problems: list[Diagnostic] = []
+        tally = Tally()
+        for document in documents:
+            before = document.before or document
+            matrices = by_base.get(id(before))
+            expanded += [document] if matrices is None else []
+            for matrix in matrices or ():
+                trials, wrong = trial_documents(matrix, before, document)
+                expanded += trials
+                problems += wrong
+                problems += [] if wrong else unused_parameters(matrix, document, documents)
+                tally.expect(matrix, trials)
+        return expanded, problems, tally
+
+
+def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read_file: Read, limits: Limits) -> Sweeps:
+    """Find the base of each sweep among the other documents of the input, or else read its file."""
+    by_file: dict[str, list[Document]] = {}
+    for document in documents:
+        by_file.setdefault(os.path.realpath(document.file), []).append(document)
+    result = Sweeps([], [], [])
+    for sweep in sweeps:
+        matrix, problems = read_matrix(sweep, limits)
+        result.diagnostics += problems
+        if matrix.template is not None:
+            result.documents.append(matrix.template)
+            result.pairs.append((matrix, matrix.template))
+            continue
+        if any(problem.code == "OutsideRoot" for problem in problems):
+            continue
+        file = os.path.realpath(matrix.path)
+        added: list[Document] = []
+        if file not in by_file:
+            if not os.path.exists(file):
+                hint = "write the path of the TrainJob's file, from the folder of this one: base: jobs/llm.yaml"
+                wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
+                result.diagnostics.append(sweep.diagnose(wrong))
+                continue
+            added, wrong_there = read_file(matrix.path)
+            result.diagnostics += wrong_there
+            if has_errors(wrong_there):
+                continue
+            by_file[file] = added
+        base, problems = base_among(by_file[file], matrix)
+        result.diagnostics += problems
+        if base is not None:
+            result.pairs.append((matrix, base))
+        # Of a file that is not among the input, only what the trials need is read.
+        result.documents += [d for d in added if d is base or (is_trainer_document(d.data) and not is_trainjob(d))]
+    return result
+
+
+class Tally:
+    """The cost of the sweeps of an input, accumulated while their trials are compiled."""
+
+    def __init__(self) -> None:
+        self._costs: list[tuple[Matrix, Cost]] = []
+        self._trials: dict[tuple[str, str], tuple[Cost, int | None]] = {}
+        self._reported: set[object] = set()
+
+    def expect(self, matrix: Matrix, trials: Iterable[Document]) -> None:
+        """Prepare for the trials of a sweep."""
+        cost = Cost(matrix.budget)
+        self._costs.append((matrix, cost))
+        for trial in trials:
+            deadline = mapping(trial.data.get("spec")).get("activeDeadlineSeconds")
+            self._trials[identity_of(trial.data)] = cost, deadline
+
+    def add(self, job: CompiledJob) -> None:
+        """Add a job, if it is a trial."""
+        for key in ((job.namespace, job.name), ("", job.name)):
+            if key in self._trials:
+                cost, deadline = self._trials[key]
+                cost.add(job.manifests, deadline)
+                return
+
+    def without_repetitions(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+        """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
+        for d in diagnostics:
+            texts = (_NUMBERED.sub("-trial-N", text) for text in (d.message, d.hint, d.object, d.path))
+            key = (d.code, d.severity, d.source, *texts)
+            if key not in self._reported:
+                self._reported.add(key)
+                yield d
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """The total cost of each sweep, located in it."""
+        return [matrix.document.diagnose(finding) for matrix, cost in self._costs for finding in cost.findings()]

@@ -1,0 +1,348 @@
+"""Answer, for each job, whether Kueue can ever admit it, and which of the jobs can be admitted together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from trainc.admission.post_admission import pod_refusals
+from trainc.api.cluster import Dump
+from trainc.api.findings import Diagnostic
+from trainc.api.kube import NEWEST_RELEASE, Json, mapping
+from trainc.api.records import dataclass, field, replace
+from trainc.features.cluster.fits import findings, scheduling
+from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment, State
+from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
+from trainc.features.cluster.fits.pods import PODS, times_in
+from trainc.features.cluster.fits.references import Created, missing_objects
+from trainc.features.cluster.fits.shortfall import (
+    GAPS,
+    PARTIAL_SLICE,
+    TOO_FEW_NODES,
+    Inventory,
+    Shortfall,
+    evictable_pods,
+    left_in_domain,
+    shortfall,
+    unplaced_pods,
+)
+from trainc.features.cluster.fits.snapshot import read_cluster
+from trainc.features.cluster.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
+from trainc.kube.kueue import normalize_kueue
+from trainc.schema.shapes import ROOTS, Struct
+from trainc.schema.unknown_fields import find_wrong_type, without_nulls
+
+Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
+
+_KUBE, _KUEUE = "kube-scheduler", "kueue"
+PODS_REFUSED = "pods-refused"
+# Codes of refused pods that Kueue's verdict is about already.
+_TOLD_BY_KUEUE = ("OutsideLimitRange", "RequestExceedsLimit")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The answer for one job, `namespace/name`.
+
+    `verdict` for the job alone on the idle cluster is "fits", "never", "inactive" or "refused". For all jobs together,
+    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on.
+    `cause` is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says
+    whether usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive;
+    `places` maps pod set -> domain -> pods. `runs` says whether the pods are then accepted and placed, which Kueue does not
+    check: ResourceQuotas and LimitRanges of the namespace, and the nodes when empty; None if that is not known. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
+    per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
+    "fits" if the nodes, when empty, can hold its pods. No verdict says that resources are free at the moment.
+    """
+
+    job: str
+    verdict: Verdict
+    cause: str | None = None
+    flavors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    borrows: bool = False
+    topology: Literal["found", "not found"] | None = None
+    places: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    runs: bool | None = None
+    pods: Mapping[str, int] = field(default_factory=dict)
+    requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    queue: str = ""
+    scheduler: str = _KUEUE
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """The answers for all jobs in order, alone and together. `diagnostics` are about the snapshot."""
+
+    alone: list[Fit]
+    together: list[Fit]
+    diagnostics: list[Diagnostic]
+
+
+def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = None) -> Fits:
+    """Predict how Kueue treats `jobsets` in the cluster that the objects in `cluster` describe.
+
+    `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
+    invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result. `kueue` is
+    the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
+    0.19. Raises ValueError if it is not supported.
+    """
+    version = normalize_kueue(kueue) if kueue else None
+    names = [
+        job_name(*jobset_identity(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
+        for jobset in jobsets
+    ]
+    return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
+
+
+def fits_named(
+    jobsets: Sequence[tuple[str, Json]],
+    dump: Dump,
+    created: Created = (),
+    kueue: str | None = None,
+    over: Callable[[str, Sequence[_Job]], Iterable[_Job]] = lambda _, jobs: jobs,
+) -> Fits:
+    """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
+
+    `created` are the objects that are created along with the JobSets, so that the cluster need not have them.
+    `over` yields the jobs, and may say how many are judged.
+    """
+    cluster, problems = read_cluster(dump, kueue)
+    state = scheduling.idle_state(cluster)
+    jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
+    judge = _Judge(state)
+    alone = [judge.judge(job) for job in over("judging", jobs)]
+    about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
+    return Fits(alone, _together(jobs, alone, state), [*problems, *about])
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A job before scheduling. `verdict` and `cause` are set if it never reaches the scheduler.
+
+    `refused` says why the API server refuses its pods.
+    """
+
+    name: str
+    workload: Workload | None = None
+    queue: ClusterQueue | None = None
+    verdict: Verdict = "fits"
+    cause: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
+
+
+def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
+    """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
+    wrong = find_wrong_type(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    if wrong is None:
+        plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
+        try:
+            job = _job(name, plain, cluster)
+        except ValueError:
+            wrong = ()
+        else:
+            absent = findings.missing(name, missing_objects(plain, cluster.dump, created))
+            refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
+            return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
+    refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
+    reported = tuple(findings.refused_job(name, [refusal]))
+    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=reported)
+
+
+def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
+    namespace, queue = jobset_identity(jobset)[0], queue_of(jobset, cluster)
+    refused = refusals(jobset, queue, cluster.kueue)
+    if refused:
+        return _Job(job, verdict="refused", cause=refused[0][0], diagnostics=tuple(findings.refused_job(job, refused)))
+    workload = workload_of(jobset, queue, cluster)
+    if not queue:
+        return _Job(job, workload)
+    local = cluster.local_queues.get((namespace, queue))
+    behind = cluster.cluster_queues.get(local.cluster_queue) if local else None
+    unexported = ""  # A kind that the snapshot lacks, and that would decide.
+    if local is None:
+        cause, is_exported = "local-queue-missing", not namespace or cluster.dump.covers("LocalQueue", namespace)
+        unexported = "" if is_exported else "LocalQueue"
+    elif behind is None and (not local.cluster_queue or "ClusterQueue" in cluster.unknown):
+        cause, unexported = "cluster-queue-missing", "ClusterQueue"
+    elif local.stopped:
+        cause = "local-queue-stopped"
+    elif behind is None:
+        cause = "cluster-queue-missing"
+    elif cluster.faults(behind):
+        cause = "cluster-queue-inactive"
+    else:
+        return _Job(job, workload, behind)
+    if unexported:
+        return _Job(job, workload, None, "unknown", cause, (findings.undecided_job(job, unexported),))
+    about = findings.inactive_queue(job, cause, workload, behind, cluster)
+    return _Job(job, workload, None, "inactive", cause, (about,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What becomes of a job: the verdict, what Kueue assigned, whether its pods run, and why it does not.
+
+    `unknown` is a kind that the answer depends on and of which the snapshot has nothing.
+    """
+
+    verdict: Verdict
+    cause: str | None = None
+    assignment: Assignment | None = None
+    runs: bool | None = None
+    why: Shortfall | None = None
+    unknown: str = ""
+
+
+class _Judge:
+    """Judges each job alone on the idle cluster; jobs of the same shape in the same queue are evaluated once."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.cluster = state.cluster
+        self.inventory = Inventory(state.cluster.nodes, state.cluster.down_nodes)
+        # Where Kueue adds up the nodes of a domain: the state in which it would not.
+        wide = any(not tree.by_node for tree in state.trees.values())
+        self.by_node = scheduling.idle_state(state.cluster, nodes_count=True) if wide else state
+        self._outcomes: dict[tuple[str, str, str], _Outcome] = {}
+
+    def judge(self, job: _Job) -> Fit:
+        workload = job.workload
+        if workload is None:
+            return _fit(job, _Outcome(job.verdict, job.cause), job.diagnostics)
+        refused = list(job.refused)
+        quotas = findings.about_job(job.name, exceeded_quotas(workload, self.cluster.dump))
+        if job.verdict != "fits":
+            outcome = _Outcome(job.verdict, job.cause)
+        else:
+            outcome = self._of_queue(workload, job.queue) if job.queue else self._without_queue(workload)
+            if outcome.cause in (scheduling.LIMIT_RANGE, scheduling.RESOURCES):
+                refused = [d for d in refused if d.code not in _TOLD_BY_KUEUE]
+            if (refused or quotas) and outcome.verdict == "fits":
+                verdict: Verdict = "fits" if job.queue else "never"
+                cause = outcome.cause or (PODS_REFUSED if refused else RESOURCE_QUOTA)
+                outcome = replace(outcome, verdict=verdict, cause=cause, runs=False)
+        no_space = outcome.cause == scheduling.NAMESPACE
+        absent = [d for d in job.diagnostics if not (no_space and d.path == "metadata.namespace")]
+        evicted: list[Diagnostic] = []
+        if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
+            assigned = outcome.assignment.pod_sets if outcome.assignment else ()
+            flavors = {part.pod_set.name: self._flavors(part) for part in assigned}
+            evicted = findings.about_job(job.name, evictable_pods(workload, flavors, self.cluster, self.inventory))
+        return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
+
+    def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
+        key = (workload.namespace, queue.name, workload.shape)
+        if key not in self._outcomes:
+            self._outcomes[key] = self._attempt(workload, queue)
+        return self._outcomes[key]
+
+    def _attempt(self, workload: Workload, queue: ClusterQueue) -> _Outcome:
+        entry = scheduling.submit_alone(workload, queue, self.state)
+        if entry.cause != scheduling.ADMITTED or entry.assignment is None:
+            return _Outcome("never", entry.cause, why=shortfall(entry, queue, self.state, self.inventory))
+        if scheduling.accepts_namespace(queue, workload.namespace, self.cluster) is None:
+            return _Outcome("unknown", unknown="Namespace")
+        if any(flavor.vague for assigned in entry.assignment.pod_sets for flavor in self._flavors(assigned)):
+            kind = "ResourceFlavor" if "ResourceFlavor" in self.cluster.unknown else "Node"
+            return _Outcome("unknown", unknown=kind)
+        if "Node" in self.cluster.unknown or queue.runs_elsewhere(self.cluster):
+            return _Outcome("fits", None, entry.assignment)
+        cause, why = self._lacking(workload, queue, entry.assignment) or (None, None)
+        if why is None:
+            return _Outcome("fits", None, entry.assignment, runs=True)
+        waits = cause in findings.NODES_MAY_COME and bool(queue.provisioner(self.cluster))
+        return _Outcome("fits", cause, entry.assignment, runs=False if why.certain and not waits else None, why=why)
+
+    def _lacking(self, workload: Workload, queue: ClusterQueue, assignment: Assignment) -> tuple[str, Shortfall] | None:
+        """Why the pods of an admitted job never all run, as (cause, reason); None if they can."""
+        for assigned in assignment.pod_sets:
+            placed = sum(count for _, count in assigned.placement or ())
+            if assigned.placement is not None and placed < assigned.pod_set.count:
+                return PARTIAL_SLICE, unplaced_pods(assigned.pod_set, placed)
+        if lacking := self.inventory.shortfall(
+            workload,
+            {assigned.pod_set.name: self._flavors(assigned) for assigned in assignment.pod_sets},
+            lambda changed: scheduling.would_be_admitted(changed, queue, self.state),
+        ):
+            return lacking
+        if all(part.placement is None or self.state.trees[part.tree].by_node for part in assignment.pod_sets):
+            return None
+        entry = scheduling.submit_alone(workload, queue, self.by_node)
+        if entry.cause == TOPOLOGY:
+            why = shortfall(entry, queue, self.by_node, self.inventory)
+            return TOO_FEW_NODES, replace(why, certain=not self.cluster.down_nodes)
+        return next(((GAPS, gap) for assigned in assignment.pod_sets if (gap := self._gaps(assigned))), None)
+
+    def _gaps(self, assigned: Assigned) -> Shortfall | None:
+        """Why the nodes of a domain do not hold what Kueue places there, although their sum would; None if they do."""
+        if assigned.placement is None or self.state.trees[assigned.tree].by_node:
+            return None
+        tree, pod = self.by_node.trees[assigned.tree], (*assigned.pod_set.scheduled.items(), (PODS, 1))
+        suitable = tree.matching(assigned.pod_set.pod)
+        for values, count in assigned.placement:
+            held = sum(times_in(pod, leaf.capacity) for leaf in tree.leaves_in(values) if leaf in suitable)
+            if held < count:
+                return left_in_domain(assigned.pod_set, "/".join(values), count, held)
+        return None
+
+    def _flavors(self, assigned: Assigned) -> list[Flavor]:
+        return [self.cluster.flavors[name] for name in sorted({choice.flavor for choice in assigned.flavors.values()})]
+
+    def _without_queue(self, workload: Workload) -> _Outcome:
+        if "Node" in self.cluster.unknown:
+            return _Outcome("unknown", unknown="Node")
+        cause, why = self.inventory.shortfall(workload) or (None, None)
+        if why is None:
+            return _Outcome("fits", runs=True)
+        unsure = self.cluster.scaler or not why.certain
+        return _Outcome("unknown", cause, why=why) if unsure else _Outcome("never", cause, runs=False, why=why)
+
+    def _diagnostics(self, job: _Job, workload: Workload, outcome: _Outcome) -> tuple[Diagnostic, ...]:
+        if outcome.unknown:
+            return (findings.undecided_job(job.name, outcome.unknown),)
+        if outcome.why is None:
+            return ()
+        scaler = job.queue.provisioner(self.cluster) if job.queue else self.cluster.scaler
+        return (findings.never_runs(job.name, workload, outcome.why, outcome.cause, job.queue, scaler),)
+
+
+def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
+    """All jobs, submitted in order. A waiting job may still be admitted when a later one is submitted."""
+    everyone = scheduling.Scheduler(state)
+    entries: dict[int, scheduling.Entry] = {}
+    for order, job in enumerate(jobs):
+        if job.workload and job.queue:
+            entries[order] = scheduling.Entry(order, job.workload)
+            everyone.submit(entries[order], job.queue)
+    together = list(alone)
+    for order, entry in entries.items():
+        if entry.cause == scheduling.ADMITTED and alone[order].verdict != "unknown":
+            together[order] = _fit(jobs[order], _Outcome("admitted", None, entry.assignment))
+        elif alone[order].verdict == "fits":
+            together[order] = _fit(jobs[order], _Outcome("waits", entry.cause))
+    return together
+
+
+def _fit(job: _Job, outcome: _Outcome, diagnostics: tuple[Diagnostic, ...] = ()) -> Fit:
+    pod_sets = job.workload.pod_sets if job.workload else ()
+    assigned = outcome.assignment.pod_sets if outcome.assignment else ()
+    placements = ((part.pod_set.name, part.placement) for part in assigned if part.placement is not None)
+    places = {name: {"/".join(values): count for values, count in placement} for name, placement in placements}
+    queue = job.workload.queue if job.workload else ""
+    return Fit(
+        job.name,
+        outcome.verdict,
+        outcome.cause,
+        outcome.assignment.chosen if outcome.assignment else {},
+        bool(outcome.assignment and outcome.assignment.level),
+        "found" if places else "not found" if outcome.cause == TOPOLOGY and outcome.verdict == "never" else None,
+        places,
+        outcome.runs,
+        {pod_set.name: pod_set.count for pod_set in pod_sets},
+        {pod_set.name: pod_set.total for pod_set in pod_sets},
+        queue,
+        _KUEUE if queue or outcome.verdict == "refused" else _KUBE,
+        diagnostics,
+    )

@@ -1,0 +1,243 @@
+"""Diagnostics about jobs that cannot run and about incomplete snapshots, and their locations in the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from trainc.api.cluster import KINDS, Dump
+from trainc.api.documents import Document, label_of
+from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
+from trainc.api.kube import names, value_at
+from trainc.api.records import pattern, replace
+from trainc.features.cluster.fits.assigner import TOPOLOGY
+from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
+from trainc.features.cluster.fits.pods import shorten
+from trainc.features.cluster.fits.references import Missing
+from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
+from trainc.features.cluster.fits.snapshot import READ_KINDS, export_command
+from trainc.features.cluster.fits.workload import QUEUE, Refusal, Workload
+from trainc.kube.kueue import IMAGE, MINORS, V1BETA1, minor_of, step_of, version_of
+from trainc.reading.cluster import label_of as named
+
+if TYPE_CHECKING:
+    from trainc.features.cluster.fits.answer import Fit
+
+# Causes that go away when nodes are added.
+NODES_MAY_COME = (NO_NODE, TOO_FEW_NODES, TOPOLOGY)
+_QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
+
+
+def refused_job(job: str, refusals: list[Refusal]) -> list[Diagnostic]:
+    """Why Kueue refuses a JobSet."""
+    hint = "change the field, or Kueue's webhook rejects the JobSet"
+    return [_about(job, "RefusedByKueue", message, hint, path) for _, path, message in refusals]
+
+
+def inactive_queue(
+    job: str, cause: str, workload: Workload, queue: ClusterQueue | None, cluster: Cluster
+) -> Diagnostic:
+    """Why a job's queue cannot admit anything."""
+    namespace = workload.namespace
+    local = cluster.local_queues.get((namespace, workload.queue))
+    if not namespace:
+        message = "the job has no namespace, so its LocalQueue cannot be looked up"
+        hint = "set metadata.namespace, or compile with --namespace"
+    elif cause == "local-queue-missing":
+        queue_names = [name for space, name in cluster.local_queues if space == namespace]
+        message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
+        there = f"the LocalQueues {', '.join(sorted(queue_names))}" if queue_names else "no LocalQueues"
+        hint = did_you_mean(workload.queue, queue_names) or f"the namespace has {there}"
+    elif cause == "local-queue-stopped":
+        message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
+        hint = "set stopPolicy: None on it, or use another queue"
+    elif queue is None:
+        behind = local.cluster_queue if local else ""
+        message = f"LocalQueue {namespace}/{workload.queue} points to ClusterQueue {behind}, which does not exist"
+        hint = did_you_mean(behind, cluster.cluster_queues) or "create it, or point the LocalQueue to another one"
+    else:
+        message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
+        hint = "fix this first: an inactive ClusterQueue admits nothing"
+        if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
+            diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
+            return replace(diagnostic, severity="info")
+    return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
+
+
+def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
+    job: str, workload: Workload, why: Shortfall, cause: str | None, queue: ClusterQueue | None, scaler: str
+) -> Diagnostic:
+    """Why a job is never admitted, or why no node runs it once it is; a warning where nodes may be added."""
+    index = next((pod_set.index for pod_set in workload.pod_sets if pod_set.name == why.pod_set), None)
+    path: Path = _QUEUE_PATH if index is None else ("spec", "replicatedJobs", index)
+    code, message = "NeverFits" if queue else "NoNodeFits", why.message
+    if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
+        code = "UnschedulableAfterAdmission"
+        message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
+    severity: Severity = "error"
+    if cause == GAPS:  # In a cluster that is not idle, Kueue may choose another domain.
+        code, severity = "UnschedulableAfterAdmission", "warning"
+    if cause in NODES_MAY_COME and (scaler or not why.certain):
+        severity = "warning"
+        message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"
+    return replace(_about(job, code, message, why.hint, path), severity=severity)
+
+
+def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
+    """Findings with paths in the JobSet of a job."""
+    return [replace(_about(job, f.code, f.message, f.hint, f.path), severity=f.severity) for f in findings]
+
+
+def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
+    """What the cluster does not have: warnings, because it may be created after the export."""
+    return about_job(job, (Finding("NotInCluster", "warning", str(gap), gap.hint, gap.path) for gap in absent))
+
+
+def undecided_job(job: str, kind: str) -> Diagnostic:
+    """A job cannot be judged because the snapshot has no object of `kind`."""
+    message = f"the snapshot has no {kind}, so it is unknown whether this job fits"
+    return replace(_about(job, "SnapshotIncomplete", message, _export_hint([kind])), severity="info")
+
+
+def _about(job: str, code: str, message: str, hint: str, path: Path = ()) -> Diagnostic:
+    return Diagnostic(code, "error", message, hint, f"JobSet {job}", format_path(path))
+
+
+def _export_hint(kinds: Iterable[str]) -> str:
+    return f"run: {export_command(kinds)} > cluster/more.yaml"
+
+
+# Kinds that a cluster may well have none of.
+_OPTIONAL = ("LimitRange", "ResourceQuota", "RuntimeClass")
+_MOST_JOBS = 3
+
+
+def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnostic]:
+    """What a snapshot lacks, with the jobs whose answer depends on it, and what is not evaluated."""
+    undecided: dict[str, list[str]] = {}
+    for fit in alone:
+        for diagnostic in fit.diagnostics:
+            if diagnostic.code == "SnapshotIncomplete":
+                undecided.setdefault(diagnostic.hint, []).append(fit.job)
+    for kind in READ_KINDS:
+        if jobs := undecided.get(_export_hint([kind])):
+            count = "1 job fits" if len(jobs) == 1 else f"{len(jobs)} jobs fit"
+            message = f"the snapshot has no {kind}, so it is unknown whether {count} ({shorten(jobs, _MOST_JOBS)})"
+            yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint([kind]), kind)
+    absent = [kind for kind in _OPTIONAL if not cluster.dump.covers(kind)]
+    if absent and alone and cluster.dump.covers("Namespace"):  # Lists by hand have none of these.
+        message = f"the snapshot has no {', '.join(absent)}; trainc assumes that the cluster has none"
+        yield Diagnostic("SnapshotIncomplete", "info", message, _export_hint(absent))
+    for queue in cluster.cluster_queues.values():
+        if queue.checks:
+            message = f"its admission checks ({', '.join(queue.checks)}) are not evaluated; they run once it has reserved quota"
+            yield Diagnostic("AdmissionCheckUnknown", "info", message, "", f"ClusterQueue {queue.name}")
+
+
+def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
+    """Return whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
+    installed = dump.version(IMAGE)
+    version = version_of(requested, installed)
+    if installed and step_of(version) != step_of(installed):
+        message = f"the answers are for Kueue {version}, and the cluster has {installed}"
+        hint = f"set kueue: {minor_of(installed)!r}, or no version at all"
+        yield Diagnostic("OtherKueueVersion", "info", message, hint, "Deployment")
+    elif installed and minor_of(installed) not in MINORS:
+        nearest = minor_of(step_of(installed))
+        message = (
+            f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
+        )
+        yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
+    documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
+    old = [d for d in chain.from_iterable(documents) if d.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
+    if old:
+        served = step_of(version) in V1BETA1
+        severity: Severity = "info" if served else "warning"
+        subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
+        until = "is no longer served from 0.20 on" if served else f"{minor_of(version)} does not serve"
+        message = f"it {subject} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
+        hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
+        yield Diagnostic("OldKueueAPI", severity, message, hint, named(old[0]), "apiVersion")
+
+
+# Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
+
+_STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
+_QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
+# The fields in which a TrainJob states the requests of a part; the first one present is used.
+_TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
+_INITIALIZER = (("initializer",), ())
+
+
+def place_in_input(
+    diagnostics: Iterable[Diagnostic],
+    homes: Mapping[str, Document],
+    jobsets: Mapping[str, Any],
+    snapshot: Sequence[Document],
+) -> list[Diagnostic]:
+    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
+
+    The hint ends with the location of the queue that prevents admission.
+    """
+    queues = _by_name(snapshot)
+    placed = []
+    for diagnostic in diagnostics:
+        job = diagnostic.object.removeprefix("JobSet ")
+        located = replace(diagnostic, hint=diagnostic.hint + _line_of_queue(diagnostic.message, queues))
+        if home := homes.get(job):
+            path = steps(diagnostic.path)
+            path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
+            located = replace(located, object=label_of(home.data), path=format_path(path), source=home.locate(path))
+        placed.append(located)
+    return placed
+
+
+def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
+    """The location of the ClusterQueue that a message names; empty if it names none of the snapshot."""
+    named_queue = _QUEUE.search(message)
+    document = queues.get(named_queue.group()) if named_queue else None
+    if document is None:
+        return ""
+    part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
+    source = document.locate(("spec", part))
+    return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
+
+
+def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
+    """The TrainJob field that a path of its JobSet comes from, as far as it can be determined."""
+    if path[:1] == ("metadata",):
+        key = path[-1]
+        metadata = (home.data.get("metadata") or {}).get(str(path[1])) if len(path) > 1 else None
+        return path if isinstance(metadata, Mapping) and key in metadata else ("metadata", "name")
+    if path[:2] != ("spec", "replicatedJobs") or len(path) < 3 or not isinstance(path[2], int):
+        return ("metadata", "labels", QUEUE) if _has(home.data, ("metadata", "labels", QUEUE)) else ("metadata", "name")
+    trainer = _TRAINER[1:] if "resources" in path else _TRAINER
+    labels = value_at(jobset["spec"]["replicatedJobs"][path[2]], ("template", "metadata", "labels")) or {}
+    choices = trainer if labels.get(names.ANCESTOR_LABEL, "") in (names.TRAINER, "") else _INITIALIZER
+    return next(("spec", *choice) for choice in choices if _has(home.data, ("spec", *choice)) or not choice)
+
+
+def _has(data: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(data, Mapping) or step not in data:
+            return False
+        data = data[step]
+    return True
+
+
+def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
+    """Locate diagnostics about a snapshot in its files."""
+    by_name = _by_name(documents)
+    return [
+        replace(d, source=by_name[d.object].locate(steps(d.path))) if d.object in by_name else d for d in diagnostics
+    ]
+
+
+def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
+    return {named(document.data): document for document in documents}
+
+
+def steps(path: str) -> Path:
+    """Split a path in the notation of diagnostics into its steps."""
+    return tuple(int(index) if index else key or word for index, key, word in _STEP.findall(path))

@@ -1,0 +1,171 @@
+"""Return whether the cluster has what a job names: claims, Secrets and their keys, ConfigMaps, service accounts, classes.
+
+Only an absence that is certain is reported: the dump has to be complete for the kind and the namespace, and the input
+must not create the object itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from trainc.api.cluster import Dump
+from trainc.api.findings import Path, did_you_mean
+from trainc.api.kube import Json, mapping, objects
+from trainc.features.cluster.fits.pods import shorten
+
+# Kind, namespace (empty for kinds of the whole cluster) and name.
+Created: TypeAlias = Collection[tuple[str, str, str]]
+
+_OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "WorkloadPriorityClass"))
+_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+_MOST_NAMES = 5
+# Kubernetes creates these in every cluster or namespace.
+_ALWAYS = {("PriorityClass", "system-cluster-critical"), ("PriorityClass", "system-node-critical")}
+_ALWAYS |= {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
+
+
+class Reference(NamedTuple):
+    """The name of an object in a JobSet, with the key that is read from it if there is one, and the path of the name."""
+
+    kind: str
+    name: str
+    path: Path
+    key: str = ""
+
+
+class Missing(NamedTuple):
+    """An object, or a key of it, that the cluster certainly does not have, and where the JobSet names it."""
+
+    kind: str
+    namespace: str
+    name: str
+    key: str
+    hint: str
+    path: Path
+
+    def __str__(self) -> str:
+        subject = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
+        return f"{subject} has no key {self.key}" if self.key else f"there is no {subject}"
+
+
+def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, Reference]]:
+    """What a JobSet names and the cluster must have, each with its namespace; `created` is what the input creates."""
+    namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
+    for reference in references(jobset):
+        where = "" if reference.kind in _OF_CLUSTER else namespace
+        provided = (reference.kind, reference.name) in _ALWAYS or (reference.kind, where, reference.name) in created
+        if not provided and (where or reference.kind in _OF_CLUSTER):
+            yield where, reference
+
+
+def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
+    """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
+    seen = set()
+    for namespace, (kind, name, path, key) in needed_objects(jobset, created):
+        existing = dump.get(kind, namespace, name)
+        identity = kind, name, key if existing else ""
+        if identity in seen:
+            continue
+        seen.add(identity)
+        if existing is None and dump.is_complete(kind, namespace):
+            names = dump.names(kind, namespace)
+            some = shorten(names, _MOST_NAMES)
+            other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
+            hint = did_you_mean(name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
+            yield Missing(kind, namespace, name, "", hint, path)
+            if kind == "Namespace":
+                return
+        elif existing is not None and key:
+            keys = _keys(existing)
+            if keys is not None and key not in keys:
+                key_hint = f"its keys are {', '.join(sorted(keys))}" if keys else "it has no keys"
+                yield Missing(kind, namespace, name, key, did_you_mean(key, keys) or key_hint, path)
+
+
+def _keys(existing: Json) -> Collection[str] | None:
+    """The keys of a Secret or ConfigMap; None if a list by hand has only its name."""
+    if not {"data", "binaryData", "stringData", "apiVersion"} & existing.keys():
+        return None
+    return {str(key) for part in ("data", "binaryData", "stringData") for key in mapping(existing.get(part))}
+
+
+# The fields that name other objects, in the shape of the document, with the kind of each.
+_CONTAINER = {
+    "env": [{"valueFrom": {"secretKeyRef": {"name": "Secret"}, "configMapKeyRef": {"name": "ConfigMap"}}}],
+    "envFrom": [{"secretRef": {"name": "Secret"}, "configMapRef": {"name": "ConfigMap"}}],
+}
+_VOLUME = {
+    "persistentVolumeClaim": {"claimName": "PersistentVolumeClaim"},
+    "secret": {"secretName": "Secret"},
+    "configMap": {"name": "ConfigMap"},
+    "projected": {"sources": [{"secret": {"name": "Secret"}, "configMap": {"name": "ConfigMap"}}]},
+    "csi": {"nodePublishSecretRef": {"name": "Secret"}},
+    "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "StorageClass"}}},
+}
+_POD = {
+    "serviceAccountName": "ServiceAccount",
+    "priorityClassName": "PriorityClass",
+    "runtimeClassName": "RuntimeClass",
+    "imagePullSecrets": [{"name": "Secret"}],
+    "volumes": [_VOLUME],
+    "initContainers": [_CONTAINER],
+    "containers": [_CONTAINER],
+}
+_JOBSET = {
+    "metadata": {"namespace": "Namespace", "labels": {_PRIORITY_LABEL: "WorkloadPriorityClass"}},
+    "spec": {
+        "volumeClaimPolicies": [{"templates": [{"spec": {"storageClassName": "StorageClass"}}]}],
+        "replicatedJobs": [{"template": {"spec": {"template": {"spec": _POD}}}}],
+    },
+}
+
+
+def references(value: object, shape: Any = _JOBSET, path: Path = ()) -> Iterator[Reference]:
+    """The names of other objects in a JobSet, except those that a pod can do without (`optional`)."""
+    if isinstance(shape, list):
+        for i, item in enumerate(objects(value)):
+            yield from references(item, shape[0], (*path, i))
+        return
+    holder = mapping(value)
+    for field, inner in shape.items():
+        name = holder.get(field)
+        if not isinstance(inner, str):
+            yield from references(name, inner, (*path, field))
+        elif isinstance(name, str) and name and holder.get("optional") is not True:
+            yield Reference(inner, name, (*path, field))
+            files = ((("items", i, "key"), item.get("key")) for i, item in enumerate(objects(holder.get("items"))))
+            for steps, key in ((("key",), holder.get("key")), *files):
+                if isinstance(key, str) and key:
+                    yield Reference(inner, name, (*path, *steps), key)
+
+
+# Kinds that create a Secret: the path of its name. A Role that may create Secrets names those that its pods create.
+_SECRET_MAKERS = {
+    "SealedSecret": ("spec", "template", "metadata", "name"),
+    "ExternalSecret": ("spec", "target", "name"),
+    "Certificate": ("spec", "secretName"),
+    "VaultStaticSecret": ("spec", "destination", "name"),
+    "VaultDynamicSecret": ("spec", "destination", "name"),
+}
+
+
+def created_by(documents: Iterable[Mapping[str, Any]], namespace: str = "") -> set[tuple[str, str, str]]:
+    """What documents create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
+    created = set()
+    for document in documents:
+        kind, metadata = document.get("kind"), mapping(document.get("metadata"))
+        name = metadata.get("name")
+        if not isinstance(kind, str) or not isinstance(name, str):
+            continue
+        where = "" if kind in _OF_CLUSTER else str(metadata.get("namespace") or namespace)
+        created.add((kind, where, name))
+        if kind in _SECRET_MAKERS:
+            other: Any = document
+            for step in _SECRET_MAKERS[kind]:
+                other = mapping(other).get(step)
+            created.add(("Secret", where, other if isinstance(other, str) and other else name))
+        for rule in objects(document.get("rules")) if kind == "Role" else ():
+            if "secrets" in (rule.get("resources") or ()):
+                created |= {("Secret", where, str(secret)) for secret in rule.get("resourceNames") or ()}
+    return created

@@ -1,0 +1,231 @@
+"""What `trainc import` does."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+from trainc import __version__
+from trainc.admission.updates import refusals
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import Dump, live_objects
+from trainc.api.command import report
+from trainc.api.documents import opening
+from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of, matches
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass, field
+from trainc.api.settings import Options, Settings, environments_of, settings_of
+from trainc.features.cluster.import_.reading import (
+    SNAPSHOT,
+    STATES,
+    Import,
+    ImportedJob,
+    Reader,
+    applied_metadata,
+    literal_secrets,
+)
+from trainc.output.keeping import BuildLine
+from trainc.output.ownership import file_name, first_line
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Read the dump, write the files, and print the table."""
+    if arguments.adopt and not arguments.output:
+        raise UsageError("--adopt needs -o DIR, below the `sources` of trainc.yaml")
+    try:
+        settings = _settings(arguments)
+        dump = _dump(arguments.dump, settings, streams)
+        folder = arguments.output or ""
+        runtimes = os.path.relpath(settings.runtimes[0], folder or ".") if settings.runtimes else "runtimes"
+        release = settings.options.release or NEWEST_RELEASE
+        imported = Reader(dump, release, settings.options.limits, runtimes).read()
+        if not arguments.output:
+            streams.write("---\n".join(imported.files.values()))
+            streams.err.write(_report(imported, "", arguments))
+            return Status.DIAGNOSED if imported.problems else Status.DONE
+        _write(folder, imported.files, imported.problems)
+        adoption = _adopt(imported, dump, release, arguments) if arguments.adopt else None
+    except CompileError as error:
+        return report(error.diagnostics, arguments, streams)
+    text = _report(imported, folder, arguments)
+    if adoption is not None:
+        text += _lines(_next_steps(adoption, settings))
+    streams.write(text)
+    problems_of_adoption = adoption.problems if adoption is not None else []
+    streams.err.write(_lines(f"trainc import: {problem}" for problem in problems_of_adoption))
+    return Status.DIAGNOSED if imported.problems or problems_of_adoption else Status.DONE
+
+
+def _dump(path: str, settings: Settings, streams: Streams) -> Dump:
+    dump, problems = Dump.read(path, settings.options.limits, streams.stdin)
+    if dump is None:
+        raise CompileError(problems)
+    return dump
+
+
+def _settings(arguments: Arguments) -> Settings:
+    arguments.paths = []
+    if not arguments.adopt:
+        return settings_of(arguments)
+    chosen = environments_of(arguments)
+    if len(chosen) > 1:
+        raise UsageError("--adopt writes to one output folder; choose an environment with --env NAME")
+    arguments.env = chosen[0].env
+    settings = settings_of(arguments)
+    if settings.output is None or settings.configuration.rebuild != "changed-jobs":
+        needed = "`output` and `rebuild: changed-jobs` in trainc.yaml"
+        raise UsageError(f"--adopt needs {needed}: else the next build compiles the jobs")
+    return settings
+
+
+def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
+    """Write files that are not there yet; one that is there with another content is a problem."""
+    for path, text in files.items():
+        target = os.path.normpath(os.path.join(folder, path))
+        parts = os.path.normpath(path).split(os.sep)
+        # A path upward is the folder of runtimes in trainc.yaml, whose links are checked when that is read.
+        inside = (os.path.join(folder, *parts[:count]) for count in range(1, len(parts) + 1) if parts[0] != os.pardir)
+        if link := next(filter(os.path.islink, inside), ""):
+            problems.append(f"{target} was not written: {link} is a symbolic link")
+            continue
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        try:
+            with open(target, "x", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+        except FileExistsError:
+            if not os.path.isfile(target) or opening.read_file(target, 10_000_000).decode(errors="replace") != text:
+                problems.append(f"{target} is there already, and was not overwritten")
+
+
+def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
+    from trainc.api.kept import digests_of
+
+    settings = settings_of(arguments)
+    digests = digests_of(settings.read(BytesIO()).documents, settings.options)
+    jobs = [job for job in imported.jobs if job.kind == "TrainJob"]
+    home = os.path.dirname(settings.configuration.file or "") or os.curdir
+    sources = {}
+    for job in jobs:
+        if (digest := digests.get((job.namespace, job.name))) is not None:
+            file = os.path.realpath(os.path.join(arguments.output, job.path))
+            sources[job.job] = os.path.relpath(file, os.path.realpath(home)).replace(os.sep, "/"), digest
+    adoption = adopt(dump, release, jobs, sources)
+    assert settings.output is not None
+    _write(settings.output, adoption.files, adoption.problems)
+    return adoption
+
+
+def _report(imported: Import, folder: str, arguments: Arguments) -> str:
+    jobs = ((job, os.path.join(folder, job.path)) for job in imported.jobs)
+    rows = [(job.job, STATES.get(job.state, "unknown"), job.runtime, path) for job, path in jobs]
+    lines = aligned([("job", "state", "runtime", "file"), *rows]) if rows and not arguments.quiet else []
+    states = Counter(state.partition(" ")[0] for _, state, _, _ in rows)
+    in_order = (state for state in ("running", "suspended", "finished", "unknown") if states[state])
+    listed = ", ".join(f"{states[state]} {state}" for state in in_order)
+    lines.append(f"{counted(len(rows), 'job')}{listed and ': '}{listed}")
+    if imported.removed:
+        lines.append(f"{counted(imported.removed, 'value')} removed that the cluster had set")
+    if finished := [job.job for job in imported.jobs if STATES.get(job.state, "").startswith("finished")]:
+        again = "it" if len(finished) == 1 else "each of them"
+        rerun = f"a sync would run {again} again: {first_of(finished)}"
+        lines.append(f"note: {rerun}; remove what you do not need, or use --adopt")
+    lines += [f"note: {note}" for note in imported.notes]
+    lines += [f"not imported: {problem}" for problem in imported.problems]
+    return _lines(lines)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return escape_report("".join(f"{escape_line(line)}\n" for line in lines))
+
+
+def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
+    jobs: list[ImportedJob] = adoption.jobs
+    if not jobs:
+        return
+    yield f"{counted(len(jobs), 'job')} adopted in {settings.output}. Next:"
+    paths = [f"{settings.output}/{path}" for path in adoption.files]
+    if not all(any(matches(path, glob) for glob in settings.configuration.adopted) for path in paths):
+        folders = sorted({f"{settings.output}/{job.namespace}/*.yaml" for job in jobs})
+        yield f"- first merge `adopted: [{', '.join(folders)}]` in trainc.yaml, without which `trainc build --check` fails"
+    yield "- merge these files, and let the GitOps tool apply them: nothing restarts"
+    yield "- then take the jobs from Trainer's controller, without their JobSets:"
+    for namespace in sorted({job.namespace for job in jobs}):
+        names = " ".join(job.name for job in jobs if job.namespace == namespace)
+        yield f"    kubectl delete trainjobs.trainer.kubeflow.org -n {namespace} --cascade=orphan {names}"
+    if adoption.queued:
+        yield f"- in a queue: {first_of(adoption.queued)}. Kueue counts the TrainJob, not its JobSet, which then runs outside the quota"
+
+
+# Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles
+# is never what Trainer's controller made: another label is enough for JobSet to refuse the update. So the file of a job
+# that runs starts from what is live. It is kept as built until the TrainJob changes.
+
+
+# The order in which a build writes them; Secrets are not read.
+_KINDS = ("ConfigMap", "PodGroup", "JobSet")
+
+
+@dataclass(slots=True)
+class Adoption:
+    """The texts of rendered files by their paths in the output folder, the jobs in them, and why others stay out."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    jobs: list[ImportedJob] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    queued: list[str] = field(default_factory=list)
+
+
+def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
+    """Adopt TrainJobs of a dump; `sources` has the source and digest of each, by NAMESPACE/NAME."""
+    by_job: dict[tuple[str, str], list[Json]] = {}
+    for manifest in dump:
+        owner = live_objects.controller_of(manifest)
+        if owner is not None and owner.get("kind") == "TrainJob" and manifest.get("kind") in _KINDS:
+            by_job.setdefault((identity_of(manifest)[0], str(owner.get("name"))), []).append(manifest)
+    adoption = Adoption()
+    for job in jobs:
+        live = sorted(by_job.get((job.namespace, job.name), ()), key=lambda manifest: _KINDS.index(manifest["kind"]))
+        if not live or live[-1]["kind"] != "JobSet":
+            adoption.problems.append(f"{job.job}: there is no JobSet of it in the dump to adopt")
+        elif job.job not in sources:
+            adoption.problems.append(f"{job.job}: trainc.yaml does not read its file; choose -o below `sources`")
+        elif problem := _why_not_adopted(live, release):
+            adoption.problems.append(f"{job.job}: {problem}")
+        else:
+            source, digest = sources[job.job]
+            line = BuildLine(digest, __version__, release)
+            objects = [as_applied(item) for item in live if not identity_of(item)[1].endswith(SNAPSHOT)]
+            path = file_name(job.namespace, job.name)
+            adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
+            adoption.jobs.append(job)
+            trainjob = dump.get("TrainJob", job.namespace, job.name)
+            if trainjob is not None and names.QUEUE_LABEL in live_objects.labels_of(trainjob):
+                adoption.queued.append(job.job)
+    return adoption
+
+
+def _why_not_adopted(live: Sequence[Json], release: str) -> str:
+    """Why a job cannot be adopted; empty if it can."""
+    if variables := literal_secrets(list(live)):
+        return f"its JobSet has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
+    jobset = live[-1]
+    if jobset.get("apiVersion") != names.JOBSET_API:
+        return f"trainc adopts JobSets of {names.JOBSET_API}"
+    refused = refusals(dict(jobset), as_applied(jobset), Options(release=release))
+    return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
+
+
+def as_applied(live: Json) -> dict[str, Any]:
+    """What to apply over a live object so that it stays as it is.
+
+    Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`
+    stays out, which is then left to the cluster.
+    """
+    applied = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
+    if live.get("kind") == "JobSet":
+        applied["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
+    return applied

@@ -1,0 +1,311 @@
+"""Apply policies to compiled objects, and to the Jobs and Pods that come of them; report denials at what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from trainc.api.documents import Document, label_of
+from trainc.api.findings import Finding, Path, Severity
+from trainc.api.records import dataclass, field, replace
+from trainc.features.cluster.policies import cel, matching
+from trainc.features.cluster.policies.children import Subject, as_stored, children
+from trainc.features.cluster.policies.loading import Binding, Expression, Policy, PolicySet, Validation
+from trainc.features.cluster.policies.pod_security import Violation, standards, violations
+
+# Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
+MOST_STEPS = 100_000
+_STEPS_PER_JOB = 1_000_000
+_LONGEST_MESSAGE = 5 * 1024
+_CODES: Mapping[str, tuple[str, Severity]] = {
+    "Deny": ("PolicyDenied", "error"),
+    "Warn": ("PolicyWarned", "warning"),
+    "Audit": ("PolicyAudited", "info"),
+}
+_POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+_FOR_THE_USER = cel.Unknown("it depends on who creates the object")
+_AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The policies of a cluster, applied to the objects of one job at a time."""
+
+    policies: PolicySet
+    namespaces: Mapping[str, Any]
+    minor: int
+    # Whether anything is asked about the Jobs and Pods that a JobSet becomes.
+    looks_inside: bool
+    # The parameters of each binding, by binding and namespace.
+    params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, policies: PolicySet, documents: Sequence[Document], minor: int) -> Judge:
+        """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
+        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(policies.other_documents)}
+        about = [binding.policy.spec["matchConstraints"] for binding in policies.bindings]
+        labels = map(matching.labels_of, namespaces.values())
+        secured = any(s.level != "privileged" for by_mode in map(standards, labels) for s in by_mode.values())
+        looks_inside = secured or any(matching.is_about(constraints, matching.CHILDREN) for constraints in about)
+        return cls(policies, namespaces, minor, looks_inside)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether there is nothing to evaluate."""
+        return not self.policies.bindings and not self.looks_inside
+
+    def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
+        """Findings about objects as they would be created, each with the label of its object."""
+        findings: list[tuple[str, Finding]] = []
+        steps = cel.Budget(_STEPS_PER_JOB)
+        for manifest in manifests:
+            label = label_of(manifest)
+            reported: set[tuple[Path | None, Finding]] = set()
+            inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
+            for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
+                policy_findings = chain.from_iterable(
+                    self._policy_findings(b, subject, steps) for b in self.policies.bindings
+                )
+                is_part = subject.data["kind"] in ("Pod", "Job")
+                for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
+                    # The first and the last Pod of a replicated job mostly fail for the same reason.
+                    key = (subject.sources.get("spec"), finding)
+                    if key not in reported:
+                        reported.add(key)
+                        findings.append((subject.label, finding))
+        return findings
+
+    def _policy_findings(self, binding: Binding, subject: Subject, steps: cel.Budget) -> Iterator[Finding]:
+        policy, spec, data = binding.policy, binding.spec, subject.data
+        try:
+            matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
+            if not all(matching.is_matched(match, data, self.namespaces) for match in matches):
+                return
+            namespace = data["metadata"].get("namespace", "")
+            key = (id(binding), namespace)
+            if key not in self.params:
+                self.params[key] = matching.parameters(
+                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.policies.other_documents
+                )
+            scope = {
+                "object": data,
+                "oldObject": None,
+                "request": _request(data),
+                "namespaceObject": matching.namespace_object(data, self.namespaces),
+                "authorizer": _AUTHORIZER,
+                "authorizer.requestResource": _AUTHORIZER,
+            }
+            for params in self.params[key]:
+                allowed = min(MOST_STEPS, steps.steps)
+                evaluation = cel.Evaluation(cel.Budget(allowed), data)
+                try:
+                    yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
+                finally:
+                    steps.steps -= allowed - max(evaluation.budget.steps, 0)
+        except matching.UndecidedError as error:
+            yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
+        except cel.CostExceededError:
+            why = (
+                f"it takes more than {MOST_STEPS:,} steps"
+                if steps.steps
+                else "all policies together take too many steps"
+            )
+            yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
+
+    def _pod_security(self, subject: Subject) -> Iterator[Finding]:
+        """The Pod Security Standards of the namespace: errors for Pods, and the same warnings as the API server's."""
+        data = subject.data
+        namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
+        if namespace is None:
+            return
+        required = standards(matching.labels_of(namespace))
+        is_pod = data["kind"] == "Pod"
+        pod = data if is_pod else data["spec"]["template"]
+        where: Path = () if is_pod else ("spec", "template")
+
+        def finding(action: str, message: str, violated: Sequence[Violation]) -> Finding:
+            path, hint = (*where, *violated[0].path), f"{violated[0].hint}; see {_POD_SECURITY}"
+            message = f"{message}: {', '.join(map(str, violated))}"
+            source = subject.source(path)
+            return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
+
+        denied = violations(required["enforce"], pod, self.minor) if is_pod else []
+        for violation in denied:
+            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [violation])
+        for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
+            if violated := violations(required[mode], pod, self.minor):
+                yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
+
+
+class _Case:
+    """One policy with its binding and one parameter, applied to one object."""
+
+    def __init__(self, binding: Binding, subject: Subject, evaluation: cel.Evaluation, scope: dict[str, Any]) -> None:
+        self._binding = binding
+        self._policy: Policy = binding.policy
+        self._subject = subject
+        self._evaluation = evaluation
+        self._values: dict[str, Any] = {}
+        self._is_inside = False
+        self._scope = {**scope, "variables": cel.Lazy(self._variable)}
+
+    def _variable(self, name: str) -> Any:
+        """The value or error of a variable, which is evaluated only once."""
+        if name not in self._values:
+            # One after the other, so that a long chain of variables is no deep recursion.
+            if self._is_inside:
+                raise cel.UnknownError(f"variable {name} is read in a way that trainc does not follow")
+            self._is_inside = True
+            for needed in self._policy.needed_by(name):
+                if needed not in self._values:
+                    self._values[needed] = cel.UnknownError(f"variable {needed} refers to itself")
+                    self._values[needed] = self._value_or_error(needed)
+            self._is_inside = False
+        value = self._values[name]
+        if isinstance(value, cel.EvaluationError | cel.UnknownError):
+            raise value
+        return value
+
+    def _value_or_error(self, name: str) -> Any:
+        try:
+            return self._value(self._policy.variables[name])
+        except cel.EvaluationError as error:
+            return cel.EvaluationError(f'composited variable "{name}" fails to evaluate: {error}')
+        except cel.UnknownError as error:
+            return error
+
+    def _value(self, expression: Expression) -> Any:
+        if expression.node is None:
+            raise cel.UnknownError(expression.why)
+        return self._evaluation.value(expression.node, self._scope)
+
+    def findings(self) -> Iterator[Finding]:
+        """A finding for each action of each failed validation, and for each one that could not be evaluated."""
+        applies = self._applies()
+        if applies is False:
+            return
+        if isinstance(applies, cel.EvaluationError):
+            yield from self._denials(str(applies), None)
+            return
+        unknown = applies if isinstance(applies, cel.UnknownError) else None
+        for validation in self._policy.validations:
+            self._evaluation.reads.clear()
+            try:
+                failed = self._failure(validation)
+            except cel.UnknownError as error:
+                yield self._unevaluated(validation.expression, str(error))
+                continue
+            if failed and unknown is not None:
+                why = f"{unknown}; if its matchConditions hold, it denies: {failed}"
+                yield self._unevaluated(validation.expression, why)
+            elif failed:
+                yield from self._denials(failed, validation.expression)
+        yield from self._annotations()
+
+    def _failure(self, validation: Validation) -> str:
+        """Why a validation fails; empty if it holds, or if its error is ignored."""
+        try:
+            if self._value(validation.expression) is True:
+                return ""
+        except cel.EvaluationError as error:
+            return self._error(validation.expression, error) if self._policy.fails_closed else ""
+        return self._message(validation)
+
+    def _error(self, expression: Expression, error: cel.EvaluationError) -> str:
+        return f"expression '{_short(expression.text)}' resulted in error: {error}"
+
+    def _applies(self) -> bool | cel.EvaluationError | cel.UnknownError:
+        """Return whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
+        undecided: cel.EvaluationError | cel.UnknownError | None = None
+        for _, expression in self._policy.conditions:
+            try:
+                if self._value(expression) is not True:
+                    return False
+            except cel.UnknownError as error:
+                undecided = error
+            except cel.EvaluationError as error:
+                if undecided is None:
+                    undecided = cel.EvaluationError(self._error(expression, error))
+        if isinstance(undecided, cel.EvaluationError) and not self._policy.fails_closed:
+            return False
+        return True if undecided is None else undecided
+
+    def _annotations(self) -> Iterator[Finding]:
+        """An audit annotation that fails denies the object, whatever the actions of the binding are."""
+        for _, expression in self._policy.annotations:
+            try:
+                self._value(expression)
+            except cel.UnknownError:
+                pass  # Only whether it fails would count.
+            except cel.EvaluationError as error:
+                if self._policy.fails_closed:
+                    yield self._finding("Deny", self._error(expression, error), expression, ())
+
+    def _denials(self, message: str, expression: Expression | None) -> Iterator[Finding]:
+        path = self._evaluation.last_read
+        for action in self._binding.spec["validationActions"]:
+            yield self._finding(action, message, expression, path)
+
+    def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
+        code, severity = _CODES[action]
+        text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
+        source = self._policy.document.locate(("spec",) if expression is None else expression.path)
+        where = f" ({source.file}:{source.line})" if source else ""
+        hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
+        return self._place(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
+
+    def _place(self, finding: Finding) -> Finding:
+        if self._subject.label == self._subject.built_by:
+            return finding
+        source = self._subject.source(finding.path)
+        return replace(finding, source_path=source, built_by=self._subject.built_by)
+
+    def _unevaluated(self, expression: Expression, why: str) -> Finding:
+        message = f"policy {self._policy.name}: `{_short(expression.text)}` was not evaluated: {why}"
+        return self._place(_not_evaluated(message, _IN_THE_CLUSTER))
+
+    def _message(self, validation: Validation) -> str:
+        """The value of the messageExpression; the message where the API server falls back to that."""
+        text: Any = ""
+        reads_before = len(self._evaluation.reads)
+        if validation.message_expression is not None:
+            with suppress(cel.EvaluationError, cel.UnknownError):
+                text = self._value(validation.message_expression)
+        del self._evaluation.reads[reads_before:]
+        text = text.strip() if isinstance(text, str) else ""
+        text = text if len(text.encode()) <= _LONGEST_MESSAGE and "\n" not in text else ""
+        return text or validation.message or f"failed expression: {validation.expression.text}"
+
+
+_MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
+_IN_THE_CLUSTER = "the cluster evaluates it in any case; the policy's other validations are evaluated here"
+
+
+def _not_evaluated(message: str, hint: str) -> Finding:
+    return Finding("PolicyNotEvaluated", "warning", message, hint)
+
+
+def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    group, version, resource = matching.resource_of(manifest)
+    kind = {"group": group, "version": version, "kind": manifest["kind"]}
+    resources = {"group": group, "version": version, "resource": resource}
+    identity = {"name": matching.request_name(manifest), "namespace": manifest["metadata"].get("namespace", "")}
+    return {
+        "uid": "",
+        "operation": "CREATE",
+        **{key: value for key, value in identity.items() if value},
+        "kind": kind,
+        "requestKind": kind,
+        "resource": resources,
+        "requestResource": resources,
+        "userInfo": _FOR_THE_USER,
+        "options": _FOR_THE_USER,
+        "dryRun": False,
+    }
+
+
+def _short(text: str) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= 120 else f"{one_line[:117]}..."

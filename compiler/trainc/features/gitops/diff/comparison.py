@@ -1,0 +1,427 @@
+"""Compare two sets of manifests: match objects, compare them, judge the changes, and sum up, in that order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from trainc.admission.updates import JobSetRules
+from trainc.api.findings import Path, counted, first_of
+from trainc.api.kube import Manifest, format_field
+from trainc.api.records import replace
+from trainc.emit.name_hash import content_to_hash
+from trainc.features.gitops.diff import delivery, model
+from trainc.features.gitops.diff.changes import Change, compare_manifests
+from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome
+from trainc.features.gitops.diff.groups import group_jobs, sum_of
+from trainc.features.gitops.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
+from trainc.features.gitops.diff.verdicts import Verdict, verdict_on
+from trainc.kube.documents import mapping, objects, pod_spec_of
+
+# Notes on consequences that no single field or outcome shows, as full sentences.
+
+_ENDED = ("deleted", "re-created", "lost")
+
+
+def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+    """`job` with the notes that apply to these delivery methods, most urgent first."""
+    notes = [
+        *_lost_job(job, group, deliveries),
+        *_data(job, group, deliveries),
+        *_gang_apart_from_pods(job, deliveries),
+        *_running(job, deliveries),
+        *_order(job, deliveries),
+        *_queue(job, deliveries),
+    ]
+    return replace(job, notes=tuple(notes))
+
+
+def overall_notes(
+    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: JobSetRules, deliveries: Sequence[DeliveryMethod]
+) -> tuple[str, ...]:
+    """Notes on unchanged jobs, which an unrelated sync may affect too."""
+    if all(job.status == "unchanged" for job in jobs):
+        return ()
+    notes = []
+    same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
+    if same and delivery.ARGOCD_REPLACE in deliveries:
+        notes.append(
+            f"{delivery.ARGOCD_REPLACE.label} also re-creates {counted(len(same), 'job')} without changes in the same sync, unless the "
+            "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
+        )
+    blocked = [g.name for g in same if _lasting(g)]
+    if blocked and delivery.ARGOCD_REPLACE in deliveries:
+        notes.append(
+            f"Of these, {first_of(blocked)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
+            "job of that name while they are there."
+        )
+    bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
+    if bare and any(method.apply == "client" for method in deliveries):
+        notes.append(
+            f"{counted(len(bare), 'job')} without changes ({first_of(bare)}) leave out fields that JobSet's webhook fills in on "
+            "creation, so a client-side apply would remove them and be refused. Write the defaults into the manifests."
+        )
+    return tuple(notes)
+
+
+def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if "lost" not in (job.outcomes[method.id] for method in deliveries):
+        return
+    claims = _lasting(group)
+    if claims:
+        stays, them = ("stays", "it") if len(claims) == 1 else ("stay", "them")
+        yield (
+            f"The {_claims(claims)} {stays} when the old JobSet is deleted (whenDeleted: Retain). JobSet then refuses the "
+            f"new one, in this sync and every later one, until someone deletes {them}. Compile with --name-hash, which "
+            "gives each version its own claims."
+        )
+    else:
+        yield (
+            "The new JobSet is invalid. A tool that deletes before it creates, such as Flux with force, ends the "
+            "training and cannot start the new one."
+        )
+
+
+def _lasting(group: JobPairs) -> list[str]:
+    pair = group.jobset
+    if pair is None or pair.before is None or pair.after is None or pair.renamed:
+        return []
+    return delivery.lasting_claims(pair.before, pair.after)
+
+
+def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """Data that is deleted with the old JobSet: the claims it owns, and volumes with the lifetime of a pod."""
+    old = group.jobset.before if group.jobset else None
+    if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
+        return
+    claims = delivery.claims_that_go(old)
+    if claims:
+        yield (
+            f"Data is lost with the old job: it owns the {_claims(claims)}, and the cluster deletes what it owns "
+            "(whenDeleted: Delete). Copy the data first, or set whenDeleted: Retain before the "
+            "job is created."
+        )
+        if "re-created" in (job.outcomes[method.id] for method in deliveries) and not (
+            group.jobset and group.jobset.renamed
+        ):
+            yield (
+                "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
+                "later sync creates it."
+            )
+    volumes = _ephemeral_volumes(old)
+    if volumes:
+        yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {first_of(volumes)}."
+
+
+def _claims(names: Sequence[str]) -> str:
+    return f"claim {names[0]}" if len(names) == 1 else f"claims {first_of(names)}"
+
+
+def _ephemeral_volumes(jobset: Manifest) -> list[str]:
+    """Volumes whose claims are owned by a pod. An emptyDir is not listed: its users expect it to be scratch space."""
+    pods = map(pod_spec_of, objects(mapping(jobset.get("spec")).get("replicatedJobs")))
+    volumes = (
+        str(volume.get("name")) for pod in pods for volume in objects(pod.get("volumes")) if "ephemeral" in volume
+    )
+    return list(dict.fromkeys(volumes))
+
+
+def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """The PodGroup is updated but the JobSet is not."""
+    jobset = _object(job, "JobSet")
+    piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
+    sizes = [
+        (c.before, c.after)
+        for d, c in _changes(job, "PodGroup")
+        if delivery.is_size(c.path) and _is_updated(d, piecemeal)
+    ]
+    if jobset is None or not any(jobset.verdicts[method.id].outcome in REFUSED for method in piecemeal):
+        return
+    for before, after in sizes:
+        if isinstance(before, int) and isinstance(after, int):
+            waits = "a restarted pod waits for pods that never exist"
+            fate = waits if after > before else "a restart no longer waits for all pods"
+            yield (
+                f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then requires {after} "
+                f"pods instead of {before}, and {fate}. Flux validates all objects first and applies none."
+            )
+
+
+def _running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """What becomes of a job, and of the pods, that run now."""
+    for _, change in _changes(job, "JobSet"):
+        if change.path == ("spec", "suspend") and change.after is True:
+            yield "Suspending the job deletes its running pods; when it is resumed, training continues from its last checkpoint."
+        if change.path == ("spec", "ttlSecondsAfterFinished") and change.after is not None:
+            yield (
+                f"The JobSet is deleted {change.after} s after it ends. A GitOps tool then finds it missing and creates "
+                "it again, and training runs a second time."
+            )
+    jobset = _object(job, "JobSet")
+    if jobset and jobset.status == "removed" and delivery.KUBECTL in deliveries:
+        yield "kubectl apply deletes nothing: the job keeps running until you delete it."
+    if jobset and jobset.renamed:
+        old, new = jobset.renamed
+        yield (
+            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {delivery.KUBECTL.label} never does. Until then "
+            "both need GPUs."
+        )
+    if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
+        yield (
+            "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
+            "on, such as after a restart, follow the new values."
+        )
+    changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
+    if changed:
+        yield (
+            f"Running pods see the new contents of {first_of(changed)} within about a minute if it is mounted as a folder, "
+            "otherwise after a restart. A process that has already read the file does not read it again."
+        )
+
+
+def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    for diff in job.objects:
+        for move in diff.moves:
+            refused = not diff.changes and any(diff.verdicts[m.id].outcome in REFUSED for m in deliveries)
+            consequence = (
+                " That changes nothing, but JobSet compares lists in order and refuses the update." if refused else ""
+            )
+            yield f"the items of {format_field(move.path)} are in a different order.{consequence}"
+
+
+def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    jobset = _object(job, "JobSet")
+    refusals = (refusal for method in deliveries for refusal in (jobset.verdicts[method.id].refusals if jobset else ()))
+    for refusal in dict.fromkeys(refusals):
+        if refusal.code == "WebhookDefaultMissing":
+            yield (
+                "The new manifest leaves out fields that JobSet's webhook fills in on creation, and an apply that sends whole "
+                "lists removes them: write the defaults into the manifest."
+            )
+            return
+        if refusal.message.startswith("Kueue"):
+            yield f"{refusal.message} ({format_field(refusal.path)})."
+
+
+def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
+    """Return whether the object is updated in place and the update is not refused."""
+    return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
+
+
+def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:
+    for diff in job.objects:
+        if diff.key.kind == kind:
+            yield from ((diff, change) for change in diff.changes)
+
+
+def _object(job: JobDiff, kind: str) -> ObjectDiff | None:
+    return next((diff for diff in job.objects if diff.key.kind == kind), None)
+
+
+_QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
+
+
+def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and who is told how far it is
+    before: Side,
+    after: Side,
+    rules: JobSetRules,
+    deliveries: Sequence[DeliveryMethod],
+    release: str,
+    over: Callable[[str, Sequence[JobPairs]], Iterable[JobPairs]] = lambda _, groups: groups,
+) -> model.Diff:
+    """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
+
+    JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
+    the notes cover all of them. `release` is the Trainer release that the rules belong to.
+    `over` yields the jobs, and may say how many are compared.
+    """
+    method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
+    groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
+    jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
+    changed = tuple(job for job in jobs if job.objects)
+    return model.Diff(
+        before.label,
+        after.label,
+        release,
+        method,
+        shown_methods,
+        changed,
+        len(jobs) - len(changed),
+        sum_of((model.Versions(model.Totals(), model.Totals()), *(job.totals for job in jobs))),
+        (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
+        group_jobs(changed, method),
+    )
+
+
+def _repetitions(*sides: Side) -> list[str]:
+    return [
+        f"{side.label} contains {name} more than once; the last one is used."
+        for side in sides
+        for name in model.find_duplicates(side.manifests)
+    ]
+
+
+def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+    objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
+    objects = hold_back_job(with_new_names(group, objects, rules))
+    # Some cluster may refuse an object although its fields look unchanged.
+    refused = [any(v.refusals and v.outcome not in _QUIET for v in o.verdicts.values()) for o in objects]
+    shown = tuple(o for o, is_refused in zip(objects, refused, strict=True) if o.status != "unchanged" or is_refused)
+    # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
+    deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
+    sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
+    steps = [model.steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
+    totals = [_totals(group, side, steps_of_side) for side, steps_of_side in zip(sides, steps, strict=True)]
+    job = JobDiff(
+        kind=group.pairs[-1].key.kind,
+        namespace=group.namespace,
+        name=group.name,
+        status=_status(group, shown),
+        objects=shown,
+        outcomes={
+            method.id: delivery.worst(o.verdicts[method.id].outcome for o in deciding)
+            for method in delivery.DELIVERY_METHODS
+        },
+        totals=model.Versions(totals[0], totals[-1]),
+        steps_before=steps[0],
+        steps_after=steps[-1],
+        notes=(),
+    )
+    return add_notes(job, group, deliveries) if shown else job
+
+
+def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
+    if pair.before is None or pair.after is None:
+        verdicts = verdict_on(pair.before, pair.after, (), rules)
+        return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
+    changes, moves = compare_manifests(pair.comparable(pair.before), pair.comparable(pair.after))
+    verdicts = verdict_on(pair.before, pair.after, changes, rules)
+    status: Status = "changed" if changes or pair.renamed else "unchanged"
+    visible = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
+    return ObjectDiff(pair.key, status, visible, moves, verdicts, pair.renamed)
+
+
+def _hide_secret(change: Change) -> Change:
+    """A change of a Secret without its values."""
+    if change.path[0] == "metadata":
+        return change
+    before, after = (None if value is None else "(not shown)" for value in (change.before, change.after))
+    return replace(change, before=before, after=after)
+
+
+def _status(group: JobPairs, objects: Sequence[ObjectDiff]) -> Status:
+    main = group.pairs[-1]
+    if main.before is None or main.after is None:
+        return "added" if main.before is None else "removed"
+    return "changed" if any(o.status != "unchanged" for o in objects) else "unchanged"
+
+
+def _totals(group: JobPairs, side: str, steps: Sequence[model.Step]) -> model.Totals | None:
+    manifests = group.manifests(side)
+    if not manifests or not group.jobset:
+        return None
+    return model.totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
+
+
+# How one refused object affects the others of its job, if the tool validates all of them before applying any.
+#
+# Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply if one of them fails.
+
+_STOPS: tuple[Outcome, ...] = (*REFUSED, "lost")
+
+
+def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
+    """The objects of a job under Flux: if one is refused, none is applied."""
+    for method in delivery.DELIVERY_METHODS:
+        if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
+            objects = [_hold_back(diff, method.id) for diff in objects]
+    return list(objects)
+
+
+def _hold_back(diff: ObjectDiff, method: str) -> ObjectDiff:
+    """Undo an update, creation or re-creation. Pruning happens after the apply, so it does not happen either."""
+    verdict = diff.verdicts[method]
+    if verdict.outcome in _STOPS or verdict.outcome == "re-created":
+        return diff
+    return replace(diff, verdicts={**diff.verdicts, method: Verdict("nothing", verdict.per_change)})
+
+
+# With a content hash in the names, a job whose content changes becomes a new job, and the old one is removed.
+
+
+def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSetRules) -> list[ObjectDiff]:
+    """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
+    jobset = group.jobset
+    if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
+        return list(objects)
+    if content_to_hash(group.manifests("before")) == content_to_hash(group.manifests("after")):
+        return list(objects)
+    outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
+    before = {pair.key: pair.before for pair in group.pairs}
+    return [_rename(diff, before[diff.key], outcome) for diff in objects]
+
+
+def _rename(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
+    old = diff.verdicts[delivery.NAME_HASH.id]
+    if before is None or diff.status == "removed":
+        return diff
+    plain = content_to_hash([before])
+    changed = [content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
+    alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
+    return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
+
+
+# A single change applied on its own: the manifest as if nothing else had changed.
+
+
+def with_change(before: Manifest, change: Change) -> Manifest:
+    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
+    is_new_item = len(change.old) < len(change.path)
+    patched: Manifest = _set_at(before, change.old, change.after, append=is_new_item)
+    return patched
+
+
+def _set_at(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
+    if not path:
+        return [*tree, value] if append else value
+    step, *rest = path
+    if isinstance(tree, list):
+        assert isinstance(step, int)
+        inner = _set_at(tree[step], tuple(rest), value, append=append)
+        inner_items = [] if inner is None else [inner]
+        return [*tree[:step], *inner_items, *tree[step + 1 :]]
+    inner = _set_at(tree.get(step), tuple(rest), value, append=append)
+    if inner is None:
+        return {key: old for key, old in tree.items() if key != step}
+    return {**tree, step: inner}
+
+
+# Renamed jobs: a single job to its author, but two jobs to the cluster.
+
+
+def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[JobDiff]:
+    """Add a note to jobs that only changed their name. `groups` are the jobs' objects, in the same order."""
+    by_content: dict[str, tuple[list[int], list[int]]] = {}
+    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
+        if job.status in ("removed", "added") and group.jobset is not None:
+            content = _content(group, "before" if job.status == "removed" else "after")
+            by_content.setdefault(content, ([], []))[job.status == "added"].append(i)
+    result = list(jobs)
+    for old, new in by_content.values():
+        if len(old) == len(new) == 1:
+            was, now = result[old[0]], result[new[0]]
+            goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
+            comes = f"{was.label} had the same content: the job was renamed, and training starts from the beginning."
+            result[old[0]] = replace(was, notes=(goes, *was.notes))
+            result[new[0]] = replace(now, notes=(comes, *now.notes))
+    return result
+
+
+def _content(group: JobPairs, side: str) -> str:
+    """What a job says on one side apart from its name."""
+    jobset = getattr(group.jobset, side)
+    plain = {jobset["metadata"]["name"]: ""}
+    return json.dumps(
+        [model.replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True
+    )

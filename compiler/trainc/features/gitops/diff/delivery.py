@@ -1,0 +1,290 @@
+"""Delivery methods, i.e. how a manifest reaches a cluster: what each one sends, and how it handles a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.api.jobs import PLUGINS, Gang
+from trainc.api.kube import FieldPath, Json, Manifest, mapping, objects, value_at
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options
+from trainc.explain.model import matches, parse
+from trainc.features.gitops.diff.changes import identities
+from trainc.kube.documents import MERGE_KEYS
+
+Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
+# When a refused or unwanted object is deleted and recreated: never, if it is refused, or at every sync.
+Force: TypeAlias = Literal["never", "if refused", "always"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMethod:
+    """A delivery method. `id` is for programs, `label` for readers.
+
+    `prunes` says whether objects removed from git are deleted, assuming that the tool's pruning is enabled. With
+    `hashes_names`, a job whose content changes gets a new name, regardless of the tool that applies it.
+    """
+
+    id: str
+    label: str
+    tool: Tool
+    apply: Apply
+    force: Force = "never"
+    prunes: bool = True
+    hashes_names: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """How jobs are delivered, for the sentence that says what outcomes are about."""
+        return "a new name for each changed job (nameHash)" if self.hashes_names else f"delivered by {self.label}"
+
+
+KUBECTL = DeliveryMethod("kubectl", "kubectl apply", "kubectl", "client", prunes=False)
+ARGOCD = DeliveryMethod("argocd", "Argo CD, client-side", "argocd", "client")
+ARGOCD_SERVER_SIDE = DeliveryMethod("argocd-server-side", "Argo CD, server-side", "argocd", "server")
+ARGOCD_REPLACE = DeliveryMethod("argocd-force-replace", "Argo CD, Force+Replace", "argocd", "replace", "always")
+FLUX = DeliveryMethod("flux", "Flux", "flux", "server")
+FLUX_FORCE = DeliveryMethod("flux-force", "Flux, force", "flux", "server", "if refused")
+NAME_HASH = DeliveryMethod("name-hash", "name hash", "any", "server", hashes_names=True)
+
+DELIVERY_METHODS = (KUBECTL, ARGOCD, ARGOCD_SERVER_SIDE, ARGOCD_REPLACE, FLUX, FLUX_FORCE, NAME_HASH)
+
+
+def chosen_method(options: Options) -> DeliveryMethod:
+    """The method that the compilation options select."""
+    chosen = options.sync_options
+    if options.name_hash:
+        return NAME_HASH
+    if options.delivery == "kubectl":
+        return KUBECTL
+    if options.delivery == "flux":
+        return FLUX_FORCE if "force=enabled" in chosen else FLUX
+    if {"Force=true", "Replace=true"} <= {*chosen}:
+        return ARGOCD_REPLACE
+    return ARGOCD_SERVER_SIDE if "ServerSideApply=true" in chosen else ARGOCD
+
+
+# An object's own Argo CD and Flux annotations, which take precedence over the configured method.
+#
+# Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); fluxcd/pkg ssa/manager_apply.go.
+
+_ARGO = "argocd.argoproj.io/sync-options"
+_FLUX = "kustomize.toolkit.fluxcd.io/"
+
+
+def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+    """`method` as it applies to one object, which is `live` in the cluster and `manifest` in git."""
+    if method.tool == "argocd":
+        return _argocd(method, live, manifest)
+    if method.tool == "flux":
+        annotations = {**_metadata(live), **_metadata(manifest)}
+        force = "if refused" if annotations.get(f"{_FLUX}force") == "enabled" else method.force
+        return replace(method, force=force, prunes=_metadata(live).get(f"{_FLUX}prune") != "disabled")
+    return method
+
+
+def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
+    """Return whether the tool never touches the object once it exists."""
+    if method.tool != "flux":
+        return False
+    desired, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
+    disabled = annotations.get(f"{_FLUX}reconcile") == "disabled" or annotations.get(f"{_FLUX}ssa") == "Ignore"
+    return disabled or desired.get(f"{_FLUX}ssa") == "IfNotPresent"
+
+
+def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+    desired, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
+    # The Force and Replace options of this method are an annotation of the JobSet only, not of the job's other objects.
+    if method.force == "always" and (live or manifest or {}).get("kind") != "JobSet":
+        method = replace(method, apply="client", force="never")
+    if "Replace=true" in either:
+        method = replace(method, apply="replace", force="always" if "Force=true" in either else method.force)
+    elif method.apply != "replace":
+        if "ServerSideApply=true" in desired:
+            method = replace(method, apply="server")
+        elif "ServerSideApply=false" in desired:
+            method = replace(method, apply="client")
+        if "Force=true" in either and method.apply == "client":
+            method = replace(method, force="if refused")
+    return replace(method, prunes=not {"Prune=false", "Prune=confirm"} & _argo_options(live))
+
+
+def _argo_options(manifest: Manifest | None) -> set[str]:
+    return {option.strip() for option in str(_metadata_field(manifest, "annotations").get(_ARGO, "")).split(",")}
+
+
+def _metadata(manifest: Manifest | None) -> dict[str, str]:
+    """Labels and annotations merged, because Flux reads both."""
+    return {**_metadata_field(manifest, "labels"), **_metadata_field(manifest, "annotations")}
+
+
+def _metadata_field(manifest: Manifest | None, field: str) -> dict[str, str]:
+    values = (manifest or {}).get("metadata", {}).get(field)
+    return values if isinstance(values, dict) else {}
+
+
+# The part of an apply request that determines the result of an update, for both ways to apply a manifest.
+#
+# Client-side apply sends a JSON merge patch for custom resources, which replaces whole lists: values that a webhook
+# filled in inside a list are lost (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges lists by
+# their keys, and removes only what the same applier set before (structured-merge-diff).
+# Both are modeled with a single applier that owns all fields.
+
+Apply: TypeAlias = Literal["client", "server", "replace"]
+_NOTHING: Mapping[str, Any] = {}
+
+
+def submit(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
+    """The object that results from applying `manifest` to `live`; `applied` is the manifest applied before."""
+    if apply == "replace":
+        return manifest
+    if apply == "client":
+        return _merge_patch(live, applied, manifest)
+    return _merge(live, applied, manifest)
+
+
+def _merge_patch(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+    result = {key: value for key, value in live.items() if key in manifest or key not in applied}
+    for key, value in manifest.items():
+        if isinstance(value, dict) and isinstance(live.get(key), dict):
+            before = applied.get(key)
+            result[key] = _merge_patch(live[key], before if isinstance(before, dict) else _NOTHING, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _merge(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+    result: Manifest = {}
+    for key in dict.fromkeys((*live, *manifest)):
+        value = _merge_values(key, live.get(key), applied.get(key), manifest.get(key))
+        if value is not None:
+            result[key] = value
+    return result
+
+
+def _merge_values(field: str, live: Any, applied: Any, manifest: Any) -> Any:
+    """The merged value of a field: from the manifest, or from `live` if it was never applied, or what is left of it."""
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        return _merge(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
+    if isinstance(manifest, list) and isinstance(live, list):
+        return _merge_lists(field, live, applied if isinstance(applied, list) else [], manifest)
+    if manifest is not None or applied is None:
+        return live if manifest is None else manifest
+    if isinstance(live, dict) and isinstance(applied, dict) and applied:
+        return _merge(live, applied, _NOTHING) or None
+    return None
+
+
+def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
+    names = [identities(field, items) for items in (live, applied, manifest)]
+    if field not in MERGE_KEYS or any(name is None for name in names):
+        return list(manifest)
+    in_cluster, before, desired = (
+        dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
+    )
+    merged = [_merge_values(field, in_cluster.get(name), before.get(name), item) for name, item in desired.items()]
+    return merged + [item for name, item in in_cluster.items() if name not in before and name not in desired]
+
+
+# What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
+
+_GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in PLUGINS if plugin.gang is not None)
+
+
+def _gang_of(manifest: Manifest) -> Gang | None:
+    group = manifest["apiVersion"].partition("/")[0]
+    return next((gang for gang in _GANGS if gang.api_group == group), None)
+
+
+def group_size(group: Manifest) -> int | None:
+    """The number of pods that a PodGroup waits for; None if it is not set or the kind is unknown."""
+    gang = _gang_of(group)
+    size = None if gang is None else value_at(group, gang.size)
+    return size if isinstance(size, int) else None
+
+
+def is_size(path: FieldPath) -> bool:
+    """Return whether a PodGroup field is the number of pods that it waits for."""
+    return path in {gang.size for gang in _GANGS}
+
+
+def groups_of(pod_template: Manifest) -> Iterator[str]:
+    """The names of the groups that the pods of a template join."""
+    return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
+
+
+def has_rules(manifest: Manifest) -> bool:
+    """Return whether the immutable fields of the object's kind are known."""
+    gang = _gang_of(manifest)
+    return gang is not None and manifest["kind"] in gang.changes
+
+
+def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
+    """Return whether the API server refuses an update of this field."""
+    gang = _gang_of(manifest)
+    if gang is None or path[0] == "metadata":
+        return False
+    return not any(matches(parse(expression), path) for expression in gang.changes.get(manifest["kind"], ()))
+
+
+# Volume claims of a JobSet that prevent creating its successor of the same name.
+#
+# JobSet's webhook refuses a new JobSet while a claim of the same name exists, unless its policy says Retain and its
+# spec equals that of the claim in the cluster, to which the cluster has added the volume's mode, class and name.
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (validateVolumeClaimPolicies) v0.11.1 and v0.12.0.
+
+_BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
+
+
+def lasting_claims(before: Manifest, after: Manifest) -> list[str]:
+    """The names of templates whose claims outlive `before` and block the creation of `after`, of the same name."""
+    retained = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
+    return [
+        name
+        for name, spec, policy in _templates(after)
+        if name in retained and not (policy == "Retain" and spec == retained[name] and spec.keys() >= _BY_CLUSTER)
+    ]
+
+
+def claims_that_go(jobset: Manifest) -> list[str]:
+    """The names of templates whose claims the cluster deletes with the JobSet."""
+    return [name for name, _, policy in _templates(jobset) if policy == "Delete"]
+
+
+def _templates(jobset: Manifest) -> Iterator[tuple[str, Json, str]]:
+    """The name and spec of each claim template, and whether its claims are retained or deleted."""
+    for policy in objects(mapping(jobset.get("spec")).get("volumeClaimPolicies")):
+        when_deleted = str(mapping(policy.get("retentionPolicy")).get("whenDeleted", "Delete"))
+        for template in objects(policy.get("templates")):
+            yield str(mapping(template.get("metadata")).get("name")), mapping(template.get("spec")), when_deleted
+
+
+# The outcomes of delivering a change to a cluster.
+
+Outcome: TypeAlias = Literal[
+    "nothing", "in-place", "created", "unknown", "needs-suspend", "immutable", "invalid", "deleted", "re-created", "lost"
+]  # fmt: skip
+# Ordered from harmless to harmful, with their labels and meanings for readers.
+_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "nothing": ("nothing", "the object stays as it is"),
+    "in-place": ("in-place", "the object is updated; running pods keep running and do not pick up changes to their template"),
+    "created": ("created", "the object is new"),
+    "unknown": ("unknown", "trainc does not know how the cluster treats this kind"),
+    "needs-suspend": ("needs suspend", "the update is refused unless the JobSet is suspended first"),
+    "immutable": ("refused as immutable", "the API server refuses the update, and the job keeps running as it is"),
+    "invalid": ("refused as invalid", "the API server refuses the object itself"),
+    "deleted": ("deleted", "the object and its pods are deleted"),
+    "re-created": ("re-created", "the object is deleted and created again, or created under a new name: training restarts"),
+    "lost": ("deleted, then refused", "the object is deleted, and the new one is then refused: training stops"),
+}  # fmt: skip
+LABELS = {outcome: label for outcome, (label, _) in _OUTCOMES.items()}
+MEANINGS = {outcome: meaning for outcome, (_, meaning) in _OUTCOMES.items()}
+REFUSED: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid")
+_RANK = {outcome: rank for rank, outcome in enumerate(LABELS)}
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The most harmful of `outcomes`, or "nothing" if there are none."""
+    return max(outcomes, key=_RANK.__getitem__, default="nothing")

@@ -1,0 +1,326 @@
+"""Render comparisons as a pull-request comment: a table of what changes and why, what else to know, then details to unfold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+
+from trainc.api.findings import Diagnostic, counted, escape_line, first_of
+from trainc.api.kube import format_field
+from trainc.api.records import pattern
+from trainc.features import ask
+from trainc.features.gitops.diff.changes import Change
+from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
+from trainc.features.gitops.diff.groups import across, notes_of, reason_of, status_word, sum_of
+from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
+from trainc.features.gitops.diff.text import (
+    COLUMNS,
+    as_arrow,
+    by_outcome,
+    differing_lines,
+    figures,
+    group_by_heading,
+    headline,
+    names_of,
+    one_liners,
+)
+
+# GitHub limits a comment to 65,536 characters.
+LONGEST_COMMENT = 60_000
+# The old and new value are on separate lines here.
+_LONGEST_LINES = 200
+# What the table and each section may take of a comment, and how long one line of a section may be.
+_OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
+_MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
+HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
+
+
+def comment(
+    diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], *, most: int = LONGEST_COMMENT
+) -> str:
+    """Render the comparisons of all environments in at most `most` characters.
+
+    `unread` has the errors of environments that cannot be compared. What does not fit is counted.
+    """
+    groups = across((name, diff.groups) for name, diff in diffs.items())
+    lines = [*_title(diffs), *_headlines(diffs, groups)]
+    if groups:
+        lines += _table(groups, diffs, int(most * _OF_TABLE))
+    reviews = [(name, diff.review) for name, diff in diffs.items()]
+    reviews += [(name, Review((("", tuple(errors)),))) for name, errors in unread.items()]
+    lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
+    if groups:
+        lines += ["", *_meanings(groups, diffs)]
+    notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
+    lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
+    text = "\n".join((*lines, ""))
+    for number, group in enumerate(groups):
+        details = "\n".join(("", *_details(group, diffs), ""))
+        # Leaves room for the last line.
+        if len(text) + len(details) > most - 200:
+            left = counted(len(groups) - number, "more change")
+            return f"{text}\nThe details of {left} do not fit into a comment; `trainc diff` shows them.\n"
+        text += details
+    return text
+
+
+def _title(diffs: Mapping[str, Diff]) -> Iterator[str]:
+    sides = dict.fromkeys((diff.before, diff.after) for diff in diffs.values())
+    title = "; ".join(f"{_code(before)} → {_code(after)}" for before, after in list(sides)[:3])
+    if not diffs:
+        yield "### The two sides cannot be compared"
+        return
+    if any(diff.jobs for diff in diffs.values()):
+        yield from (f"### {title}", "")
+    else:
+        unchanged = sum(diff.unchanged for diff in diffs.values())
+        compared = f"no changes in {counted(unchanged, 'job')}"
+        yield f"{title}: {compared}{f' of {len(diffs)} environments' if len(diffs) > 1 else ''}."
+
+
+def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[str]:
+    """The headline over all environments, then that of each."""
+    line = headline(*diffs.values())
+    if line:
+        yield from (f"**{line}**", "")
+    if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors)):
+        text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
+        yield from (*([] if line else [""]), text, *([""] if groups else []))
+    if len(diffs) > 1 and groups:
+        first_diffs = list(diffs.items())[:_MOST_ENVIRONMENTS]
+        yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in first_diffs)
+        yield from ([f"- and {len(diffs) - len(first_diffs)} more"] if len(diffs) > len(first_diffs) else [])
+        yield ""
+
+
+def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Iterator[str]:
+    methods = dict.fromkeys(diff.method.label for diff in diffs.values())
+    outcome = next(iter(methods)) if len(methods) == 1 else "outcome"
+    explained = any(map(reason_of, groups))
+    heading = ("job", "change", *(("because of",) if explained else ()), outcome)
+    yield "| " + " | ".join((*heading, *(name for name, _ in COLUMNS))) + " |"
+    yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
+    rows = []
+    for group in groups:
+        outcome_text = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
+        sizes = _figures(sum_of(job.totals for _, job in group.members))
+        field, more = what(group)
+        change = f"{_code(field)}{more}" if field else more
+        reason = f" {cell(reason_of(group))} |" if explained else ""
+        rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
+    for row in _limit(rows, most, "change"):
+        yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
+    total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
+    yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
+
+
+def who(group: Group) -> str:
+    """`18 jobs`, `18 jobs in each of dev, prod`, or the name of a single job."""
+    by_name: dict[str, int] = {}
+    for name, _ in group.members:
+        by_name[name] = by_name.get(name, 0) + 1
+    counts = set(by_name.values())
+    label = {job.label for _, job in group.members}
+    noun = "job" if group.first.kind == "JobSet" else group.first.kind
+    names = first_of(list(by_name), _MOST_ENVIRONMENTS)
+    if len(label) == 1:
+        return next(iter(label)) + (f" in {names}" if names else "")
+    if len(by_name) > 1 and len(counts) == 1:
+        return f"{counted(counts.pop(), noun)} in each of {names}"
+    return counted(len(group.members), noun) + (f" in {names}" if names else "")
+
+
+def what(group: Group) -> tuple[str, str]:
+    """The first field that changes, from its container on, and the number of others."""
+    changes = [
+        (heading, change)
+        for diff in group.first.objects
+        for heading, pairs in group_by_heading(diff)
+        for _, change in pairs
+    ]
+    if not changes or group.first.status != "changed":
+        return "", status_word(group.first)
+    jobset = {id(change) for diff in group.first.objects if diff.key.kind == "JobSet" for change in diff.changes}
+    heading, change = next(((h, c) for h, c in changes if id(c) in jobset), changes[0])
+    values = None if group.varies else one_liners(change, 80)
+    values_text = f": {' → '.join(values)}" if values else ""
+    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
+    return f"{sign}{format_field(change.path[len(heading) :])}{values_text}", more
+
+
+def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
+    """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
+    by_title: dict[str, dict[str, list[str]]] = {}
+    for name, review in reviews:
+        errors = [
+            (f"Not compared, because it does not compile in {label}" if label else "Not compared", error_lines)
+            for label, problems in review.errors
+            if (error_lines := tuple(map(error_line, problems)))
+        ]
+        for title, sentences in (*errors, *review.sections):
+            for sentence in sentences:
+                by_title.setdefault(title, {}).setdefault(sentence, []).append(name)
+    for title, names_by_sentence in by_title.items():
+        yield from ("", f"#### {cell(title)}", "")
+        lines = []
+        for sentence, names in names_by_sentence.items():
+            where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
+            if title == "Sweeps" and len(names) > 1:  # Each of them pays.
+                where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
+            short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
+            lines.append(f"- {cell(where + short)}")
+        yield from _limit(lines, most, "line", "- ")
+
+
+def _limit(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:
+    """The lines up to `most` characters, and how many there are more."""
+    all_lines = list(lines)
+    for number, line in enumerate(all_lines):
+        most -= len(line) + 1
+        if most < 0:
+            return [*all_lines[:number], f"{sign}and {counted(len(all_lines) - number, f'more {noun}')}"]
+    return all_lines
+
+
+def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[str]:
+    """Explain the terms used in the table."""
+    outcomes = {group.first.outcomes[m.id] for group in groups for diff in diffs.values() for m in diff.deliveries}
+    settings = dict.fromkeys(f"Trainer {diff.release}, {diff.method.phrase}" for diff in diffs.values())
+    mark = " (*) marks your delivery mode." if any(len(diff.deliveries) > 1 for diff in diffs.values()) else ""
+    yield f"For {'; for '.join(list(settings)[:3])}.{mark}"
+    yield ""
+    for outcome, meaning in MEANINGS.items():
+        if outcome in outcomes:
+            yield f"- *{LABELS[outcome]}*: {meaning}"
+
+
+def _figures(totals: Versions) -> str:
+    if totals.before is None and totals.after is None:
+        return " | ".join("" for _ in COLUMNS)
+    return " | ".join(
+        before if before == after else f"**{as_arrow(before, after)}**" for _, before, after in figures(totals)
+    )
+
+
+def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
+    job, method = group.first, group.method
+    reason = reason_of(group, _MOST_JOBS)
+    yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
+    yield ""
+    if len(group.members) > 1:
+        yield f"Jobs: {cell(first_of(list(dict.fromkeys(member.label for _, member in group.members)), _MOST_JOBS))}"
+        yield ""
+    if reason:
+        yield f"Because of {cell(reason)}."
+    deliveries = next(iter(diffs.values())).deliveries
+    if len(deliveries) > 1:
+        yield "| outcome | delivery |"
+        yield "|---|---|"
+        for outcome, methods in by_outcome(job.outcomes, deliveries):
+            yield f"| {LABELS[outcome]} | {names_of(methods, method)} |"
+    for note in notes_of(group):
+        yield ""
+        yield f"> {cell(note)}"
+    if job.status == "changed" and job.steps_before != job.steps_after:
+        yield from steps_diagram(job)
+    for object_diff in job.objects if job.status == "changed" or len(group.members) == 1 else ():
+        yield ""
+        yield from _object(object_diff, method, with_name=len(group.members) == 1)
+    if group.varies:
+        yield from ("", f"The values are those of {cell(job.label)}; they differ by job.")
+    yield ""
+    yield "</details>"
+
+
+def _object(diff: ObjectDiff, method: DeliveryMethod, *, with_name: bool) -> Iterator[str]:
+    outcome = diff.verdicts[method.id].outcome
+    name = f" {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if with_name else ""
+    yield f"**{diff.key.kind}**{name}: {diff.status}, {LABELS[outcome]}"
+    if not diff.changes:
+        return
+    lines = []
+    for heading, changes in group_by_heading(diff):
+        if heading:
+            lines.append(f"@@ {format_field(heading)} @@")
+        for number, change in changes:
+            alone = diff.outcomes(number)[method.id]
+            note = "" if alone == outcome else f"   # {LABELS[alone]}"
+            lines += _change(change, format_field(change.path[len(heading) :]), note)
+    fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
+    yield from ("", f"{fence}diff", *lines, fence)
+
+
+def _change(change: Change, field: str, note: str) -> Iterator[str]:
+    values = one_liners(change, _LONGEST_LINES)
+    if values is None:
+        sign = {"added": "+", "removed": "-"}.get(change.kind, " ")
+        yield f"{sign} {field}:{note}"
+        for line_sign, line in differing_lines(change):
+            yield f"{line_sign}     {line}"
+    elif change.kind == "changed":
+        yield f"- {field}: {values[0]}"
+        yield f"+ {field}: {values[1]}{note}"
+    else:
+        yield f"{'+' if change.kind == 'added' else '-'} {field}: {values[0]}{note}"
+
+
+def _longest_run(text: str) -> int:
+    """The length of the longest run of backquotes."""
+    return max(map(len, _BACKQUOTES.findall(text)), default=0)
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + _longest_run(text))
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{_plain(text)}{pad}{fence}"
+
+
+def cell(text: str) -> str:
+    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody."""
+    return _MENTION.sub("@<!-- -->", _plain(text).replace("](", "]\\("))
+
+
+def _plain(text: str) -> str:
+    return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+_MENTION = pattern(r"(?<!\w)@(?=\w)")
+_BACKQUOTES = pattern(r"`+")
+
+
+# The steps of a job before and after, as one Mermaid diagram.
+
+# Only borders are colored: a fill that works on a light page does not work on a dark one.
+_LOOKS = {
+    "added": "stroke:#2da44e,stroke-width:3px",
+    "removed": "stroke:#cf222e,stroke-width:3px,stroke-dasharray:5 5",
+    "changed": "stroke:#bf8700,stroke-width:3px",
+}
+
+
+def steps_diagram(job: JobDiff) -> Iterator[str]:
+    """A flowchart of the steps on both sides, with their changes and dependencies, if the feature that draws is there."""
+    flowchart_of = ask("graph", "flowchart")
+    if flowchart_of is None:
+        return
+    before = {step.name: step for step in job.steps_before}
+    after = {step.name: step for step in job.steps_after}
+    sides = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
+    boxes = [(name, *_facts_and_look(*steps)) for name, steps in sides.items()]
+    # Dependencies that are gone are dotted.
+    old_arrows, new_arrows = (
+        {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
+        for steps in (before, after)
+    )
+    arrows = [(*arrow, arrow not in new_arrows) for arrow in sorted(new_arrows | old_arrows)]
+    yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
+
+
+def _facts_and_look(before: Step | None, after: Step | None) -> tuple[list[str], str]:
+    steps = [step for step in (before, after) if step is not None]
+    pods = as_arrow(*(f"{step.pods}" for step in (steps[0], steps[-1])))
+    gpus = as_arrow(*(f"{step.gpus}" for step in (steps[0], steps[-1])))
+    facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
+    facts += [] if gpus == "0" else [f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
+    return facts, "added" if before is None else "removed" if after is None else "changed" if before != after else ""

@@ -1,0 +1,445 @@
+"""The result of a comparison as data, for the reporters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from trainc.api.findings import Diagnostic, Source
+from trainc.api.kube import ZERO, Manifest, Quantity, is_gpu, pod_requests
+from trainc.api.records import dataclass, field, pattern
+from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
+from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
+from trainc.features.gitops.diff.verdicts import Verdict
+from trainc.kube.quantity import ResourceList
+
+# Match the objects of both sides by API version, kind, namespace and name.
+
+
+class ObjectKey(NamedTuple):
+    """The identity of an object; `name` omits the content hash if only the hash differs."""
+
+    namespace: str
+    name: str
+    kind: str
+    api_version: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An object on one or both sides, as delivered. `plain` has the names without a hash that belong to its namespace."""
+
+    key: ObjectKey
+    before: Manifest | None
+    after: Manifest | None
+    plain: Mapping[str, str]
+
+    @property
+    def renamed(self) -> tuple[str, str] | None:
+        """The names before and after, if only the content hash in them changed."""
+        names = [str(side["metadata"]["name"]) for side in (self.before, self.after) if side is not None]
+        return (names[0], names[1]) if len(set(names)) > 1 else None
+
+    def comparable(self, side: Manifest) -> Manifest:
+        """A side in the form that is compared: quantities in canonical form, names without a hash."""
+        return replace_hashed_names(normalize(side), self.plain)
+
+
+# The TrainJob's name of a JobSet, by its namespace and name.
+Names: TypeAlias = Mapping[tuple[str, str], str]
+
+
+def pair_objects(
+    before: Sequence[Manifest], after: Sequence[Manifest], names: tuple[Names, Names] = ({}, {})
+) -> tuple[Pair, ...]:
+    """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts.
+
+    `names` are those of each side's jobs without a hash, as far as known. A manifest that both sides share, because its
+    text is the same, is one object, and remains one.
+    """
+    stripped = {id(m): strip_server_fields(m) for m in {id(m): m for m in (*before, *after)}.values()}
+    left, right = [stripped[id(m)] for m in before], [stripped[id(m)] for m in after]
+    plain = _plain_by_namespace(left, right, names)
+    was, becomes = _by_key(left, plain), _by_key(right, plain)
+    return tuple(
+        Pair(key, was.get(key), becomes.get(key), plain.get(key.namespace, {})) for key in sorted({*was, *becomes})
+    )
+
+
+def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
+    """The display names of objects that occur more than once."""
+    counts = Counter(_key(m, str(m["metadata"]["name"])) for m in manifests)
+    return [str(key) for key, count in sorted(counts.items()) if count > 1]
+
+
+def _plain_by_namespace(
+    before: list[Manifest], after: list[Manifest], names: tuple[Names, Names]
+) -> dict[str, dict[str, str]]:
+    was, becomes = _jobsets(before), _jobsets(after)
+    spaces: dict[str, tuple[list[str], list[str]]] = {}
+    for index, side in enumerate((was, becomes)):
+        for namespace, name in side:
+            spaces.setdefault(namespace, ([], []))[index].append(name)
+    plain = {namespace: plain_names(*sides) for namespace, sides in spaces.items()}
+    for key, name in (*names[0].items(), *names[1].items()):
+        namespace, hashed = key
+        unchanged = key in was and key in becomes and was[key] == becomes[key]
+        if not (unchanged or (namespace, name) in was or (namespace, name) in becomes):
+            plain.setdefault(namespace, {})[hashed] = name
+    return plain
+
+
+def _jobsets(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
+    return {(_namespace(m), m["metadata"]["name"]): m for m in manifests if m["kind"] == "JobSet"}
+
+
+def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, Manifest]:
+    sides = {}
+    for manifest in manifests:
+        metadata = {"name": manifest["metadata"]["name"]}
+        metadata = replace_hashed_names(metadata, plain.get(_namespace(manifest), {}))
+        sides[_key(manifest, metadata["name"])] = manifest
+    return sides
+
+
+def _key(manifest: Manifest, name: str) -> ObjectKey:
+    return ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("namespace", ""))
+
+
+# Names with a content hash: a job under a new hash and its objects are compared under their plain names.
+
+# The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
+_HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
+
+
+def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
+    """Map names that only one side has to their plain names, if both sides have exactly one job of that plain name."""
+    was, becomes = set(before), set(after)
+    gone, new = sorted(was - becomes), sorted(becomes - was)
+    left, right = (Counter(map(_plain, names)) for names in (gone, new))
+    return {name: _plain(name) for name in (*gone, *new) if left[_plain(name)] == right[_plain(name)] == 1}
+
+
+def _plain(name: str) -> str:
+    match = _HASHED.fullmatch(name)
+    return match["plain"] if match else name
+
+
+def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
+    """Replace each hashed name in the manifest, alone or as a prefix of a longer name, by its plain name."""
+    if not plain:
+        return manifest
+
+    def shorten(word: re.Match[str]) -> str:
+        # The longest first, so that no name is mistaken for a prefix of another.
+        text = word[0]
+        end = len(text) if len(text) <= _LONGEST_NAME else text.rfind("-", 0, _LONGEST_NAME + 1)
+        while end > 0:
+            if text[:end] in plain:
+                return plain[text[:end]] + text[end:]
+            end = text.rfind("-", 0, end)
+        return text
+
+    renamed: Manifest = _replace_words(manifest, shorten)
+    return renamed
+
+
+_WORD = pattern(r"(?<![a-z0-9-])[a-z0-9-]+")
+# Of an object in Kubernetes.
+_LONGEST_NAME = 253
+
+
+def _replace_words(value: Any, shorten: Callable[[re.Match[str]], str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replace_words(inner, shorten) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replace_words(item, shorten) for item in value]
+    if isinstance(value, str):
+        return _WORD.sub(shorten, value)
+    return value
+
+
+# Objects that belong together: a JobSet, its PodGroup, and what its pods mount.
+
+
+@dataclass(frozen=True, slots=True)
+class JobPairs:
+    """The objects of one job on both sides, with the JobSet last; or a single object that belongs to no job."""
+
+    namespace: str
+    name: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def jobset(self) -> Pair | None:
+        """The JobSet; None for an object that belongs to no job."""
+        return self.pairs[-1] if self.pairs[-1].key.kind == "JobSet" else None
+
+    def manifests(self, side: str) -> list[Manifest]:
+        """The objects of one side ("before" or "after") as delivered."""
+        manifests = [getattr(pair, side) for pair in self.pairs]
+        return [manifest for manifest in manifests if manifest is not None]
+
+
+def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
+    """Group the pairs by job, ordered by namespace and name."""
+    owners: dict[tuple[str, str, str], Pair] = {}
+    for jobset in (pair for pair in pairs if pair.key.kind == "JobSet"):
+        for kind, name in _mentions(jobset):
+            owners.setdefault((jobset.key.namespace, kind, name), jobset)
+    members: dict[ObjectKey, list[Pair]] = {}
+    for pair in pairs:
+        kind = pair.key.kind
+        # An object that generates a Secret counts as that Secret.
+        role = kind if kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
+        owner = pair if kind == "JobSet" else owners.get((pair.key.namespace, role, pair.key.name), pair)
+        members.setdefault(owner.key, []).append(pair)
+    return tuple(
+        JobPairs(key.namespace, key.name, tuple(sorted(group, key=lambda p: (p.key == key, p.key.kind, p.key.name))))
+        for key, group in members.items()
+    )
+
+
+def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
+    yield "PodGroup", jobset.key.name
+    yield "Workload", jobset.key.name
+    for side in (jobset.before, *(() if jobset.after is jobset.before else (jobset.after,))):
+        manifest = replace_hashed_names(side or {}, jobset.plain)
+        for replicated_job in manifest.get("spec", {}).get("replicatedJobs") or ():
+            template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
+            yield from (("PodGroup", name) for name in groups_of(template))
+            pod = template.get("spec", {})
+            for volume in pod.get("volumes") or ():
+                yield from _sources(volume)
+                for source in volume.get("projected", {}).get("sources") or ():
+                    yield from _sources(source)
+
+
+def _sources(volume: Manifest) -> Iterator[tuple[str, str]]:
+    if "configMap" in volume:
+        yield "ConfigMap", volume["configMap"].get("name", "")
+    if "secret" in volume:
+        yield "Secret", volume["secret"].get("secretName") or volume["secret"].get("name", "")
+
+
+# The steps of a JobSet and the resources they request.
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A replicated job: its pod count, the requests per pod, and the steps it waits for with the required status."""
+
+    name: str
+    pods: int
+    requests: ResourceList
+    depends_on: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def gpus(self) -> Quantity:
+        """GPUs per pod."""
+        amounts = [amount for name, amount in self.requests.items() if is_gpu(name)]
+        return sum(amounts, start=ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The resources a job requests while it trains. `gang` is None without a PodGroup.
+
+    Steps that others await with `dependsOn: Complete` do not count: they have finished by the time the others run.
+    """
+
+    nodes: int = 0
+    gpus: Quantity = ZERO
+    cpu: Quantity = ZERO
+    memory: Quantity = ZERO
+    gang: int | None = None
+
+    def __add__(self, other: Totals) -> Totals:
+        gangs = [gang for gang in (self.gang, other.gang) if gang is not None]
+        return Totals(
+            self.nodes + other.nodes,
+            self.gpus + other.gpus,
+            self.cpu + other.cpu,
+            self.memory + other.memory,
+            sum(gangs) if gangs else None,
+        )
+
+
+def steps_of(jobset: Manifest) -> tuple[Step, ...]:
+    """The steps in manifest order. The manifest must have passed its schema."""
+    steps = []
+    for replicated in jobset.get("spec", {}).get("replicatedJobs") or ():
+        job = replicated.get("template", {}).get("spec", {})
+        parallelism = job.get("parallelism", 1)
+        pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
+        dependencies = ((d["name"], d.get("status", "Complete")) for d in replicated.get("dependsOn") or ())
+        requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
+        steps.append(Step(replicated["name"], pods, requests, tuple(dependencies)))
+    return tuple(steps)
+
+
+def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
+    """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
+    finished = {name for step in steps for name, status in step.depends_on if status == "Complete"}
+    sizes = [size for group in pod_groups if (size := group_size(group)) is not None]
+    total = Totals(gang=sum(sizes) if sizes else None)
+    for step in steps:
+        if step.name not in finished:
+            cpu, memory = (step.requests.get(name, ZERO) * step.pods for name in ("cpu", "memory"))
+            total += Totals(step.pods, step.gpus * step.pods, cpu, memory)
+    return total
+
+
+Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the comparison: its display name and its manifests.
+
+    `names` has the TrainJobs' names of JobSets with a hash in their name, as far as known, by their namespace and name.
+    """
+
+    label: str
+    manifests: Sequence[Manifest]
+    names: Names = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A value on both sides; None on a side where the object does not exist."""
+
+    before: Totals | None
+    after: Totals | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDiff:
+    """A changed object. `verdicts` is by delivery method; `renamed` is (before, after) if only the hash changed."""
+
+    key: ObjectKey
+    status: Status
+    changes: tuple[Change, ...]
+    moves: tuple[Move, ...]
+    verdicts: Mapping[str, Verdict]
+    renamed: tuple[str, str] | None = None
+
+    def outcomes(self, index: int) -> dict[str, Outcome]:
+        """The outcome of one change, by delivery method."""
+        return {method: verdict.per_change[index] for method, verdict in self.verdicts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class JobDiff:
+    """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
+
+    `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    status: Status
+    objects: tuple[ObjectDiff, ...]
+    outcomes: Mapping[str, Outcome]
+    totals: Versions
+    steps_before: tuple[Step, ...]
+    steps_after: tuple[Step, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The display name: "team-a/llm", with the kind unless it is JobSet."""
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return name if self.kind == "JobSet" else f"{self.kind} {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that change in the same way, each with its environment, and the outcome of one delivery method.
+
+    `causes` are the lines that set the fields that change, `reason` says why where no line does. If `varies`, the same
+    fields change because of the same lines, to values that differ by job.
+    """
+
+    method: DeliveryMethod
+    members: tuple[tuple[str, JobDiff], ...]
+    causes: tuple[Source, ...] = ()
+    reason: str = ""
+    varies: bool = False
+
+    @property
+    def first(self) -> JobDiff:
+        """The job that stands for the others."""
+        return self.members[0][1]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happens to each of the jobs."""
+        return self.first.outcomes[self.method.id]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What reviewers of a change need to know beside the objects, in full sentences.
+
+    `errors` are those of each side, with its label: the jobs that have them are not compared. `loosened` says what is
+    checked less strictly than before.
+    """
+
+    errors: tuple[tuple[str, tuple[Diagnostic, ...]], ...] = ()
+    loosened: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    cluster: tuple[str, ...] = ()
+    sweeps: tuple[str, ...] = ()
+
+    @property
+    def sections(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The sentences by their headings, without the errors."""
+        yield "trainc.yaml is less strict", self.loosened
+        yield "Policies", self.policies
+        yield "Cluster", self.cluster
+        yield "Sweeps", self.sweeps
+
+
+def error_line(error: Diagnostic) -> str:
+    """An error with its place, on one line."""
+    location = "" if error.source is None else f"{error.source.file}:{error.source.line}: "
+    about = " ".join(filter(None, (error.object, error.path)))
+    return f"{location}{error.code} {f'({about}) ' if about else ''}{error.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The comparison of two sets of manifests.
+
+    `jobs` are the changed jobs, ordered by namespace and name; `unchanged` counts the others. `method` is the one
+    selected by the options, and `deliveries` are those to show. `totals` covers all jobs, including unchanged ones.
+    `groups` are `jobs`, each kind of change once.
+    """
+
+    before: str
+    after: str
+    release: str
+    method: DeliveryMethod
+    deliveries: tuple[DeliveryMethod, ...]
+    jobs: tuple[JobDiff, ...]
+    unchanged: int
+    totals: Versions
+    notes: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+    review: Review = Review()
+
+    @property
+    def has_changes(self) -> bool:
+        """Return whether any field differs; reordered lists do not count."""
+        return any(job.status != "unchanged" for job in self.jobs)

@@ -1,0 +1,195 @@
+"""What `trainc report` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
+from trainc.api.cluster import Dump, live_objects
+from trainc.api.command import compile_every, judge_of, kept_in, report
+from trainc.api.documents import Document
+from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
+from trainc.api.jobs import Judge, OneJob, Plugin, enabled
+from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
+from trainc.api.output import dump_yaml
+from trainc.api.records import dataclass, replace
+from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.features import ask
+from trainc.features.gitops.report.overview import Quotas, node_types, overview_of
+from trainc.features.gitops.report.page import (
+    Details,
+    Heading,
+    Job,
+    Link,
+    link_into,
+    objects_of,
+    page,
+    row_of,
+    steps_of,
+)
+
+_States: TypeAlias = Mapping[tuple[str, str], str]
+_Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
+# Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
+MOST_IN_FULL = 20
+_MOST_LINES = 20_000
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile every job under observation and write the page."""
+    if arguments.source_url and not arguments.source_url.startswith(("https://", "http://")):
+        raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
+    link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
+    try:
+        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
+    except CompileError as error:
+        return report(error.diagnostics, arguments, streams)
+    compiled: dict[str, list[OneJob]] = {}
+    diagnostics: dict[str, list[Diagnostic]] = {}
+    refused: dict[str, list[Diagnostic]] = {}
+    facts: dict[str, _Facts] = {}
+    for name, settings in environments.items():
+        try:
+            inputs = settings.read(streams.stdin, step=streams.progress.step)
+            keeping = kept_in(settings.output, settings, inputs.documents)
+            compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
+            facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
+            diagnostics[name] += facts[name].problems
+        except CompileError as error:
+            refused[name] = error.diagnostics
+    streams.progress.clear()
+    if refused:
+        merged = merge_diagnostics({name: refused.get(name, ()) for name in environments})
+        return report(merged, arguments, streams)
+    try:
+        states = _states(arguments, next(iter(environments.values())).options, streams)
+        since = ask("diff", "since") if arguments.since else None
+        changes = since(arguments.since, arguments, streams) if since else None
+    except CompileError as error:
+        return report(error.diagnostics, arguments, streams)
+    manifests = [job.compiled.manifests for its_jobs in compiled.values() for job in its_jobs]
+    few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
+    in_full = arguments.full or few
+    jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
+    streams.progress.clear()
+    overview = overview_of(jobs, {name: env_facts.quotas for name, env_facts in facts.items()})
+    texts = (arguments.title, arguments.revision, arguments.date)
+    # Whatever bytes the shell passed, the page is UTF-8.
+    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
+    heading = Heading(title, revision, date, changes)
+    merged = merge_diagnostics(diagnostics)
+    reported = [d for d in merged if d.severity == "error" or d.code == "LeftOut"]
+    status = report(reported, arguments, streams)
+    text = escape_xml(page(jobs, merged, overview, heading, link))
+    if arguments.output == "-":
+        streams.write(text)
+        return status
+    with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    if not arguments.quiet:
+        streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
+    return status
+
+
+def _jobs(
+    compiled: Mapping[str, Sequence[OneJob]],
+    facts: Mapping[str, _Facts],
+    states: _States,
+    draw: _Draw,
+    streams: Streams,
+) -> list[Job]:
+    jobs: list[Job] = []
+    for name, its_jobs in compiled.items():
+        for compiled_job in streams.progress.over("drawing", its_jobs):
+            job = draw(len(jobs), compiled_job, facts[name])
+            state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
+            jobs.append(replace(job, environment=name, state=state))
+    return jobs
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the settings of an environment say about its jobs: the answers of the cluster, and the judge of policies."""
+
+    options: Options
+    rules: Rules
+    answers: Mapping[str, tuple[str, str, Mapping[str, str]]]
+    quotas: Quotas
+    judge: Judge | None
+    problems: Sequence[Diagnostic]
+
+    @classmethod
+    def of(cls, settings: Settings, compiled: Sequence[OneJob], documents: Sequence[Document]) -> _Facts:
+        """Ask the features that know, as far as trainc.yaml names a cluster and policies."""
+        rules, cluster = settings.policy(), settings.configuration.cluster
+        judge, problems = judge_of(settings, documents)
+        if has_errors(problems):
+            raise CompileError(problems)
+        facts = None if cluster is None else ask("fits", "facts")
+        jobs = [job.compiled for job in compiled]
+        answers, quotas = facts(jobs, documents, cluster, settings.options) if facts else ({}, {})
+        return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
+
+    def policy_findings(self, job: OneJob) -> list[Diagnostic]:
+        """What the policies say about a job."""
+        result = job.recorder.result
+        if self.judge is None or result is None or result.job is None:
+            return []
+        findings = [replace(finding, about=label) for label, finding in self.judge(job.compiled.manifests)]
+        return self.rules(map(result.job.diagnose_built, findings), False)
+
+
+def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:
+    """The state of each JobSet or TrainJob in the dump, by namespace and name."""
+    if not arguments.live:
+        return {}
+
+    dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
+    if dump is None:
+        raise CompileError(problems)
+    # The JobSet says more than the TrainJob of the same name.
+    objects = (item for kind in reversed(live_objects.KINDS_WITH_STATE) for item in dump.of(kind).values())
+    return {identity_of(item): live_objects.state_of(item)[0] for item in objects}
+
+
+def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
+    name = f"{job.compiled.namespace}/{job.compiled.name}" if job.compiled.namespace else job.compiled.name
+    jobset = next(manifest for manifest in job.compiled.manifests if manifest["kind"] == "JobSet")
+    steps = list(steps_of(jobset))
+    word, fit, flavors = facts.answers.get(name, ("", "", {}))
+    devices = [(step.name, {resource: count * step.pods for resource, count in step.gpus.items()}) for step in steps]
+    result, policy_findings = job.recorder.result, facts.policy_findings(job)
+    runtime = "" if result is None or result.runtime is None else result.runtime.label
+    types = node_types(devices, jobset, flavors)
+    return Job(
+        anchor=f"job-{number + 1}",
+        row=row_of(job.compiled.name, steps, runtime.rpartition(" ")[2], job.compiled.manifests, types),
+        label=job.label or f"TrainJob {name}",
+        runtime=runtime,
+        release=facts.options.release or NEWEST_RELEASE,
+        source=None if result is None else result.job.document.locate(()),
+        jobset=jobset["metadata"]["name"],
+        steps=steps,
+        yaml="" if in_full else dump_yaml(job.compiled.manifests),
+        diagnostics=(*job.diagnostics, *policy_findings),
+        fit=(word, fit),
+        denied=None if facts.judge is None else any(d.severity == "error" for d in policy_findings),
+        details=_details(job, facts.options, link) if in_full else None,
+    )
+
+
+def _details(job: OneJob, options: Options, link: Link) -> Details:
+    manifests, plugins = job.compiled.manifests, enabled(options.plugins)
+    objects = objects_of(job.explain(options), [dump_yaml([manifest]) for manifest in manifests], link)
+    text_of = ask("graph", "text")
+    tree = "" if text_of is None else text_of(manifests, plugins)
+    return Details(_picture(manifests, plugins), _picture(manifests, plugins, stacked=True), tree, objects)
+
+
+def _picture(manifests: Sequence[Json], plugins: Sequence[Plugin], *, stacked: bool = False) -> str:
+    """The picture, or an empty string if the feature or the extra for it is not installed."""
+    svg_of = ask("graph", "svg")
+    return "" if svg_of is None else str(svg_of(manifests, plugins, stacked=stacked))

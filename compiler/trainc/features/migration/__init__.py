@@ -1,0 +1,1 @@
+"""What brings jobs of older APIs over."""
