@@ -4,14 +4,14 @@ ARG BASE=python:3.13-slim
 FROM ${BASE} AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
-COPY locks/runtime.txt locks/runtime.txt
+COPY tools/locks/runtime.txt tools/locks/runtime.txt
 COPY compiler compiler
 COPY runtimes runtimes
-COPY scripts/bundle.py scripts/bundle.py
+COPY tools/scripts/bundle.py tools/scripts/bundle.py
 RUN python -m venv /opt/trainc \
-    && /opt/trainc/bin/pip install --no-cache-dir --require-hashes --requirement locks/runtime.txt \
+    && /opt/trainc/bin/pip install --no-cache-dir --require-hashes --requirement tools/locks/runtime.txt \
     && /opt/trainc/bin/pip install --no-cache-dir --no-deps . \
-    && /opt/trainc/bin/python scripts/bundle.py
+    && /opt/trainc/bin/python tools/scripts/bundle.py
 
 FROM ${BASE}
 # `trainc diff` reads revisions through git.

@@ -32,21 +32,21 @@ help: ## list these targets
 setup: $(READY) ## install trainc and what its development needs into .venv
 
 # What compiling needs, and no more, so that `make demo` works without the test tools.
-$(INSTALLED): pyproject.toml locks/runtime.txt
+$(INSTALLED): pyproject.toml tools/locks/runtime.txt
 	@test -n "$(PYTHON)" || { echo 'trainc needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 2; }
 	@echo 'setting up $(VENV), once' >&2
 	@$(PYTHON) -m venv $(VENV) >&2
-	@$(LOCKED) locks/runtime.txt >&2
+	@$(LOCKED) tools/locks/runtime.txt >&2
 	@$(PIP) --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
-$(READY): $(INSTALLED) locks/development.txt
+$(READY): $(INSTALLED) tools/locks/development.txt
 	@echo 'installing what development needs, once' >&2
-	@$(LOCKED) locks/development.txt >&2
+	@$(LOCKED) tools/locks/development.txt >&2
 	@touch $@
 
 demo: $(INSTALLED) ## compile a TrainJob of 16 nodes with 8 GPUs each, and show what trainc says about it
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/demo.py
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/scripts/demo.py
 
 test: lint $(READY) ## run every check and every test
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
@@ -85,105 +85,105 @@ golden: $(READY) ## regenerate golden/; read the diff before you commit it
 	@git --no-pager diff --stat -- golden
 
 schemas: $(READY) ## regenerate the API schemas from the published packages
-	@$(BIN)/python scripts/generate_schemas.py
-	@$(BIN)/python scripts/generate_kubernetes.py
+	@$(BIN)/python tools/scripts/generate_schemas.py
+	@$(BIN)/python tools/scripts/generate_kubernetes.py
 
 docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
-	@$(BIN)/python scripts/generate_reference.py
+	@$(BIN)/python tools/scripts/generate_reference.py
 	@PYTHONPATH=tests $(BIN)/python tests/shown.py
 	@git --no-pager diff --stat -- README.md docs
 
 diagnostics: $(READY) ## write build/diagnostics.md, the pages of all codes as one
-	@$(BIN)/python scripts/generate_diagnostics.py
+	@$(BIN)/python tools/scripts/generate_diagnostics.py
 
 conformance: $(READY) ## score trainc on the recorded behaviour of the controllers
 	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)
 
-# The folder has clones of the repositories in scripts/ecosystem.toml, as owner/name; other folders are read as they are.
+# The folder has clones of the repositories in tools/scripts/ecosystem.toml, as owner/name; other folders are read as they are.
 ecosystem: $(READY) ## compare with BEFORE=COMMIT (HEAD) on the checkouts in TRAINC_ECOSYSTEM; without them, skipped by name
-	@$(BIN)/python scripts/ecosystem.py '$(TRAINC_ECOSYSTEM)' --before '$(or $(BEFORE),HEAD)'
+	@$(BIN)/python tools/scripts/ecosystem.py '$(TRAINC_ECOSYSTEM)' --before '$(or $(BEFORE),HEAD)'
 
 dist: $(READY) ## build the wheel and the source distribution
 	@$(BIN)/python -m build --no-isolation --outdir dist .
 
 playground: $(READY) ## build the page that compiles in the browser into build/playground
 	@command -v npm >/dev/null || { echo 'the playground is built with Node.js and npm; install both' >&2; exit 2; }
-	@npm --prefix playground ci --silent
+	@npm --prefix tools/playground ci --silent
 	@rm -rf build/wheel
 	@$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . >/dev/null
-	@$(BIN)/python playground/build.py build/wheel/*.whl build/playground
+	@$(BIN)/python tools/playground/build.py build/wheel/*.whl build/playground
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
 	@$(BIN)/python -m pytest -q -m browser tests/playground
 
 test-report: $(READY) ## drive the report in headless Chromium, by keys, and have axe look at it
 	@command -v npm >/dev/null || { echo 'axe comes with npm; install Node.js and npm' >&2; exit 2; }
-	@npm --prefix playground ci --silent
+	@npm --prefix tools/playground ci --silent
 	@$(BIN)/python -m pytest -q -m browser tests/features/gitops/report
 
 release-check: $(READY) ## try what a tag would do, as far as that needs no account; publishes nothing
-	@$(BIN)/python scripts/release_check.py
+	@$(BIN)/python tools/scripts/release_check.py
 
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
-	@$(LOCKED) locks/release.txt
+	@$(LOCKED) tools/locks/release.txt
 	@mkdir -p dist
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/sbom
-	@$(UV) pip install --quiet --python build/sbom --constraint locks/runtime.txt .
+	@$(UV) pip install --quiet --python build/sbom --constraint tools/locks/runtime.txt .
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/trainc.cdx.json build/sbom
 
-lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
-	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
-	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
+lock: $(READY) ## bring tools/locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
+	@$(COMPILE) --extra dev --output-file tools/locks/development.txt pyproject.toml
+	@printf '%s\n' hatchling editables | $(COMPILE) --constraint tools/locks/development.txt --output-file tools/locks/runtime.txt pyproject.toml -
 	@for group in audit bench fuzz mutation release site; do \
-		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
+		$(COMPILE) --group $$group --constraint tools/locks/development.txt --output-file tools/locks/$$group.txt || exit 1; done
 
-# BEFORE='79829ac 3709d9b' measures these commits in turn with this one; RECORD=1 replaces benchmarks/instructions.json.
+# BEFORE='79829ac 3709d9b' measures these commits in turn with this one; RECORD=1 replaces tools/benchmarks/instructions.json.
 # That of .venv is measured beside BENCH_PYTHON, and may not be optimized. Without dask, its part is left out.
 bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
-	@$(LOCKED) locks/bench.txt
+	@$(LOCKED) tools/locks/bench.txt
 	@for each in 'bench $(BENCH_PYTHON)' 'bench-plain $(BIN)/python'; do set -- $$each; \
 		$(UV) venv --quiet --clear --python "$$2" "build/$$1" && \
-		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --require-hashes --requirement locks/bench.txt && \
-		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --constraint locks/development.txt '.[lsp]' || exit 1; done
+		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --require-hashes --requirement tools/locks/bench.txt && \
+		$(UV) pip install --quiet --compile-bytecode --python "build/$$1" --constraint tools/locks/development.txt '.[lsp]' || exit 1; done
 	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-image
-	@$(UV) pip install --quiet --compile-bytecode --python build/bench-image --constraint locks/runtime.txt .
-	@build/bench-image/bin/python scripts/bundle.py
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench-image --constraint tools/locks/runtime.txt .
+	@build/bench-image/bin/python tools/scripts/bundle.py
 	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-dask
-	@$(UV) pip install --quiet --compile-bytecode --python build/bench-dask --constraint locks/development.txt '.[dask]' || rm -r build/bench-dask
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench-dask --constraint tools/locks/development.txt '.[dask]' || rm -r build/bench-dask
 	@for commit in $(BEFORE); do \
 		rm -rf "build/before-$$commit" && mkdir -p "build/before-$$commit" && \
 		git archive "$$commit" | tar -x -C "build/before-$$commit" && \
 		$(UV) venv --quiet --clear --python $(BENCH_PYTHON) "build/bench-$$commit" && \
 		$(UV) pip install --quiet --compile-bytecode --python "build/bench-$$commit" \
 			--constraint "build/before-$$commit/locks/runtime.txt" "./build/before-$$commit" || exit 1; done
-	@$(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
-	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(foreach commit,$(BEFORE),$(commit)=build/bench-$(commit)/bin/python)
+	@PYTHONPATH='$(CURDIR)/tools' $(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
+	@PYTHONPATH='$(CURDIR)/tools' $(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(foreach commit,$(BEFORE),$(commit)=build/bench-$(commit)/bin/python)
 
 site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
-	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
-	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)' build/site-tools/bin/python -m website build/site
+	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement tools/locks/runtime.txt --requirement tools/locks/site.txt
+	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)/tools' build/site-tools/bin/python -m website build/site
 
 test-site: site ## test the built site in a browser without a network
 	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
-	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings
+	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.ceilings
 
-fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in fuzz/findings
-	@$(LOCKED) locks/fuzz.txt
+fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in tools/fuzz/findings
+	@$(LOCKED) tools/locks/fuzz.txt
 	@for target in $(TARGETS); do \
-		$(BIN)/python -m fuzz.seeds build/fuzz $$target && mkdir -p fuzz/findings/$$target && \
-		$(BIN)/python -m fuzz.run $$target -max_total_time=$(SECONDS) -timeout=30 -print_final_stats=1 \
-			-artifact_prefix=fuzz/findings/$$target/ build/fuzz/$$target || exit 1; done
+		PYTHONPATH=tools $(BIN)/python -m fuzz.seeds build/fuzz $$target && mkdir -p tools/fuzz/findings/$$target && \
+		PYTHONPATH=tools $(BIN)/python -m fuzz.run $$target -max_total_time=$(SECONDS) -timeout=30 -print_final_stats=1 \
+			-artifact_prefix=tools/fuzz/findings/$$target/ build/fuzz/$$target || exit 1; done
 
 # In an environment of its own: pip-audit needs other versions of what trainc is tested with. --strict, because it passes
 # over what the index has no advisories for, and would then say that it found none.
 audit: $(READY) ## look up the locks in the advisories of the package index, if the network allows
 	@$(PYTHON) -m venv build/audit
-	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/audit.txt
-	@for lock in locks/*.txt; do echo "$$lock" && \
+	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/locks/audit.txt
+	@for lock in tools/locks/*.txt; do echo "$$lock" && \
 		build/audit/bin/pip-audit --strict --requirement "$$lock" --disable-pip --progress-spinner off || exit 1; done
 
 test-bounds: $(READY) ## test with the oldest and with the newest runtime dependencies that pyproject.toml allows
@@ -203,8 +203,8 @@ coverage: $(READY) ## measure the branches that all tests reach, subprocesses in
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
 
 mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them
-	@$(LOCKED) locks/mutation.txt
-	@$(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
+	@$(LOCKED) tools/locks/mutation.txt
+	@PYTHONPATH=tools $(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 clean: ## remove what the other targets have made, .venv included
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

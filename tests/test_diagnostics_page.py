@@ -9,7 +9,7 @@ from pathlib import Path
 from trainc.findings.codes import codes
 
 ROOT = Path(__file__).parents[1]
-PAGE = runpy.run_path(str(ROOT / "scripts" / "generate_diagnostics.py"))["document"]()
+PAGE = runpy.run_path(str(ROOT / "tools" / "scripts" / "generate_diagnostics.py"))["document"]()
 
 
 def test_every_code_has_one_entry_with_wrong_and_right_input() -> None:

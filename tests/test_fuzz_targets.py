@@ -9,19 +9,21 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fuzz import scalars
 from fuzz.mutation import mutated
 from fuzz.seeds import seeds
 from fuzz.targets.commands import JOB, run
-from hypothesis import given
-from hypothesis import strategies as st
-
 from trainc.reading.block_lines import NotFiniteError, plain
 
 pytestmark = pytest.mark.slow
 
 TARGETS = ("cel", "merge", "pipeline", "quantity", "reader", "rewriting", "shell", "templates")
-FINDINGS = sorted(path for path in (Path(__file__).parents[1] / "fuzz" / "findings").rglob("*") if path.is_file())
+FINDINGS = sorted(
+    path for path in (Path(__file__).parents[1] / "tools" / "fuzz" / "findings").rglob("*") if path.is_file()
+)
 
 
 def check_of(target: str) -> Callable[[bytes], None]:

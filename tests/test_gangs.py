@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from builders import Json, compiled, container, job, one, runtime, trainjob
-from fuzz.targets.quantity import model
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzz.targets.quantity import model
 from trainc import Compilation
 
 SIZES = st.integers(1, 30)

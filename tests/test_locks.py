@@ -17,7 +17,7 @@ NEEDED = {
     "development": [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["dev"]],
     **{group: PROJECT["dependency-groups"][group] for group in ("audit", "fuzz", "mutation", "release")},
 }
-LOCKS = {name: (ROOT / "locks" / f"{name}.txt").read_text() for name in NEEDED}
+LOCKS = {name: (ROOT / "tools" / "locks" / f"{name}.txt").read_text() for name in NEEDED}
 
 
 def pins(lock: str) -> dict[str, Requirement]:

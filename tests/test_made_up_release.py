@@ -21,7 +21,7 @@ PINS = """\
     jobset: v0.13.0
     jobsetCommit: f22e565ac3cc3265c7c45ef67ecffdc689af5d77
 """
-# Everything that a release which changes nothing takes, beside a version in scripts/generate_schemas.py.
+# Everything that a release which changes nothing takes, beside a version in tools/scripts/generate_schemas.py.
 COMMIT: Edits = {
     "compiler/trainc/kube/releases.py": [
         ('"2.2", "2.3")', '"2.2", "2.3", "2.4")'),

@@ -172,7 +172,7 @@ def test_files_that_commands_write_are_plain_english(path: Path) -> None:
     assert foreign(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("folder", ["compiler/trainc", "scripts"])
+@pytest.mark.parametrize("folder", ["compiler/trainc", "tools/scripts"])
 def test_names_in_the_code_are_plain_english(folder: str) -> None:
     found = [
         f"{source.relative_to(REPOSITORY)}:{line}: {name}: write {FOREIGN_NAMES[word]}"

@@ -15,7 +15,7 @@ import rpds
 from hypothesis import given
 from hypothesis import strategies as st
 
-FILE = Path(__file__).parents[2] / "playground" / "python" / "rpds.py"
+FILE = Path(__file__).parents[2] / "tools" / "playground" / "python" / "rpds.py"
 
 
 def loaded() -> ModuleType:

@@ -15,7 +15,7 @@ EXAMPLE = str(TOP / "examples/demo")
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("image") / "trainc"
-    subprocess.run([sys.executable, str(TOP / "scripts/bundle.py"), str(path)], check=True)
+    subprocess.run([sys.executable, str(TOP / "tools/scripts/bundle.py"), str(path)], check=True)
     return path
 
 

@@ -1,4 +1,4 @@
-"""scripts/generate_schemas.py writes what is committed, and reads models as they are written."""
+"""tools/scripts/generate_schemas.py writes what is committed, and reads models as they are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-SCRIPT = REPOSITORY / "scripts" / "generate_schemas.py"
+SCRIPT = REPOSITORY / "tools" / "scripts" / "generate_schemas.py"
 COMMITTED = REPOSITORY / "compiler" / "trainc" / "schema" / "definitions.py"
 
 MODEL = '''

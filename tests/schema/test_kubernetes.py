@@ -55,7 +55,7 @@ def with_pod(pod: Json) -> Json:
 def test_the_committed_tables_are_what_the_published_schemas_say(tmp_path: Path) -> None:
     definitions("1.37")
     output = tmp_path / "kubernetes_fields.py"
-    script = REPOSITORY / "scripts" / "generate_kubernetes.py"
+    script = REPOSITORY / "tools" / "scripts" / "generate_kubernetes.py"
     subprocess.run([sys.executable, str(script), "--output", str(output)], check=True, timeout=120)
     assert output.read_text(encoding="utf-8") == COMMITTED.read_text(encoding="utf-8")
 

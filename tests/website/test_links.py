@@ -1,10 +1,11 @@
-"""What website/links.py finds wrong with a built site, and what it lets pass."""
+"""What tools/website/links.py finds wrong with a built site, and what it lets pass."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
 from website.links import problems
 
 PAGE = '<html><body id="top"><a href="other.html#here">x</a><a href="https://kueue.sigs.k8s.io">y</a>{}</body></html>'

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from website.pages import lay_out
-from website.words import WORDS
 
 from trainc.findings.codes import codes, rule_url
+from website.pages import lay_out
+from website.words import WORDS
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -15,9 +15,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from chromium import Page
-from website.links import problems
 
 from trainc.findings.codes import codes
+from website.links import problems
 
 pytestmark = pytest.mark.browser
 

@@ -120,7 +120,7 @@ def definition_names(release: str) -> tuple[str, ...]:
 
 
 def definition_texts(release: str, name: str) -> dict[str, str]:
-    """Return a definition as in scripts/generate_schemas.py: field -> type. Raises KeyError if it does not exist."""
+    """Return a definition as in tools/scripts/generate_schemas.py: field -> type. Raises KeyError if it does not exist."""
     texts = _texts_in(release, name)
     if not texts and name not in _WITHOUT_FIELDS:
         raise KeyError(name)
@@ -143,7 +143,7 @@ def _texts_in(release: str, name: str) -> dict[str, str]:
 
 
 def _shape(owner: str, field: str, text: str) -> Shape:
-    """Parse a type in the notation of scripts/generate_schemas.py."""
+    """Parse a type in the notation of tools/scripts/generate_schemas.py."""
     if text.startswith("["):
         return ListOf(_shape(owner, field, text[1:-1]))
     if text.startswith("{"):

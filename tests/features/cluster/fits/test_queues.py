@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from benchmarks.fits import cluster, jobs
 from clusters import GPU, Json, alone, flavor, jobset, kueue, local, node, queue, requested, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.fits import cluster, jobs
 from trainc import fits
 from trainc.features.cluster.fits.answer import Fits
 from trainc.features.cluster.fits.scheduling import Entry, Scheduler, idle_state

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 REPOSITORY = Path(__file__).parents[4]
-AXE = Path(os.environ.get("TRAINC_AXE", REPOSITORY / "playground" / "node_modules" / "axe-core" / "axe.min.js"))
+AXE = Path(
+    os.environ.get("TRAINC_AXE", REPOSITORY / "tools" / "playground" / "node_modules" / "axe-core" / "axe.min.js")
+)
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -105,7 +107,7 @@ axe.run(document, {resultTypes: ["violations"]}).then((found) => JSON.stringify(
 @pytest.mark.parametrize("rows", PAGES)
 def test_axe_finds_nothing(rows: int, width: int, theme: str, browser: Page, pages: dict[int, Path]) -> None:
     if not AXE.is_file():
-        pytest.skip("axe-core is not there; `npm --prefix playground ci` brings it")
+        pytest.skip("axe-core is not there; `npm --prefix tools/playground ci` brings it")
     browser.resize(width, 900, phone=width < 1000)
     browser.theme(theme)
     browser.open(pages[rows].as_uri())

@@ -1,0 +1,266 @@
+"""`python -m benchmarks PYTHON KUBECTL [COMMIT=PYTHON ...]`: run all benchmarks and write docs/benchmarks.md with its plot.
+
+PYTHON belongs to an environment with a regular installation of trainc, and with tools/locks/bench.txt. Each COMMIT=PYTHON is an
+earlier trainc to compare with, and the Python of an environment that has it. Of the environments next to that of PYTHON,
+the one whose name ends with `-image` starts as the image does, `-plain` has another Python, which is not optimized, and
+`-dask` has the extra `dask`; what one of these is needed for is left out if it is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.commands import START, over_jobs, write_inputs
+from benchmarks.imports import import_times
+from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
+from benchmarks.plot import plot
+from benchmarks.processes import Run, medians, succeeds
+from benchmarks.pythons import described
+from benchmarks.report import (
+    EXPLAIN,
+    IMAGE,
+    JINJA,
+    ONE_JOB,
+    PYYAML,
+    RJSONNET,
+    RJSONNET_READING,
+    THOUSAND,
+    THOUSAND_ALONE,
+    THOUSAND_WARNED,
+    WARNED,
+    Measured,
+    report,
+)
+from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RENDER, check_templates, write_jinja, write_templates
+
+# Numbers of rounds; long commands get fewer.
+RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
+KUSTOMIZE_UP_TO = 1_000
+RUNS_ALONE = 7
+# Jobs for each command, and how many at most for those that take minutes.
+SIZES = (100, 1_000, 10_000)
+AT_MOST = {"report": 1_000, "migrate": 1_000}
+# Rounds for the stages: enough to outlast a slow moment of the machine.
+TURNS = 5
+COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def main() -> None:
+    """Measure, and write the results."""
+    python, kubectl, *rest = sys.argv[1:]
+    trainc = str(Path(python).with_name("trainc"))
+    earlier = {f"trainc {commit}": path for commit, _, path in (word.partition("=") for word in rest)}
+    before = {name: str(Path(path).with_name("trainc")) for name, path in earlier.items()}
+    with TemporaryDirectory() as folder:
+        processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
+        alone = _alone(Path(folder), python, kubectl, before)
+        pythons = _pythons(Path(folder), [python, *_next_to(python, "plain")], kubectl)
+        commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
+        commands_before = _commands_before(Path(folder), trainc, before)
+        passes = _passes(Path(folder), {"trainc": python, **earlier})
+        job = f"{folder}/trainc-1"
+        cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
+        stages = _inside(python)
+        editing = _editing(python)
+        one = [f"{job}/job-00000.yaml", "--runtimes", job]
+        editing[EXPLAIN] = medians({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
+    many = _json([other, "-m", "benchmarks.many"]) if (other := next(_next_to(python, "dask"), "")) else None
+    imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
+    for command in COMMANDS:
+        imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
+    measured = Measured(
+        processes,
+        alone,
+        _start(python, trainc),
+        commands,
+        commands_before,
+        stages,
+        passes,
+        cold,
+        imports,
+        (_version_of(kubectl), _rjsonnet_of(python)),
+        described(python),
+        pythons,
+        editing,
+        many,
+    )
+    (DOCS / "benchmarks.svg").write_text(plot(processes))
+    (DOCS / "benchmarks.md").write_text(report(measured))
+
+
+def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
+    ours, theirs = folders(folder, count)
+    # In a separate process, because a child's peak memory is never reported below its parent's.
+    subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
+    build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
+    commands = {"trainc": build}
+    for python in _next_to(str(Path(trainc).with_name("python")), "image") if count == 1 else ():
+        commands[IMAGE] = [str(Path(python).with_name("trainc")), *build[1:]]
+    if count <= KUSTOMIZE_UP_TO:
+        commands |= {name: [program, *build[1:]] for name, program in before.items()}
+        commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
+    if count > KUSTOMIZE_UP_TO:
+        # Alternates with the larger build, so that the ratio is not affected by changes in machine speed.
+        commands[THOUSAND] = [trainc, "build", str(folders(folder, 1_000)[0]), "--release", RELEASE, "--quiet"]
+    print(f"{count} jobs ...", file=sys.stderr)
+    return medians(commands, RUNS[count])
+
+
+def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
+    """A thousand JobSets without PodGroups, compared with an engine that generates the same from a template."""
+    ours, theirs = folders(folder, 1_000, alone=True)
+    subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
+    programs = write_templates(folder / "templates", ours, 1_000)
+    check_templates(python, programs, ours)
+    warned = folder / "warned"
+    warned.mkdir()
+    for path in ours.iterdir():
+        (warned / path.name).write_text(path.read_text().replace("cpu: 96", "cpu: 4"))
+    build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE, "--quiet"]
+    commands = {
+        "trainc": build,
+        WARNED: [*build[:2], str(warned), "--release", RELEASE],
+        **{name: [program, *build[1:]] for name, program in before.items()},
+        RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
+        RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
+        JINJA: [python, "-c", RENDER, str(write_jinja(folder / "templates"))],
+        PYYAML: [python, "-c", LOAD_AND_DUMP, str(theirs)],
+        "kustomize": [kubectl, "kustomize", str(theirs)],
+    }
+    print("1000 JobSets alone ...", file=sys.stderr)
+    return medians(commands, RUNS_ALONE)
+
+
+def _next_to(python: str, name: str) -> Iterator[str]:
+    """The Python of the environment beside that of `python` with this name at its end, if there is one."""
+    home, *rest = Path(python).parts[-3:]
+    other = Path(*Path(python).parts[:-3], f"{home}-{name}", *rest)
+    if other.exists():
+        yield str(other)
+
+
+def _pythons(folder: Path, pythons: Sequence[str], kubectl: str) -> dict[str, dict[str, dict[str, Run]]]:
+    """The main comparisons, in turn, under each Python: runs by what is measured, by Python, and by program."""
+    one, (alone, jobsets) = folders(folder, 1), folders(folder, 1_000, alone=True)
+    found: dict[str, dict[str, dict[str, Run]]] = {}
+    for what, ours, theirs in (
+        (ONE_JOB, *one),
+        (THOUSAND_ALONE, alone, jobsets),
+        (THOUSAND_WARNED, folder / "warned", jobsets),
+    ):
+        commands = {("", "kustomize"): [kubectl, "kustomize", str(theirs)]}
+        for python in pythons:
+            build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE]
+            commands[python, "trainc"] = build
+            if what != ONE_JOB:
+                commands[python, RJSONNET] = [python, "-c", EVALUATE, str(folder / "templates" / "parameters.jsonnet")]
+        print(f"{what} ...", file=sys.stderr)
+        runs = medians(
+            {f"{python} {program}": each for (python, program), each in commands.items()},
+            RUNS_ALONE if what != ONE_JOB else RUNS[1],
+        )
+        found[what] = {
+            described(python): {
+                program: runs[f"{home} {program}"] for home, program in commands if home in ("", python)
+            }
+            for python in pythons
+        }
+    return found
+
+
+def _editing(python: str) -> dict[str, tuple[float, float | None]]:
+    """The mean and the largest processor time of each thing that an editor asks for."""
+    found: dict[str, tuple[float, float | None]] = _json(
+        [python, "-m", "benchmarks.editor", "json"], PYTHONPATH="tests:tools"
+    )
+    return found
+
+
+def _json(command: Sequence[str], **more: str) -> Any:
+    """What a program prints, as data."""
+    print(f"{' '.join(command[1:])} ...", file=sys.stderr)
+    environment = {**{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}, **more}
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout)
+
+
+def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
+    """What each command takes, and a process that does nothing."""
+    root = folder / f"commands-{count}"
+    write_inputs(root, count, trainc)
+    words = {name: each for name, each in over_jobs(root).items() if count <= AT_MOST.get(name, count)}
+    print(f"every command, {count} jobs ...", file=sys.stderr)
+    return medians({"version": [trainc, "version"], **{name: [trainc, *each] for name, each in words.items()}}, 3)
+
+
+def _commands_before(folder: Path, trainc: str, before: Mapping[str, str]) -> dict[str, dict[str, Run]]:
+    """What each command takes for a hundred jobs, by program; an earlier one is left out where it lacks the command."""
+    root = folder / f"commands-{SIZES[0]}"
+    runs: dict[str, dict[str, Run]] = {}
+    for name, words in {"version": ["version"], **over_jobs(root)}.items():
+        programs = {program: [path, *words] for program, path in before.items() if succeeds([path, *words])}
+        runs[name] = medians({"trainc": [trainc, *words], **programs}, 3) if before else {}
+    return runs
+
+
+def _start(python: str, trainc: str) -> dict[str, Run]:
+    """What takes no time but that of the start, and Python's own start."""
+    commands = {name: ["/bin/sh", "-c", '"$@"; exit 0', "sh", trainc, *words] for name, words in START.items()}
+    nothing = ["/bin/sh", "-c", '"$@"; exit 0', "sh", python, "-c", "pass"]
+    return medians({"Python": nothing, **commands}, RUNS[1])
+
+
+def _passes(folder: Path, pythons: Mapping[str, str]) -> dict[str, float]:
+    """Median seconds of `compile_trainjob` by program, alternating between them."""
+    jobs = folder / "jobs.json"
+    jobs.write_text(json.dumps([parsed(RUNTIME), [parsed(trainjob(number)) for number in range(550)]]))
+    script = str(Path(__file__).with_name("passes.py"))
+    turns = [[_printed([python, script, str(jobs)]) for python in pythons.values()] for _ in range(TURNS)]
+    return {name: median(times) / 1e6 for name, times in zip(pythons, zip(*turns, strict=True), strict=True)}
+
+
+def _printed(command: Sequence[str]) -> float:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+
+
+def _inside(python: str) -> dict[str, float]:
+    """Median seconds of each stage of one job over several rounds."""
+    turns: list[dict[str, float]] = []
+    for number in range(1, TURNS + 1):
+        print(f"stages, {number} of {TURNS} ...", file=sys.stderr)
+        turns.append(_stages(python))
+    return {stage: median(turn[stage] for turn in turns) for stage in turns[0]}
+
+
+def _stages(python: str) -> dict[str, float]:
+    """Median seconds of each stage of one job."""
+    with TemporaryDirectory() as folder:
+        found = Path(folder, "stages.json")
+        words = ["-q", "-o", "addopts=--import-mode=importlib", f"--benchmark-json={found}", "tools/benchmarks"]
+        subprocess.run([python, "-m", "pytest", *words], check=True, stdout=subprocess.DEVNULL)
+        benchmarks = json.loads(found.read_text())["benchmarks"]
+    return {b["name"].removeprefix("test_"): b["stats"]["median"] for b in benchmarks}
+
+
+def _version_of(kubectl: str) -> str:
+    done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True, check=True)
+    versions = json.loads(done.stdout)
+    return f"{versions['clientVersion']['gitVersion']} (kustomize {versions['kustomizeVersion']})"
+
+
+def _rjsonnet_of(python: str) -> str:
+    ask = "from importlib.metadata import version; print(version('rjsonnet'))"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    main()
