@@ -63,7 +63,7 @@ BESIDE = {
     "lints.registry pipeline.fragments pipeline.inputs project.overlays.load reading.edits reading.files "
     "reading.ignores",
     "v1": "emit.yaml_writer kube.documents pipeline.patches project.dialects project.dialects.enclosed "
-    "reading.block_lines reading.document reading.files reading.libyaml",
+    "reading.document reading.files reading.libyaml",
     "new": "ir.release",
     "notebook": "explain.model findings.as_html",
     "sweeps": "findings pipeline.inputs project.configuration project.overlays.patterns schema.document_kinds",

@@ -31,6 +31,7 @@ FIXES: dict[str, tuple[str, Fix, Path, str | None]] = {
     "a value in quotes": ("a:\n  b: '1' # c\n", Fix("set", "2"), ("a", "b"), "a:\n  b: 2 # c\n"),
     "a list for the one with the item": ("a: [x y]\n", Fix("set", "[x, y]"), ("a", 0), "a: [x, y]\n"),
     "no value for a mapping": ("a: {b: 1}\n", Fix("set", "2"), ("a",), None),
+    "no value for a block of lines": ("a: |\n  1\n", Fix("set", "2"), ("a",), None),
     "no value for one that is missing": ("a: {b: 1}\n", Fix("set", "2"), ("a", "c"), None),
     "another field": ("a: {b: 1, c: 2}\n", Fix("set", "3", "c"), ("a", "b"), "a: {b: 1, c: 3}\n"),
     "a new field beside one": ("a:\n  b: 1\n", Fix("set", "3", "c"), ("a", "b"), "a:\n  c: 3\n  b: 1\n"),

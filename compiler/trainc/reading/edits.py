@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, Fix, Path, format_key, format_path
 from trainc.findings.policy import GUARDED
-from trainc.options import Limits
 from trainc.reading.document import Chunk, split
 from trainc.reading.libyaml import Node, RefusedError, compose
 from trainc.reading.yaml_reader import decode, encode
@@ -59,7 +58,7 @@ _Entry: TypeAlias = tuple[str | int, Node | None, Node, int]
 class Tree:
     """One document of a text, parsed when a field of it is first asked for; `extent` is its range.
 
-    A document that cannot be read as YAML has no fields. The parser does not keep where a node ends.
+    A document that cannot be read as YAML has no fields.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -71,7 +70,7 @@ class Tree:
         from yaml.error import YAMLError
 
         try:
-            return compose(self._chunk, Limits())
+            return compose(self._chunk)
         except (YAMLError, RefusedError, UnicodeEncodeError):  # The last for bytes that are no UTF-8.
             return None
 
@@ -134,22 +133,9 @@ class Tree:
         """Make the field at a path, which nothing of reaches beyond `stop`."""
         start = value.index if key is None else key.index
         last = self._content_end(max(value.index, start), stop)
-        key_range = self._range(start, start if key is None else self._end_of(key, stop))
-        value_range = self._range(value.index, self._end_of(value, last))
+        key_range = self._range(start, start if key is None else key.end)
+        value_range = self._range(value.index, min(value.end, last))
         return Field(path, key_range, value_range, self._range(start, last), value.kind, value.text)
-
-    def _end_of(self, node: Node, stop: int) -> int:
-        """Return the index after a scalar on one line, or after the closing bracket; for anything else, `stop`."""
-        text, start = self._chunk.text, node.index
-        if node.kind != "scalar":
-            return _closing_bracket(text, start, stop) if text[start : start + 1] in ("[", "{") else stop
-        if text[start : start + 1] in ("'", '"'):
-            end = _closing(text, start)
-            return end if end > start else stop
-        if text.startswith(node.text, start):
-            return start + len(node.text)
-        end = text.find("\n", start, stop)
-        return stop if end < 0 else end
 
     def _content_end(self, start: int, stop: int) -> int:
         """Return the end of the last line before `stop` that is neither blank, a comment nor the next item's dash."""
@@ -171,35 +157,6 @@ def trees(text: str) -> list[Tree]:
     """Return a tree for each document of a text."""
     chunks = (chunk for chunk in split(decode(encode(text)), "") if not isinstance(chunk, Diagnostic))
     return [Tree(chunk) for chunk in chunks if chunk.text.strip()]
-
-
-def _closing(text: str, start: int) -> int:
-    """Return the index after the quote that closes the one at `start`, or `start` if it is not closed."""
-    quote, at = text[start], start + 1
-    while at < len(text):
-        if quote == '"' and text[at] == "\\":
-            at += 2
-        elif text[at] != quote:
-            at += 1
-        elif quote == "'" and text[at + 1 : at + 2] == "'":
-            at += 2
-        else:
-            return at + 1
-    return start
-
-
-def _closing_bracket(text: str, start: int, stop: int) -> int:
-    """Return the index after the bracket that closes the one at `start`, or `stop` if it is not closed before."""
-    depth, at = 0, start
-    while at < stop:
-        if text[at] in ("'", '"') and text[at - 1] in " ,:[{":
-            at = max(_closing(text, at), at + 1)
-            continue
-        depth += (text[at] in "[{") - (text[at] in "]}")
-        at += 1
-        if not depth:
-            return at
-    return stop
 
 
 # Fixes as edits.

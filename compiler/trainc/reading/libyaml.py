@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from yaml.error import YAMLError
 from yaml.events import (
@@ -109,20 +109,30 @@ Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
 class Node:
     """A YAML node. `children` of a mapping alternate between keys and values; an alias only has a `target`.
 
-    `index` is the character offset in the text. `plain` means that the type depends on the text alone. `nodes`,
+    It stands from `index` to `end` in the text; a collection without brackets ends with its last child. `plain` means
+    that the type depends on the text alone. `style` is the quote, `|`, `>` or `[` that a value in quotes, in a block or
+    in brackets starts with. `is_shared` means that it, or something in it, has an anchor, an alias or a tag. `nodes`,
     `aliases` and `height` measure the tree with all aliases expanded.
     """
 
     kind: Kind
     index: int
+    end: int = 0
     text: str = ""
     tag: str | None = None
     plain: bool = False
+    style: str = ""
+    is_shared: bool = False
     children: list[Node] = field(default_factory=list)
     target: Node | None = None
     nodes: int = 1
     aliases: int = 0
     height: int = 0
+
+    @property
+    def is_block(self) -> bool:
+        """Return whether it is a mapping or list without brackets, whose entries have lines of their own."""
+        return bool(self.children) and not self.style
 
     def resolve(self) -> Node:
         """Return the node itself, or the target of an alias."""
@@ -141,7 +151,7 @@ class RefusedError(Exception):
         self.diagnostic = diagnostic
 
 
-def compose(chunk: Chunk, limits: Limits) -> Node | None:
+def compose(chunk: Chunk, limits: Limits = Limits()) -> Node | None:
     """Parse a chunk; None if it has no document. Raises YAMLError or RefusedError if it cannot be read."""
     composer = _Composer(chunk, limits)
     parser = EventParser(chunk.text)
@@ -168,7 +178,9 @@ class _Composer:
         elif isinstance(event, SequenceStartEvent):
             self._start("sequence", event)
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
-            self._add(self.open.pop())
+            node = self.open.pop()
+            node.end = node.children[-1].end if node.is_block else cast("Any", event.end_mark).index
+            self._add(node)
         elif isinstance(event, AliasEvent):
             self._add(self._alias(event))
         elif isinstance(event, DocumentStartEvent) and self.open[0].children:
@@ -179,12 +191,17 @@ class _Composer:
         index, tag = event.start_mark.index, event.tag
         if tag is None and event.implicit[0] and self.chunk.text.startswith("!", index):
             tag = "!"
-        return Node("scalar", index, event.value, tag, event.implicit[0] and tag is None)
+        is_plain = event.implicit[0] and tag is None
+        return Node("scalar", index, event.end_mark.index, event.value, tag, is_plain, event.style or "")
 
     def _start(self, kind: Kind, event: Any) -> None:
         if len(self.open) > self.limits.depth:
             raise self._too_deep(event)
-        self.open.append(self._register(Node(kind, event.start_mark.index, tag=event.tag), event))
+        self.open.append(
+            self._register(
+                Node(kind, event.start_mark.index, tag=event.tag, style="[" if event.flow_style else ""), event
+            )
+        )
 
     def _alias(self, event: Any) -> Node:
         name = event.anchor
@@ -197,7 +214,7 @@ class _Composer:
             raise self._refuse("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
         if len(self.open) - 1 + target.height > self.limits.depth:
             raise self._too_deep(event)
-        node = Node("alias", event.start_mark.index, "", target=target)
+        node = Node("alias", event.start_mark.index, event.end_mark.index, is_shared=True, target=target)
         node.nodes, node.aliases, node.height = target.nodes, target.aliases + 1, target.height
         self._count(node, event)
         return node
@@ -218,11 +235,13 @@ class _Composer:
             raise self._refuse("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
         if event.anchor is not None:
             self.anchors[event.anchor] = node
+        node.is_shared = event.anchor is not None or event.tag not in (None, "!")
         return node
 
     def _add(self, node: Node) -> None:
         parent = self.open[-1]
         parent.children.append(node)
+        parent.is_shared = parent.is_shared or node.is_shared
         parent.nodes += node.nodes
         parent.aliases += node.aliases
         parent.height = max(parent.height, node.height + 1)

@@ -19,7 +19,7 @@ from trainc.api.findings import CompileError
 from trainc.api.kube import Json
 from trainc.api.records import pattern
 from trainc.emit.yaml_writer import atom, inline, literal
-from trainc.features.migration.v1.source_text import Entry, Node, SourceText, UnfitError
+from trainc.features.migration.v1.source_text import Entry, SourceText, UnfitError
 from trainc.kube.documents import is_deeper
 
 _Fresh: TypeAlias = Callable[[Any, str], str]
@@ -96,21 +96,21 @@ class _Writer:
         for self._number, document in enumerate(documents):
             self._lines = []
             parts.append(self._lines)
-            root = source.root if source is not None and self._number == 0 and source.root.is_block else None
+            root = source.root if source is not None and self._number == 0 and source.root.node.is_block else None
             self._mapping(document, root, (), root.entries[0].column if root else 0)
         if source is not None:
             _reattach(source, parts)
             parts[-1] += source.tail
         return "---\n".join("".join(f"{line}\n" for line in lines) for lines in parts)
 
-    def _mapping(self, value: Json, node: Node | None, path: tuple[str, ...], column: int) -> None:
-        entries_by_step = {entry.step: entry for entry in node.entries} if node is not None else {}
+    def _mapping(self, value: Json, old: Entry | None, path: tuple[str, ...], column: int) -> None:
+        entries_by_step = {entry.step: entry for entry in old.entries} if old is not None else {}
         for key, entry in _continued_keys(entries_by_step, value):
             slot = _Slot(key, value[key], (*path, key), column)
             self._entry(slot, entry or self._elsewhere((key, _FORMER_NAMES.get(key, key)), slot))
 
-    def _sequence(self, value: Sequence[Any], node: Node | None, path: tuple[str, ...], column: int) -> None:
-        continued = _continued_items(node.entries, value) if node is not None else {}
+    def _sequence(self, value: Sequence[Any], old: Entry | None, path: tuple[str, ...], column: int) -> None:
+        continued = _continued_items(old.entries, value) if old is not None else {}
         for index, item in enumerate(value):
             slot = _Slot(None, item, path, column)
             self._entry(slot, continued.get(index) or self._elsewhere(path[-1:], slot))
@@ -152,16 +152,16 @@ class _Writer:
         kind = {"mapping": dict, "sequence": list}.get(node.kind)
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
             self._fresh(slot, entry.behind)
-        elif node.is_flow and node.entries and len(_flow(value, "")) < _LONGEST_LINE:
-            text = recompose(source, node, value, _flow)
+        elif node.style == "[" and entry.entries and len(_flow(value, "")) < _LONGEST_LINE:
+            text = recompose(source, entry, value, _flow)
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
             first, *more_lines = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
             self._line(column, first)
             self._lines += (_shift(line, column - entry.column) for line in more_lines)
         else:
             self._lines += (" " * column + comment for comment in source.comments_in(node))
-            indent = 2 if node.is_flow else node.entries[0].column - entry.column
-            self._collection(slot, node, entry.behind, max(indent, 2) if key is None else indent)
+            indent = entry.entries[0].column - entry.column if node.is_block else 2
+            self._collection(slot, entry, entry.behind, max(indent, 2) if key is None else indent)
 
     def _fresh(self, slot: _Slot, behind: str) -> None:
         key, value, _, column = slot
@@ -178,14 +178,14 @@ class _Writer:
             text = inline(value) if isinstance(value, str) else _flow(value, "")
             self._line(column, f"{name} {text}{behind}")
 
-    def _collection(self, slot: _Slot, node: Node | None, behind: str, indent: int) -> None:
+    def _collection(self, slot: _Slot, old: Entry | None, behind: str, indent: int) -> None:
         key, value, path, column = slot
         if key is None:
             self._lines += [" " * column + behind.lstrip()] if behind else []
             self._lead = f"{self._lead or ' ' * column}- "
         else:
             self._line(column, f"{inline(key)}:{behind}")
-        (self._mapping if isinstance(value, dict) else self._sequence)(value, node, path, column + indent)
+        (self._mapping if isinstance(value, dict) else self._sequence)(value, old, path, column + indent)
 
     def _line(self, column: int, text: str) -> None:
         self._lines.append(self._lead.ljust(column) + text)
@@ -213,18 +213,18 @@ def _flow(value: Any, indent: str) -> str:
 # What of the text each part of the new data continues.
 
 
-def _mark_staying(node: Node, value: Any) -> None:
-    """Mark the entries of a node that `value` has in the same place, so that they are not moved elsewhere."""
-    if isinstance(value, dict) and node.kind == "mapping":
-        for entry in (entry for entry in node.entries if entry.step in value):
+def _mark_staying(old: Entry, value: Any) -> None:
+    """Mark the entries of an entry that `value` has in the same place, so that they are not moved elsewhere."""
+    if isinstance(value, dict) and isinstance(old.value, dict):
+        for entry in (entry for entry in old.entries if entry.step in value):
             entry.is_used = True
             if is_same(entry.value, value[entry.step]):
                 entry.use()
             else:
-                _mark_staying(entry.node, value[entry.step])
-    elif isinstance(value, list) and node.kind == "sequence":
+                _mark_staying(entry, value[entry.step])
+    elif isinstance(value, list) and isinstance(old.value, list):
         staying = {repr(item) for item in value}
-        for entry in (entry for entry in node.entries if repr(entry.value) in staying):
+        for entry in (entry for entry in old.entries if repr(entry.value) in staying):
             entry.use()
 
 
@@ -291,7 +291,7 @@ def _reattach(source: SourceText, documents: Sequence[list[str]]) -> None:
     def collect(entries: Iterable[Entry]) -> list[str]:
         pending: list[str] = []
         for entry in entries:
-            inner = [] if entry.is_copied or not entry.node.is_block else collect(entry.node.entries)
+            inner = [] if entry.is_copied or not entry.node.is_block else collect(entry.entries)
             if entry.position is not None:
                 above.setdefault(entry.position, []).extend((*pending, *inner))
                 pending = []
@@ -321,22 +321,22 @@ def _comments_of(source: SourceText, entry: Entry) -> list[str]:
 # Collections in brackets, and JSON, which consists of them.
 
 
-def recompose(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str:
+def recompose(source: SourceText, old: Entry, value: Any, fresh: _Fresh) -> str:
     """Return a collection in brackets with another value of its kind: what it keeps, and its spacing, as written.
 
     `fresh` writes a new value, whose further lines are indented by its second argument.
     """
-    entries = node.entries
+    node, entries = old.node, old.entries
 
     def gap(start: int, end: int) -> str:
         return _COMMENT.sub("", source.text[start:end])
 
-    opening = gap(node.start + 1, entries[0].start)
+    opening = gap(node.index + 1, entries[0].start)
     between = f",{opening}" if "\n" in opening else "," if "0,0" in fresh([0, 0], "") else ", "
     between = gap(entries[0].node.end, entries[1].start) if len(entries) > 1 else between
-    colon, indent = gap(entries[0].head, entries[0].node.start) or ": ", opening.rpartition("\n")[2]
+    colon, indent = gap(entries[0].head, entries[0].node.index) or ": ", opening.rpartition("\n")[2]
     after = {id(before): entry for before, entry in pairwise(entries)}
-    composed, last = [source.text[node.start], opening], None
+    composed, last = [source.text[node.index], opening], None
     for number, (name, item, entry) in enumerate(_parts(entries, value)):
         if number:
             is_next = last is not None and entry is not None and after.get(id(last)) is entry
@@ -345,7 +345,7 @@ def recompose(source: SourceText, node: Node, value: Any, fresh: _Fresh) -> str:
             composed.append(fresh(item, indent) if name is None else f"{fresh(name, '')}{colon}{fresh(item, indent)}")
         else:
             composed.append(source.text[entry.start : entry.head] if name in (None, entry.step) else fresh(name, ""))
-            composed += (gap(entry.head, entry.node.start), _recompose_value(source, entry, item, fresh, indent))
+            composed += (gap(entry.head, entry.node.index), _recompose_value(source, entry, item, fresh, indent))
         last = entry
     return "".join((*composed, gap(entries[-1].node.end, node.end - 1), source.text[node.end - 1]))
 
@@ -360,13 +360,12 @@ def _parts(entries: Sequence[Entry], value: Any) -> Iterator[tuple[str | None, A
 
 
 def _recompose_value(source: SourceText, entry: Entry, value: Any, fresh: _Fresh, indent: str) -> str:
-    node = entry.node
     if is_same(entry.value, value):
         entry.use(copied=True)
-        return source.text[node.start : node.end]
+        return source.text[entry.node.index : entry.node.end]
     entry.is_used = True
-    is_alike = value and node.entries and isinstance(value, entry.value.__class__)
-    return recompose(source, node, value, fresh) if is_alike else fresh(value, indent)
+    is_alike = value and entry.entries and isinstance(value, entry.value.__class__)
+    return recompose(source, entry, value, fresh) if is_alike else fresh(value, indent)
 
 
 _MOST_LEVELS = 200

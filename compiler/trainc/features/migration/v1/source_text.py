@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
-from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, MappingStartEvent, ScalarEvent
-
 from trainc.api.records import dataclass, field, pattern
-from trainc.reading.block_lines import plain
-from trainc.reading.libyaml import EventParser
+from trainc.reading.document import Chunk
+from trainc.reading.libyaml import Node, RefusedError, compose, is_merge, key_text
 
 _BEHIND = pattern(r"\s+#.*$")
+_BLOCKS = ("|", ">")
 _COMMENT = pattern(r"(?m)(?:^|(?<=\s))#.*")
 # Of many free entries with the same name and value, only the first few are compared.
 _MOST_COMPARED = 8
@@ -21,27 +20,6 @@ _MOST_COMPARED = 8
 
 class UnfitError(Exception):
     """The text has a form that cannot be divided into entries."""
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """A value in the text. `word` is a scalar's text; an `is_shared` node holds an anchor, an alias or a tag."""
-
-    kind: str
-    start: int
-    end: int
-    word: str = ""
-    is_plain: bool = False
-    is_flow: bool = False
-    is_literal: bool = False
-    is_shared: bool = False
-    children: list[Node] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-
-    @property
-    def is_block(self) -> bool:
-        """Return whether it is a mapping or list without brackets, whose entries have lines of their own."""
-        return self.kind != "scalar" and not self.is_flow
 
 
 @dataclass(slots=True, eq=False)
@@ -71,11 +49,12 @@ class Entry:
     is_torn: bool = False
     position: tuple[int, int, int] | None = None
     parent: Entry | None = None
+    entries: list[Entry] = field(default_factory=list)
 
     def use(self, *, copied: bool = False) -> None:
         """Mark the entry, and everything in it, as used."""
         self.is_used, self.is_copied = True, self.is_copied or copied
-        for entry in self.node.entries:
+        for entry in self.entries:
             entry.use(copied=copied)
 
     def put(self, position: tuple[int, int, int]) -> None:
@@ -100,12 +79,19 @@ class SourceText:
         self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
-        self.root = _parse(self.text)
-        end = self._end_of_comments(self._last_line(self.root) + 1, len(self.lines), self._column(self.root.start))
+        try:
+            node = compose(Chunk(self.text, ""))
+        except RefusedError:
+            raise UnfitError from None
+        if node is None or not node.children:
+            raise UnfitError
+        column = self._column(node.index)
+        end = self._end_of_comments(self._last_line(node) + 1, len(self.lines), column)
         self.tail = self.lines[end:]
         if any(line.strip() and not line.lstrip().startswith("#") for line in self.tail):
             raise UnfitError
-        self._divide(self.root, data, None, 0, end)
+        self.root = Entry("", data, node, node.index, node.index, column, 0, (), in_flow=False, top=0)
+        self._divide(self.root, 0, end)
 
     def line_of(self, index: int) -> int:
         """Return the line of a character."""
@@ -121,10 +107,10 @@ class SourceText:
 
     def comments_in(self, node: Node) -> list[str]:
         """Return the comments between the brackets of a collection."""
-        if not node.is_flow or "#" not in self.text[node.start : node.end]:
+        if node.style != "[" or "#" not in self.text[node.index : node.end]:
             return []
-        spans = [(inner.start, inner.end) for inner in _scalars(node)]
-        matches = _COMMENT.finditer(self.text, node.start, node.end)
+        spans = [(inner.index, inner.end) for inner in _scalars(node)]
+        matches = _COMMENT.finditer(self.text, node.index, node.end)
         before = ((match, bisect_right(spans, (match.start(), len(self.text))) - 1) for match in matches)
         return [match[0].rstrip() for match, at in before if at < 0 or match.start() >= spans[at][1]]
 
@@ -145,53 +131,51 @@ class SourceText:
 
         return max(free, key=parents_in_common, default=None)
 
-    def _divide(self, node: Node, value: Any, parent: Entry | None, begin: int, end: int) -> None:
-        """Find the entries of a collection whose lines are those from `begin` to `end`."""
+    def _divide(self, parent: Entry, begin: int, end: int) -> None:
+        """Find the entries in an entry's collection, whose lines are those from `begin` to `end`."""
+        node, value = parent.node, parent.value
         for step, start, head, child in self._parts(node):
             if isinstance(step, str) and step not in value:
                 raise UnfitError
-            line = self.line_of(start)
-            path = parent.path if parent is not None else ()
-            path = (*path, step) if isinstance(step, str) else path
-            column = self._column(start)
-            entry = Entry(step, value[step], child, start, head, column, line, path, node.is_flow, line, parent=parent)
-            node.entries.append(entry)
+            line, column = self.line_of(start), self._column(start)
+            path = (*parent.path, step) if isinstance(step, str) else parent.path
+            in_flow = node.style == "["
+            entry = Entry(step, value[step], child, start, head, column, line, path, in_flow, line, parent=parent)
+            parent.entries.append(entry)
             self.entries.append(entry)
             name = (path[-1] if path else "", isinstance(step, int))
             self._by_name.setdefault(name, {}).setdefault(repr(entry.value), []).append(entry)
         if node.is_block:
-            self._give_lines(node.entries, begin, end)
-        for entry in node.entries:
+            self._give_lines(parent.entries, begin, end)
+        for entry in parent.entries:
             child = entry.node
-            starts_below = self.line_of(child.start) > entry.line
+            starts_below = self.line_of(child.index) > entry.line
             if not entry.in_flow:
                 entry.behind = self._behind(entry, starts_below)
                 if child.is_block and isinstance(entry.step, str):
-                    indent = self._column(child.start) - entry.column
+                    indent = self._column(child.index) - entry.column
                     if child.kind == "mapping":
                         self.step = self.step or indent
                     elif self.offset < 0:
                         self.offset = indent
-            if child.kind != "scalar":
-                self._divide(child, entry.value, entry, entry.line + starts_below, entry.end)
+            if child.children:
+                self._divide(entry, entry.line + starts_below, entry.end)
 
     def _parts(self, node: Node) -> Iterator[tuple[str | int, int, int, Node]]:
         """Yield (step, start, end of key or dash, value) of each entry; a merge key is none."""
         if node.kind == "mapping":
-            for key, child in zip(node.children[::2], node.children[1::2], strict=True):
-                value = plain(key.word) if key.is_plain else key.word
-                if value != "<<" or not key.is_plain:
-                    step = str(value).lower() if isinstance(value, bool) else str(value)
-                    yield step, key.start, key.end, child
+            for key, child in node.pairs():
+                if not is_merge(key):
+                    yield key_text(key) or "", key.index, key.end, child
         else:
             for index, child in enumerate(node.children):
-                start = child.start if node.is_flow else self._dash(node, child)
-                yield index, start, start if node.is_flow else start + 1, child
+                start = self._dash(node, child) if node.is_block else child.index
+                yield index, start, start + node.is_block, child
 
     def _dash(self, node: Node, child: Node) -> int:
         """Return the position of an item's dash, which is in the list's column, on the item's line or above."""
-        column = self._column(node.start)
-        for line in range(self.line_of(child.start), self.line_of(node.start) - 1, -1):
+        column = self._column(node.index)
+        for line in range(self.line_of(child.index), self.line_of(node.index) - 1, -1):
             if self.lines[line][column : column + 1] == "-" and self._starts[line] + column < child.end + 1:
                 return self._starts[line] + column
         raise UnfitError
@@ -215,49 +199,21 @@ class SourceText:
         node = entry.node
         if node.is_block and not starts_below:
             return ""
-        match = _BEHIND.search(self.rest_of_line(entry.head if node.is_block or node.is_literal else node.end))
+        match = _BEHIND.search(self.rest_of_line(entry.head if node.is_block or node.style in _BLOCKS else node.end))
         return match[0] if match else ""
 
     def _last_line(self, node: Node) -> int:
-        while node.is_block and node.children:
+        while node.is_block:
             node = node.children[-1]
         line = self.line_of(node.end)
-        return line - 1 if node.is_literal and node.end == self._starts[line] else line
+        return line - 1 if node.style in _BLOCKS and node.end == self._starts[line] else line
 
     def _column(self, index: int) -> int:
         return index - self._starts[self.line_of(index)]
 
 
-def _parse(text: str) -> Node:
-    parser = EventParser(text)
-    open_nodes = [Node("stream", 0, 0)]
-    while (event := parser.get_event()) is not None:
-        assert event.start_mark
-        assert event.end_mark
-        start, end = event.start_mark.index, event.end_mark.index
-        if isinstance(event, ScalarEvent):
-            is_tagged = event.anchor is not None or event.tag not in (None, "!")
-            literal = event.style in ("|", ">")
-            node = Node("scalar", start, end, event.value, event.implicit[0], is_literal=literal, is_shared=is_tagged)
-            open_nodes[-1].children.append(node)
-        elif isinstance(event, AliasEvent):
-            open_nodes[-1].children.append(Node("scalar", start, end, is_shared=True))
-        elif isinstance(event, CollectionStartEvent):
-            kind = "mapping" if isinstance(event, MappingStartEvent) else "sequence"
-            is_tagged = event.anchor is not None or event.tag is not None
-            open_nodes.append(Node(kind, start, end, is_flow=bool(event.flow_style), is_shared=is_tagged))
-        elif isinstance(event, CollectionEndEvent):
-            node = open_nodes.pop()
-            node.end = end if node.is_flow or not node.children else node.children[-1].end
-            node.is_shared = node.is_shared or any(child.is_shared for child in node.children)
-            open_nodes[-1].children.append(node)
-    if len(open_nodes[0].children) != 1 or not open_nodes[0].children[0].children:
-        raise UnfitError
-    return open_nodes[0].children[0]
-
-
 def _scalars(node: Node) -> Iterator[Node]:
-    if node.kind == "scalar":
+    if not node.children:
         yield node
     for child in node.children:
         yield from _scalars(child)
