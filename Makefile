@@ -13,7 +13,8 @@ LOCKED := $(PIP) --require-hashes --requirement
 UV := $(BIN)/uv
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
-VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
+# A folder of recorded cases to score instead of the repository's, such as newer recordings.
+VECTORS ?= tests/recorded
 SEEDS ?= $(or $(TRAINC_SEEDS),../shared/seeds)
 PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
@@ -49,7 +50,7 @@ demo: $(INSTALLED) ## compile a TrainJob of 16 nodes with 8 GPUs each, and show 
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/scripts/demo.py
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m run
@@ -62,11 +63,11 @@ test-editors: $(READY) ## drive the language server from Emacs, and pack the VS 
 	@$(BIN)/python -m pytest -q -m editors
 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs: some minutes
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
+	@$(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
 test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/gitops/diff
 	@test -d 'tests/$(ROOM)' -a -n '$(ROOM)' || { echo "ROOM is a folder of tests/, such as ROOM=lints: $$(cd tests && ls -d */ features/*/ | tr '\n' ' ')" >&2; exit 2; }
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'
+	@$(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -96,8 +97,8 @@ docs: $(READY) ## write docs/reference.md, and into each page what its commands 
 diagnostics: $(READY) ## write build/diagnostics.md, the pages of all codes as one
 	@$(BIN)/python tools/scripts/generate_diagnostics.py
 
-conformance: $(READY) ## score trainc on the recorded behaviour of the controllers
-	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)
+conformance: $(READY) ## score trainc on all recorded cases, or on those of another folder: VECTORS=DIR
+	@PYTHONPATH=tests $(BIN)/python -m conformance '$(VECTORS)'
 
 # The folder has clones of the repositories in tools/scripts/ecosystem.toml, as owner/name; other folders are read as they are.
 ecosystem: $(READY) ## compare with BEFORE=COMMIT (HEAD) on the checkouts in TRAINC_ECOSYSTEM; without them, skipped by name
@@ -192,19 +193,19 @@ test-bounds: $(READY) ## test with the oldest and with the newest runtime depend
 		$(UV) pip install --quiet --python build/$$bound --resolution $$bound --editable '.[testing]' && \
 		$(UV) pip freeze --quiet --python build/$$bound | grep == | tee build/$$bound.txt && \
 		$(UV) pip install --quiet --python build/$$bound --constraint build/$$bound.txt --editable '.[dev]' && \
-		TRAINC_VECTORS='$(VECTORS)' build/$$bound/bin/python -m pytest -q -n $(PROCESSES) -m 'not tools' $(BOUNDED) || exit 1; done
+		build/$$bound/bin/python -m pytest -q -n $(PROCESSES) -m 'not tools' $(BOUNDED) || exit 1; done
 
 # Left out: a test whose limit on the size of files would meet the measurements themselves.
 coverage: $(READY) ## measure the branches that all tests reach, subprocesses included; takes twice as long as they do
 	@mkdir -p build/coverage && rm -f build/coverage/data*
-	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' TRAINC_VECTORS='$(VECTORS)' \
+	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' \
 		$(BIN)/coverage run -m pytest -q -n $(PROCESSES) --dist loadgroup -k 'not takes_only_part_of_a_file'
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage combine --quiet build/coverage
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
 
 mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them
 	@$(LOCKED) tools/locks/mutation.txt
-	@PYTHONPATH=tools $(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
+	@PYTHONPATH=tools:tests $(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 clean: ## remove what the other targets have made, .venv included
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

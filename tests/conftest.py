@@ -1,9 +1,8 @@
-"""Fixtures that every area shares: recorded cases and outside programs, each skipped with a reason where it is absent."""
+"""Fixtures that every area shares: recorded cases, and outside programs, skipped with a reason where one is absent."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,8 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session")
 def vectors() -> Path:
-    """The folder of recorded cases: TRAINC_VECTORS, read from the repository's root."""
-    folder = REPOSITORY / os.environ.get("TRAINC_VECTORS", "../shared/vectors")
-    if not folder.is_dir():
-        pytest.skip(f"no recorded cases at {folder}; set TRAINC_VECTORS to their folder")
-    return folder
+    """The folder of recorded cases."""
+    return REPOSITORY / "tests" / "recorded"
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="try so many of the mutants, chosen at random")
     parser.add_argument("--seed", type=int, default=1, help="of that choice (%(default)s)")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="mutants at a time (%(default)s)")
-    parser.add_argument("--vectors", default="../shared/vectors", metavar="DIR", help="recorded cases (%(default)s)")
+    parser.add_argument("--vectors", default="tests/recorded", metavar="DIR", help="recorded cases (%(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutants.json", metavar="FILE")
     return parser.parse_args()
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,22 +142,6 @@ def found(objects: list[Json], *words: str) -> Json:
 def job(objects: list[Json]) -> Json:
     (one,) = [each for each in objects if each["kind"] == "JobSet"]
     return one
-
-
-@pytest.mark.conformance
-@pytest.mark.slow  # half a minute: each cluster is a command of its own
-@pytest.mark.parametrize("options", [[], ["--without-managed"]])
-def test_recorded_clusters_are_judged_as_they_were(vectors: Path, options: list[str]) -> None:
-    """At least 95 % of objects and of states, and nothing made up."""
-    answer = f"{sys.executable} {vectors / 'answer_live.py'}"
-    words = [str(vectors / "check_live.py"), "-v", *options, "--command", answer, str(vectors / "live.jsonl.gz")]
-    scored = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
-    tally = {name: int(count) for name, count in re.findall(r"([a-z ]+?) (\d+)(?:,|\n)", scored.stdout)}
-    for what in ("object", "state", "condition"):
-        right, wrong = tally.get(f"{what} right", tally.get(f" {what} right", 0)), tally.get(f"{what} wrong", 0)
-        assert right >= 0.95 * (right + wrong) > 0, scored.stdout
-    assert "made up" not in scored.stdout
-    assert "45/45 cases whole" in scored.stdout
 
 
 def test_a_job_that_runs_as_git_says_is_only_counted(cluster: Callable[..., list[Json]]) -> None:

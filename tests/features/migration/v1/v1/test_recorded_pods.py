@@ -20,8 +20,11 @@ _OF_THE_CATALOG = {"restart", "lost-ttl", "lost-backoffLimit", "lost-schedulingP
 
 
 @pytest.fixture(scope="module")
-def scorer(vectors: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_migration", vectors / "check_migration.py")
+def scorer() -> ModuleType:
+    program = Path(__file__).parents[6] / "shared" / "vectors" / "check_migration.py"
+    if not program.is_file():
+        pytest.skip(f"the program that compares pods is not at {program}")
+    spec = importlib.util.spec_from_file_location("check_migration", program)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
