@@ -11,7 +11,7 @@ from perturb import Json, changed, others, renamed
 
 from trainc import CompileError, Options, compile_trainjob
 from trainc.explain.model import ExplainedField, Input
-from trainc.kube.documents import FieldPath, format_field, is_item_name, leaves, path_exists, value_at_index
+from trainc.kube.documents import FieldPath, format_field, is_item_name, leaves, path_exists, value_at
 from trainc.kube.names import ANCESTOR_LABEL
 
 Leaf = tuple[str, str, FieldPath]
@@ -69,7 +69,7 @@ def _shows(subject: Explained, given: Input, field: ExplainedField) -> bool:
 
 def at_either(subject: Explained, given: Input) -> Any:
     in_job = given.object.partition(" ")[0] == subject.job["kind"]
-    return value_at_index(subject.job if in_job else subject.runtime, given.index)
+    return value_at(subject.job if in_job else subject.runtime, given.index)
 
 
 def _hashable(given: Input) -> Input:
@@ -89,7 +89,7 @@ def _variants(subject: Explained, given: Input) -> Iterator[tuple[Any, Json, Jso
     job, runtime, index = subject.job, subject.runtime, given.index
     in_job = at_either(subject, given) is not None and given.object.partition(" ")[0] == job["kind"]
     document = job if in_job else runtime
-    value = value_at_index(document, index)
+    value = value_at(document, index)
     for other in others(index, value):
         for given_value, variant in _documents(document, index, other):
             if index == ("spec", "runtimeRef", "name") and other is not None:
@@ -113,7 +113,7 @@ def _documents(document: Json, index: tuple[str | int, ...], other: Any) -> Iter
 
 def _without_gpus(document: Json, block: tuple[str | int, ...]) -> Json:
     for kind in ("limits", "requests"):
-        for name in value_at_index(document, (*block, kind)) or {}:
+        for name in value_at(document, (*block, kind)) or {}:
             if "gpu" in name:
                 document = changed(document, (*block, kind, name), "0")
     return document

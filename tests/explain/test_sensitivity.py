@@ -17,7 +17,7 @@ from sensitivity import insensitive
 
 from trainc import CompileError, Options
 from trainc.explain.select_job import compile_one
-from trainc.kube.documents import leaves, value_at_index
+from trainc.kube.documents import leaves, value_at
 from trainc.options import Limits
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.yaml_reader import read_documents
@@ -215,7 +215,7 @@ def test_what_is_sealed_is_taken_from_the_sealed_document() -> None:
     for path in ("spec.encryptedData.ssh-privatekey", f'spec.template.metadata.annotations["{next(iter(scope))}"]'):
         (given,) = subject.origin(path, "SealedSecret").inputs
         assert given.object == "SealedSecret team-a/llm-mpi-ssh-auth"
-        assert value_at_index(sealed, given.index) == subject.field(path, "SealedSecret").value
+        assert value_at(sealed, given.index) == subject.field(path, "SealedSecret").value
     assert subject.origin("spec.template.metadata.name", "SealedSecret").inputs[0].path == ("metadata", "name")
 
 
@@ -244,4 +244,4 @@ def test_the_value_of_an_input_is_what_is_written_there() -> None:
         for field in described.fields:
             for given in field.origin.inputs:
                 document = subject.job if given.object.startswith("TrainJob") else subject.runtime
-                assert value_at_index(document, given.index) == given.value
+                assert value_at(document, given.index) == given.value

@@ -18,7 +18,7 @@ from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Diagnostic, Finding, Path, sort_diagnostics
 from trainc.ir.release import release_facts
-from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at_index
+from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at
 from trainc.kube.quantity import parse_quantity
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -193,7 +193,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
         left_out = set(changed).difference(differences(left, filled[i])) if changed else ()
         for path in changed:
             if not (suspended and _is_free(path)):
-                values = value_at_index(left, path), value_at_index(right, path)
+                values = value_at(left, path), value_at(right, path)
                 yield _immutable((*_JOBS, i, *path), *values, path in left_out, _is_free(path))
 
 

@@ -16,7 +16,6 @@ from trainc.kube.documents import (
     read_json,
     stable_path,
     value_at,
-    value_at_index,
     with_value,
 )
 from trainc.kube.quantity import ZERO, Quantity, canonical, parse_quantity, pod_requests, whole_number
@@ -48,7 +47,6 @@ __all__ = [
     "releases",
     "stable_path",
     "value_at",
-    "value_at_index",
     "whole_number",
     "with_value",
 ]

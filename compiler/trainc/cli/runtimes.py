@@ -10,7 +10,7 @@ from trainc.cli.settings import environments_of, settings_of
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import aligned, counted, escape_line, first_of
-from trainc.kube.documents import POD_SPEC, identity_of, mapping, objects, value_at_index
+from trainc.kube.documents import POD_SPEC, identity_of, mapping, objects, value_at
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.dialects import is_trainer_document
@@ -92,8 +92,8 @@ def _containers(document: Document) -> tuple[list[str], str]:
     """The images of a runtime, and the devices of each of its pods that has some."""
     images: dict[str, None] = {}
     devices: dict[str, None] = {}
-    for job in objects(value_at_index(document.data, ("spec", "template", "spec", "replicatedJobs"))):
-        for container in objects(mapping(value_at_index(job, POD_SPEC)).get("containers")):
+    for job in objects(value_at(document.data, ("spec", "template", "spec", "replicatedJobs"))):
+        for container in objects(mapping(value_at(job, POD_SPEC)).get("containers")):
             images |= {str(container["image"]): None} if container.get("image") else {}
             limits = mapping(mapping(container.get("resources")).get("limits"))
             devices |= {str(amount): None for name, amount in limits.items() if str(name).endswith("/gpu")}

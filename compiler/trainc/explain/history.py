@@ -16,7 +16,7 @@ from trainc.kube.documents import (
     Leaves,
     leaves,
     path_exists,
-    value_at_index,
+    value_at,
     with_item_names,
 )
 from trainc.plugins.plugin import Plugin
@@ -125,7 +125,7 @@ class Sources:
 def input_of(document: InputDocument, index: Path) -> Input:
     """A field of a document as an input; the rule of its default if the document as read lacks the field."""
     raw_index = document.raw_path(index)
-    value = value_at_index(document.raw, raw_index)
+    value = value_at(document.raw, raw_index)
     if value is not None or path_exists(document.raw, raw_index):
         return Input(
             document.label, with_item_names(document.raw, raw_index), raw_index, value, document.locate(raw_index)
@@ -133,7 +133,7 @@ def input_of(document: InputDocument, index: Path) -> Input:
     rule = f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
     if index == ("metadata", "namespace"):
         rule = "--namespace, for a TrainJob that sets none"
-    return Input("", (), (), value_at_index(document.data, index), rule=rule)
+    return Input("", (), (), value_at(document.data, index), rule=rule)
 
 
 def schema_path(path: FieldPath) -> str:

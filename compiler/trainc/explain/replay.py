@@ -45,7 +45,7 @@ from trainc.kube.documents import (
     is_item_name,
     leaves,
     path_exists,
-    value_at_index,
+    value_at,
 )
 from trainc.options import Options
 from trainc.pipeline.compiler import Result, Trace
@@ -159,8 +159,8 @@ def find_overwritten(
         if path not in before or before[path].value != leaf.value or not _can_be_written(path):
             continue
         value = different_value(leaf)
-        is_visible = value is not None and value_at_index(untouched(leaf, value), leaf.index) == value
-        if is_visible and value_at_index(stepped(leaf, value), leaf.index) != value:
+        is_visible = value is not None and value_at(untouched(leaf, value), leaf.index) == value
+        if is_visible and value_at(stepped(leaf, value), leaf.index) != value:
             yield path
 
 
@@ -305,7 +305,7 @@ class Replay:
             unmoved = [
                 path
                 for path, (original, _) in self._moves.items()
-                if path in jobset_leaves and jobset_leaves[path].value == value_at_index(data, original)
+                if path in jobset_leaves and jobset_leaves[path].value == value_at(data, original)
             ]
             self._jobset.step(jobset_leaves, self._by_stage("shaping", self._moves), unmoved)
 

@@ -20,11 +20,14 @@ POD_TEMPLATE: Path = ("template", "spec", "template")
 POD_SPEC: Path = (*POD_TEMPLATE, "spec")
 
 
-def value_at(document: Any, path: Path) -> Any:
-    """Return the value at `path`, or None if any key on the way is missing."""
+def value_at(tree: Any, path: Path) -> Any:
+    """Return the value at a path of keys and indexes, or None if it does not exist."""
     for step in path:
-        document = document.get(step) if isinstance(document, dict) else None
-    return document
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
 
 
 def pod_spec_of(replicated_job: Json) -> Json:
@@ -257,16 +260,6 @@ def is_item_name(path: FieldPath) -> bool:
     return len(path) > 2 and isinstance(path[-2], Item) and ITEM_KEYS.get(str(path[-3])) == path[-1]
 
 
-def value_at_index(tree: Any, index: Path) -> Any:
-    """Return the value at a path of keys and indexes, or None if it does not exist."""
-    for step in index:
-        try:
-            tree = tree[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return tree
-
-
 def walk(tree: Any) -> Iterator[tuple[Path, Any]]:
     """Yield a value and everything in it, each with its path, in order. However deeply it nests, nothing recurses."""
     waiting: list[tuple[Path, Any]] = [((), tree)]
@@ -281,7 +274,7 @@ def walk(tree: Any) -> Iterator[tuple[Path, Any]]:
 
 def path_exists(tree: Any, index: Path) -> bool:
     """Return whether a path exists in a document, even if its value is null."""
-    parent = value_at_index(tree, index[:-1])
+    parent = value_at(tree, index[:-1])
     if isinstance(parent, Mapping):
         return not index or index[-1] in parent
     return isinstance(parent, list) and isinstance(index[-1], int) and 0 <= index[-1] < len(parent)
@@ -295,7 +288,7 @@ def with_item_names(tree: Any, index: Path) -> FieldPath:
             path = (*path, _items(path, tree)[step])
         else:
             path = (*path, step)
-        tree = value_at_index(tree, (step,))
+        tree = value_at(tree, (step,))
     return path
 
 
@@ -304,7 +297,7 @@ def stable_path(path: Path, data: Any) -> FieldPath:
     steps: FieldPath = ()
     for step in path:
         key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
-        data = value_at_index(data, (step,))
+        data = value_at(data, (step,))
         name = data.get(key) if key and isinstance(step, int) and isinstance(data, Mapping) else None
         steps = (*steps, Item(name, key or "") if isinstance(name, str | int) else step)
     return steps
@@ -317,7 +310,7 @@ def resolve_path(path: FieldPath, data: Any) -> Path:
         plain = _index(step, data) if isinstance(step, Item) else step
         if plain is None:
             break
-        data = value_at_index(data, (plain,))
+        data = value_at(data, (plain,))
         steps = (*steps, plain)
     return steps
 

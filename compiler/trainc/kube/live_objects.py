@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json, value_at_index
+from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json, value_at
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
@@ -109,7 +109,7 @@ class Owners:
             if isinstance(step, str):
                 inner = node.get(f"f:{step}")
             else:
-                inner = self._item(node, value_at_index(self._object, path), step)
+                inner = self._item(node, value_at(self._object, path), step)
             if isinstance(inner, Mapping):
                 yield manager, inner
             elif inner is None and not node and parent:

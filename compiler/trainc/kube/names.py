@@ -119,6 +119,17 @@ def is_dns1123_label(value: str) -> bool:
     return _fits(value, _LOWER_OR_DIGIT, _IN_LABEL)
 
 
+def suggest_name(text: str, *, letter_first: bool = False) -> str:
+    """Suggest a valid name similar to the rejected one; empty if none of its characters are usable."""
+    characters = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    name = "-".join(part for part in characters.split("-") if part)
+    if letter_first and name[:1].isdigit():
+        name = f"run-{name}"
+    name = name[:LABEL_LIMIT].rstrip("-")
+    fits = is_dns1035_label(name) if letter_first else is_dns1123_label(name)
+    return name if fits else ""
+
+
 def is_dns1123_subdomain(value: str) -> bool:
     """Return whether `value` is a valid name of most objects (ConfigMap, Secret, ...), apart from its length."""
     return all(map(is_dns1123_label, value.split(".")))

@@ -11,7 +11,7 @@ from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_
 from trainc.findings.text import join_words
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, path_exists, value_at_index, with_value
+from trainc.kube.documents import Json, mapping, path_exists, value_at, with_value
 from trainc.kube.names import KINDS
 from trainc.kube.strategic_merge import Copies
 from trainc.options import Options, Semantics
@@ -242,7 +242,7 @@ def valid_part(
 
 def _convert_value(data: Json, path: Path) -> str | int | None:
     """Return a value of the type that was meant by one of the wrong type, or None if that is not clear."""
-    value = value_at_index(data, path)
+    value = value_at(data, path)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

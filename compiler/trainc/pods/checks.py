@@ -21,6 +21,7 @@ from trainc.kube.names import (
     is_label_value,
     is_subdomain,
     length,
+    suggest_name,
 )
 from trainc.kube.quantity import canonical
 from trainc.kube.selectors import LABEL_OPERATORS, OPERATORS
@@ -59,7 +60,7 @@ def dns_label(value: Any, path: Path) -> Iterable[Finding]:
     """A DNS label, like the names of volumes and containers."""
     if not isinstance(value, str) or (len(value) <= LABEL_LIMIT and is_dns1123_label(value)):
         return ()
-    return (errors.malformed(path, value, _DNS_LABEL_FORM, errors.suggest_label(value)),)
+    return (errors.malformed(path, value, _DNS_LABEL_FORM, suggest_name(value)),)
 
 
 def name_form(is_valid: Callable[[str], bool], form: str) -> Check:

@@ -9,8 +9,6 @@ from trainc.findings import Finding, Fix, Hint, Path, choose
 from trainc.findings.text import did_you_mean, join_words
 from trainc.schema.shapes import quote
 
-_LONGEST_NAME = 63
-
 
 def missing(path: Path, why: str = "") -> Finding:
     """A required field is absent or empty; `why` explains when it is required, unless it always is."""
@@ -103,12 +101,6 @@ def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Findin
         add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
     hint = did_you_mean(name, names) or (choose(name, names, "use one of the pod's:") + f"; or {add}" if names else add)
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
-
-
-def suggest_label(value: str) -> str:
-    """Return a valid DNS label similar to `value`; empty if none of its characters are usable."""
-    label = "".join(c if c.isascii() and c.isalnum() else "-" for c in value.lower()[:_LONGEST_NAME])
-    return label.strip("-")
 
 
 def _field(path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source
-from trainc.kube.documents import value_at_index, walk
+from trainc.kube.documents import value_at, walk
 from trainc.startup.patterns import pattern
 
 CODE = "UnrenderedTemplate"
@@ -41,7 +41,7 @@ def as_template(text: str, file: str, problems: Sequence[Diagnostic]) -> Diagnos
 
 def template_finding(data: Any, path: Path, file: str) -> Finding | None:
     """Return the finding about a document's first placeholder, if there is one in the value at `path`."""
-    value = value_at_index(data, path)
+    value = value_at(data, path)
     if not _has_placeholder(path, value):
         return None
     path, value = next(entry for entry in walk(data) if _has_placeholder(*entry))

@@ -17,6 +17,7 @@ from trainc.kube.names import (
     is_label_value,
     is_subdomain,
     length,
+    suggest_name,
 )
 from trainc.schema.shapes import quote
 
@@ -69,7 +70,7 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
 
 def _name_hint(name: str, rule: str, *, letter_first: bool = False) -> str:
     """Return a hint with a valid name and the rule; for a template, a hint to render it."""
-    from trainc.schema.unknown_fields import is_template, suggest_name
+    from trainc.schema.unknown_fields import is_template
 
     if is_template(name):
         return TEMPLATE_HINT

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path, suggest, write
 from trainc.findings.text import near_names
-from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label
+from trainc.kube.names import is_dns1123_label
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
 from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, is_integer
 from trainc.startup.patterns import pattern
@@ -145,7 +145,7 @@ def _has_type(value: Any, kind: str) -> bool:
             return isinstance(value, str) or is_integer(value)
 
 
-# Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names.
+# Suggests what to write instead of a rejected value: amounts, seconds, commands, variables.
 
 
 _TEMPLATE = pattern(r"\{\{|\{%|\$\{")
@@ -191,17 +191,6 @@ def suggest_seconds(text: str) -> str:
     if match is None:
         return ""
     return write(int(match["number"]) * _SECONDS[match["unit"][0]], ": it is a number of seconds")
-
-
-def suggest_name(text: str, *, letter_first: bool) -> str:
-    """Suggest a valid name similar to the rejected one; empty if none of its characters are usable."""
-    characters = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
-    name = "-".join(part for part in characters.split("-") if part)
-    if letter_first and name[:1].isdigit():
-        name = f"run-{name}"
-    name = name[:LABEL_LIMIT].rstrip("-")
-    fits = is_dns1035_label(name) if letter_first else is_dns1123_label(name)
-    return name if fits else ""
 
 
 def suggest_list(path: Path, value: Any, items: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
-from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path, value_at_index
+from trainc.kube.documents import FieldPath, identity_of, mapping, resolve_path, stable_path, value_at
 from trainc.kube.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.kube.selectors import Requirement, parse_selector
 from trainc.kube.strategic_merge import Copies
@@ -240,7 +240,7 @@ class Edited:
         steps = stable_path(path, self.data)
         if (nearest := self.origins.of(steps)) is not None:
             end, origin = nearest
-            inside = value_at_index(origin.document.data, origin.path)
+            inside = value_at(origin.document.data, origin.path)
             return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
         return self.document.locate(resolve_path(steps, self.document.data))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import catalog, encode, read_documents
 from trainc.api.findings import Path
-from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at_index
+from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
@@ -92,7 +92,7 @@ def _key_completions(snapshot: Snapshot, typing: Typing, span: Range) -> Iterato
     """Keys that are the author's own, of which some are known: resources, and labels of nodes and of the queue."""
     nodes = _nodes(snapshot)
     if typing.path[-1:] in (("limits",), ("requests",), ("resourcesPerNode",)):
-        offered = {name for node in nodes for name in mapping(value_at_index(node, ("status", "allocatable")))}
+        offered = {name for node in nodes for name in mapping(value_at(node, ("status", "allocatable")))}
         for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(KNOWN))):
             yield Completion(name, "name", span, f"{name}: ", "resource")
     if typing.path[-1:] == ("nodeSelector",):
@@ -124,10 +124,10 @@ _Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[Any]]
 
 
 def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-    kind = value_at_index(document, ("spec", "runtimeRef", "kind"))
+    kind = value_at(document, ("spec", "runtimeRef", "kind"))
     for other in snapshot.workspace:
         if other.data.get("kind") in ((kind,) if kind in names.RUNTIME_KINDS else names.RUNTIME_KINDS):
-            yield value_at_index(other.data, ("metadata", "name"))
+            yield value_at(other.data, ("metadata", "name"))
     if kind != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
         yield from catalog.names(next(filter(None, releases), NEWEST_RELEASE))
@@ -140,11 +140,11 @@ def _template(snapshot: Snapshot, document: Json) -> Json:
     if document.get("kind") in ("TrainJob", "TrainingJob"):
         runtime = runtime_of(snapshot, document)
         document = runtime.data if runtime is not None else {}
-    return mapping(value_at_index(document, ("spec", "template")))
+    return mapping(value_at(document, ("spec", "template")))
 
 
 def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
+    for job in objects(value_at(_template(snapshot, document), ("spec", _JOBS))):
         yield job.get("name")
 
 
@@ -153,13 +153,13 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
     job_names: set[Any] = set()
     for end, step in enumerate(path):
         if step == _JOBS and end + 1 < len(path):
-            job_names.add(value_at_index(document, (*path[: end + 2], "name")))
+            job_names.add(value_at(document, (*path[: end + 2], "name")))
         if step in ("podTemplateOverrides", "podSpecOverrides") and end + 1 < len(path):
-            targets = objects(value_at_index(document, (*path[: end + 2], "targetJobs")))
+            targets = objects(value_at(document, (*path[: end + 2], "targetJobs")))
             job_names |= {target.get("name") for target in targets}
-    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
+    for job in objects(value_at(_template(snapshot, document), ("spec", _JOBS))):
         if not job_names or job.get("name") in job_names:
-            yield mapping(value_at_index(job, POD_SPEC))
+            yield mapping(value_at(job, POD_SPEC))
 
 
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
@@ -171,7 +171,7 @@ def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]
 def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the runtime's pods, and those that the same patch adds."""
     end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
-    for pod in (mapping(value_at_index(document, path[:end])), *_pods(snapshot, document, path)):
+    for pod in (mapping(value_at(document, path[:end])), *_pods(snapshot, document, path)):
         yield from (volume.get("name") for volume in objects(pod.get("volumes")))
 
 
@@ -183,12 +183,12 @@ def _texts(candidates: Iterable[object]) -> Iterator[str]:
 def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the cluster, and those that other documents use."""
     yield from _named_in("LocalQueue")(snapshot, document, path)
-    labels = (value_at_index(other.data, ("metadata", "labels")) for other in snapshot.workspace)
+    labels = (value_at(other.data, ("metadata", "labels")) for other in snapshot.workspace)
     yield from sorted(set(_texts(own_labels.get(_QUEUE) for own_labels in labels if isinstance(own_labels, Mapping))))
 
 
 def _values(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
-    return suggested_values(str(value_at_index(document, (*path[:-1], "name"))))
+    return suggested_values(str(value_at(document, (*path[:-1], "name"))))
 
 
 def _nodes(snapshot: Snapshot) -> Sequence[Json]:
@@ -196,7 +196,7 @@ def _nodes(snapshot: Snapshot) -> Sequence[Json]:
 
 
 def _labels(node: Json) -> Json:
-    return mapping(value_at_index(node, ("metadata", "labels")))
+    return mapping(value_at(node, ("metadata", "labels")))
 
 
 def _label_values(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
@@ -205,7 +205,7 @@ def _label_values(snapshot: Snapshot, document: Json, path: Path) -> Iterator[An
 
 def _objects_of(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]:
     """The objects of a kind in the cluster, of the namespace of a document if it says which, and in the input."""
-    namespace = value_at_index(document, ("metadata", "namespace"))
+    namespace = value_at(document, ("metadata", "namespace"))
     if snapshot.cluster is not None:
         of_kind = sorted(snapshot.cluster.of(kind).items())
         yield from (item for (where, _), item in of_kind if namespace is None or where in ("", namespace))
@@ -215,16 +215,16 @@ def _objects_of(snapshot: Snapshot, document: Json, kind: str) -> Iterator[Json]
 def _named_in(*kinds: str) -> _Names:
     def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         for kind in kinds:
-            yield from (value_at_index(item, ("metadata", "name")) for item in _objects_of(snapshot, document, kind))
+            yield from (value_at(item, ("metadata", "name")) for item in _objects_of(snapshot, document, kind))
 
     return find
 
 
 def _keys_in(kind: str) -> _Names:
     def find(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-        name = value_at_index(document, (*path[:-1], "name"))
+        name = value_at(document, (*path[:-1], "name"))
         for item in _objects_of(snapshot, document, kind):
-            if value_at_index(item, ("metadata", "name")) == name:
+            if value_at(item, ("metadata", "name")) == name:
                 yield from (key for part in ("data", "stringData") for key in mapping(item.get(part)))
 
     return find

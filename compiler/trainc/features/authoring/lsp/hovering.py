@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Document
 from trainc.api.explained import Explanation, Recorder, describe_origin, explanation, shorten_value
 from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at_index
+from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at
 from trainc.api.records import dataclass
 from trainc.explain.model import Input, prefix
 from trainc.features.authoring.lsp.names import kind_of, root_of, runtime_of, schema_at
@@ -80,7 +80,7 @@ def _name_meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     """What has the name under the cursor: an environment variable that a known program reads, or a runtime."""
     data, path = target.document.data, target.field.path
     if path[-3:-2] == ("env",) and path[-1] in ("name", "value"):
-        name = str(value_at_index(data, (*path[:-1], "name")))
+        name = str(value_at(data, (*path[:-1], "name")))
         if meaning := meaning_of(name):
             yield f"`{name}`: {meaning}"
             if values := suggested_values(name):
@@ -95,8 +95,8 @@ def _parts_of(runtime: Document) -> Iterator[str]:
     policy = mapping(spec.get("mlPolicy"))
     yield from (f"`{escape_line(str(name))}`" for name in policy if name != "numNodes")
     yield f"numNodes {escape_line(str(policy.get('numNodes', 1)))}"
-    for job in objects(value_at_index(spec, ("template", "spec", "replicatedJobs"))):
-        pod = value_at_index(job, POD_SPEC)
+    for job in objects(value_at(spec, ("template", "spec", "replicatedJobs"))):
+        pod = value_at(job, POD_SPEC)
         images = [str(container.get("image")) for container in objects(mapping(pod).get("containers"))]
         yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
 

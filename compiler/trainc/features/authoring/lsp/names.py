@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at_index
+from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at
 from trainc.api.records import dataclass
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot
 from trainc.reading.edits import Field, Range, Tree, trees
@@ -215,7 +215,7 @@ class Mention:
 def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
-    name = value_at_index(data, ("metadata", "name"))
+    name = value_at(data, ("metadata", "name"))
     if kind in names.RUNTIME_KINDS:
         scope = scope_of(data, kind, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
@@ -237,13 +237,13 @@ def mentions(document: Document) -> Iterator[Mention]:
 
 def scope_of(data: Json, kind: Any, name: Any) -> Symbol:
     """The runtime that a document calls so: its kind, its namespace if it has one, and its name."""
-    namespace = "" if kind == "ClusterTrainingRuntime" else value_at_index(data, ("metadata", "namespace"))
+    namespace = "" if kind == "ClusterTrainingRuntime" else value_at(data, ("metadata", "namespace"))
     return str(kind), str(namespace or ""), str(name)
 
 
 def runtime_scope(job: Json) -> Symbol:
     """The runtime that a TrainJob names."""
-    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
+    reference = mapping(value_at(job, ("spec", "runtimeRef")))
     return scope_of(job, reference.get("kind") or "ClusterTrainingRuntime", reference.get("name"))
 
 
@@ -308,7 +308,7 @@ def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
     scope = runtime_scope(job)
     for document in snapshot.workspace:
         data = document.data
-        if scope == scope_of(data, data.get("kind"), value_at_index(data, ("metadata", "name"))):
+        if scope == scope_of(data, data.get("kind"), value_at(data, ("metadata", "name"))):
             return document
     return _shipped(snapshot, scope[2]) if scope[0] == "ClusterTrainingRuntime" else None
 
@@ -343,5 +343,5 @@ def _values_at(data: Any, path: Path, base: Path = ()) -> Iterator[tuple[Path, A
         entries = enumerate(data) if isinstance(data, list) else mapping(data).items()
         for step, value in entries:
             yield from _values_at(value, path[1:], (*base, step))
-    elif (value := value_at_index(data, path[:1])) is not None:
+    elif (value := value_at(data, path[:1])) is not None:
         yield from _values_at(value, path[1:], (*base, path[0]))

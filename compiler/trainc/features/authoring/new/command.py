@@ -20,7 +20,7 @@ from trainc.api.kube import (
     mapping,
     names,
     objects,
-    value_at_index,
+    value_at,
 )
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
@@ -195,9 +195,9 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
 
 def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
     """Return the step that trains, and its first container."""
-    for job in objects(value_at_index(runtime, ("spec", "template", "spec", "replicatedJobs"))):
-        if value_at_index(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) == "trainer":
-            container = value_at_index(job, (*POD_SPEC, "containers", 0, "name"))
+    for job in objects(value_at(runtime, ("spec", "template", "spec", "replicatedJobs"))):
+        if value_at(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) == "trainer":
+            container = value_at(job, (*POD_SPEC, "containers", 0, "name"))
             return str(job.get("name") or "node"), str(container or "node")
     return "node", "node"
 
