@@ -10,6 +10,13 @@ from builders import codes, compiled, container, env, job, main, one, pod, pods,
 from trainc import CompileError, Options, compile_trainjob
 
 SSH = "-o ConnectionAttempts=10"
+# What Open MPI 5 reads.
+PRTE = {
+    "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
+    "PRTE_MCA_prte_keep_fqdn_hostnames": "false",
+    "PRTE_MCA_prte_set_default_slots": "1",
+    "PRTE_MCA_plm_ssh_args": SSH,
+}
 
 
 def mpi(policy: dict[str, Any] | None = None, *, numNodes: int | None = 2, jobs: Any = None, **spec: Any) -> Any:  # noqa: N803 - the API's word
@@ -42,6 +49,8 @@ def hosts(result: Any) -> list[str]:
                 "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
                 "OMPI_MCA_orte_set_default_slots": "3",
                 "OMPI_MCA_plm_rsh_args": SSH,
+                **PRTE,
+                "PRTE_MCA_prte_set_default_slots": "3",
             },
             {},
         ),
@@ -72,7 +81,7 @@ def test_each_implementation_is_told_its_hosts_in_its_own_words(
     assert hosts(result)[0] == line
     assert env(result, "launcher") == launcher
     assert env(result, "node") == worker
-    for name in {**launcher, **worker}:
+    for name in {**launcher, **worker}.keys() - PRTE:
         (error,) = refused(trainjob({"env": [{"name": "A", "value": ""}, {"name": name, "value": "x"}]}), rt)
         assert (error.code, error.path) == ("ReservedEnv", "spec.trainer.env[1]")
         assert "mpirun" in error.message
@@ -295,3 +304,42 @@ def test_a_trainjobs_variables_and_resources_reach_the_nodes_of_a_launcher_that_
 
 def test_no_nodes_are_fine_for_a_launcher_that_is_none() -> None:
     assert pods(compiled(trainjob({"numNodes": 0}), mpi(numNodes=None)), "node") == 0
+
+
+OWN = {"name": "PRTE_MCA_plm_ssh_args", "value": "-v"}
+
+
+@pytest.mark.parametrize(("semantics", "expected"), [("gitops", PRTE), ("controller", {})])
+@pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
+def test_open_mpi_5_is_told_its_hosts_under_gitops(release: str, semantics: str, expected: dict[str, str]) -> None:
+    found = env(compiled(trainjob({}), mpi(), release=release, semantics=semantics), "launcher")
+    assert {name: value for name, value in found.items() if name.startswith("PRTE_")} == expected
+    assert found["OMPI_MCA_plm_rsh_args"] == SSH
+
+
+@pytest.mark.parametrize("of_the_job", [True, False])
+def test_a_variable_of_open_mpi_5_that_a_job_or_its_runtime_sets_stays(of_the_job: bool) -> None:
+    trainer, launcher = ({"env": [OWN]}, container()) if of_the_job else ({}, container(env=[OWN]))
+    result = compiled(trainjob(trainer), mpi(jobs=(job("launcher", "trainer", [launcher]), job("node", None))))
+    assert {**PRTE, "PRTE_MCA_plm_ssh_args": "-v"}.items() <= env(result, "launcher").items()
+
+
+@pytest.mark.parametrize(
+    ("image", "warned"),
+    [
+        ("mpioperator/openmpi:5.0.7", True),
+        ("acme/train:v2-ompi5", True),
+        ("acme/open-mpi-v6:latest", True),
+        ("mpioperator/openmpi:4.1.8", False),
+        ("acme/openmpi:latest", False),
+        ("acme/train:5.0.7", False),
+    ],
+)
+def test_an_image_that_names_open_mpi_5_is_warned_about_where_the_controller_does_not_tell_it_its_hosts(
+    image: str, warned: bool
+) -> None:
+    job_of = trainjob({"image": image})
+    for semantics in ("controller", "gitops"):
+        found = [d for d in compiled(job_of, mpi(), semantics=semantics).diagnostics if d.code == "HostfileNotRead"]
+        expected = [("warning", "spec.trainer.image")] if warned and semantics == "controller" else []
+        assert [(d.severity, d.path) for d in found] == expected

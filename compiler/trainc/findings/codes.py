@@ -100,7 +100,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources
             DeadlineNotPropagated DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
             FluxTasksWantAllGPUs ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas
-            GangNeverComplete HeldAfterEnd HeredocRewritten IdleDevices InitializerNotOrdered
+            GangNeverComplete HeldAfterEnd HeredocRewritten HostfileNotRead IdleDevices InitializerNotOrdered
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
             MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
             MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable

@@ -96,6 +96,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "ExtraHost",
     ),
     Deviation(
+        "mpi-variables-of-open-mpi-5",
+        "the launcher also gets the variables that Open MPI 5 reads",
+        "before 2.4 the controller sets only those of Open MPI 4; mpirun of Open MPI 5 never reads the hostfile, and starts all"
+        " processes on the launcher",
+        "HostfileNotRead",
+    ),
+    Deviation(
         "real-master-address",
         "rendezvous addresses use the trainer job's real name and the JobSet's real subdomain",
         "the controller always writes <job>-node-0-0.<job>, and the pods never find each other",

@@ -45,6 +45,7 @@ class Release:
     mpi_env_reaches_node: bool
     mpi_file_modes: bool
     mpi_env_reserved: bool
+    mpi_successors: bool
     hostfile_counts_replicas: bool
 
     # The other plugins.
@@ -100,6 +101,8 @@ _FACTS = Columns(RELEASES, {
     "mpi_env_reaches_node":         (False,                  True,                   True,               True),
     "mpi_file_modes":               (False,                  False,                  False,              True),
     "mpi_env_reserved":             (False,                  False,                  False,              True),
+    # Variables for Open MPI 5, which reads none of Open MPI 4's.
+    "mpi_successors":               (False,),
     "hostfile_counts_replicas":     (False,                  False,                  False,              True),
     "flux_sees_template_command":   (False,                  False,                  False,              True),
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),

@@ -51,6 +51,10 @@ def _size_deviation(s: Situation) -> str:
     return "mpi-one-node-is-one-host" if s.info.nodes.value == 1 and s.value == 0 else ""
 
 
+def _successor(s: Situation) -> str:
+    return "" if s.info.release.mpi_successors else "mpi-variables-of-open-mpi-5"
+
+
 def _hosts(s: Situation) -> Iterator[Ref]:
     for pod_set in s.info.pod_sets:
         if pod_set.role == names.NODE:
@@ -90,8 +94,10 @@ _PASS = (
     Row("...volumes[mpi-*]", (_ON,)),
     Row("...volumeMounts", (_mount,)),
     Row("...env[OMPI_MCA_orte_set_default_slots].value", (_slots,)),
+    Row("...env[PRTE_MCA_prte_set_default_slots].value", (_slots,), _successor),
     Row("...env[I_MPI_PERHOST].value", (_slots,)),
     Row("...env[OMPI_*]", (_ON,)),
+    Row("...env[PRTE_*]", (_ON,), _successor),
     Row("...env", (_CHOSEN,)),
     Row("...template.spec.template.spec.dnsConfig", (host_domain, namespace)),
 )

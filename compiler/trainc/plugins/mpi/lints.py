@@ -9,6 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
+from trainc.startup.patterns import pattern
 
 
 def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -54,7 +55,28 @@ def _extra_host(job: TrainJob, info: Info) -> Path | None:
     return ("spec", "trainer", "numNodes") if as_node and both and is_one else None
 
 
+# The version of Open MPI in the name or tag of an image: openmpi:5.0.7, openmpi5, train:ompi-v5.
+_OPEN_MPI = pattern(r"(?i)(?:open-?mpi|ompi)[-_.:/]?v?(\d+)")
+
+
+# Since this version, mpirun is PRTE's.
+_PRTE_SINCE = 5
+
+
+def _hostfile_unread(job: TrainJob, info: Info) -> Path | None:
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    container = launcher.main_container if launcher else None
+    if info.release.mpi_successors or container is None:
+        return None
+    own = job.trainer.image if launcher is info.trainer else None
+    named = _OPEN_MPI.search(own or container.fields.get("image", ""))
+    if named is None or int(named[1]) < _PRTE_SINCE:
+        return None
+    return ("spec", "trainer", "image") if own else ("spec", "runtimeRef")
+
+
 DETECTORS: Mapping[str, Detect] = {
+    "mpi-variables-of-open-mpi-5": _hostfile_unread,
     "mpi-nodes-size-the-nodes": _launcher_multiplied,
     "mpi-one-node-is-one-host": _extra_host,
 }

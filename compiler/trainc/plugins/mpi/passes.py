@@ -5,8 +5,9 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any
 
 from trainc.findings import Finding, Path, Severity, write
@@ -36,33 +37,46 @@ _SSH_ARGS = "-o ConnectionAttempts=10"
 class Implementation:
     """An MPI implementation: the form of its hostfile lines, and the variables that its mpirun needs.
 
-    `slots` is the variable with the number of slots, if there is one. `hydra` is the process manager of Intel MPI and MPICH. With it, nodes connect back to the launcher by its bare
-    hostname, and mpi-operator's images read the role of the pod from a variable.
+    `{}` in a variable is the number of slots. `successors` are what newer versions read instead of `variables`, and older
+    ones ignore. `hydra` is the process manager of Intel MPI and MPICH. With it, nodes connect back to the launcher by its
+    bare hostname, and mpi-operator's images read the role of the pod from a variable.
     """
 
     name: str
     line: str
     variables: Mapping[str, str]
-    slots: str = ""
+    successors: Mapping[str, str] = MappingProxyType({})
     hydra: bool = False
 
     def host_line(self, host: str, slots: int) -> str:
         """Return the line of the hostfile for a host."""
         return self.line.format(host, slots)
 
-    def launcher_env(self, slots: int) -> tuple[EnvVariable, ...]:
-        """Return the launcher's variables for nodes with this number of slots."""
-        variables = [literal(name, slots if name == self.slots else value) for name, value in self.variables.items()]
-        return (*self.role_env("launcher"), *variables)
+    def launcher_env(self, slots: int, own: Iterable[Item], info: Info) -> tuple[EnvVariable, ...]:
+        """Return the launcher's variables for nodes with this number of slots.
+
+        Where only `gitops` adds the successors, the launcher's `own` variables take precedence over them.
+        """
+        taken = set() if info.release.mpi_successors else {variable.get("name") for variable in own}
+        added = {name: value for name, value in self.successors_in(info).items() if name not in taken}
+        variables = {**self.variables, **added}
+        return (
+            *self.role_env("launcher"),
+            *[literal(name, value.format(slots)) for name, value in variables.items()],
+        )
+
+    def successors_in(self, info: Info) -> Mapping[str, str]:
+        """Return the variables for newer versions: those of the release's controller, and always under `gitops`."""
+        return self.successors if info.release.mpi_successors or info.gitops else {}
 
     def role_env(self, role: str) -> tuple[EnvVariable, ...]:
         """Return the variable with the pod's role, if the implementation's images need one."""
         return (literal(_ROLE, role),) if self.hydra else ()
 
-    @property
-    def reserved(self) -> frozenset[str]:
-        """The variables that a TrainJob must not set."""
-        return frozenset(variable["name"] for variable in self.launcher_env(1))
+    def reserved(self, info: Info) -> frozenset[str]:
+        """Return the variables that a TrainJob must not set."""
+        role = [variable["name"] for variable in self.role_env("")]
+        return frozenset((*role, *self.variables, *(self.successors if info.release.mpi_successors else ())))
 
 
 def implementation(policy: Mapping[str, Any]) -> Implementation:
@@ -79,10 +93,17 @@ _IMPLEMENTATIONS = {
             {
                 "OMPI_MCA_orte_default_hostfile": HOSTFILE,
                 "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-                "OMPI_MCA_orte_set_default_slots": "",
+                "OMPI_MCA_orte_set_default_slots": "{}",
                 "OMPI_MCA_plm_rsh_args": _SSH_ARGS,
             },
-            slots="OMPI_MCA_orte_set_default_slots",
+            # Open MPI 5 replaced ORTE with PRTE. To PRTE, a host with its full name is not the one it runs on
+            # (kubeflow/trainer#4028), so the names are cut to compare them; ssh gets them whole.
+            {
+                "PRTE_MCA_prte_default_hostfile": HOSTFILE,
+                "PRTE_MCA_prte_keep_fqdn_hostnames": "false",
+                "PRTE_MCA_prte_set_default_slots": "{}",
+                "PRTE_MCA_plm_ssh_args": _SSH_ARGS,
+            },
         ),
         Implementation(
             "Intel",
@@ -90,9 +111,8 @@ _IMPLEMENTATIONS = {
             {
                 "I_MPI_HYDRA_HOST_FILE": HOSTFILE,
                 "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _SSH_ARGS,
-                "I_MPI_PERHOST": "",
+                "I_MPI_PERHOST": "{}",
             },
-            slots="I_MPI_PERHOST",
             hydra=True,
         ),
         Implementation(
@@ -203,7 +223,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     """Return the implementation's variables for mpirun, in releases that reserve them."""
-    return implementation(policy).reserved if info.release.mpi_env_reserved or info.gitops else frozenset()
+    return implementation(policy).reserved(info) if info.release.mpi_env_reserved or info.gitops else frozenset()
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -309,7 +329,7 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
         if not launches:
             return container.with_env(mpi.role_env("worker"))
         hostfile = {"name": _HOSTFILE_VOLUME, "mountPath": HOSTFILE_DIR}
-        return container.with_mounts((hostfile,)).with_env(mpi.launcher_env(slots))
+        return container.with_mounts((hostfile,)).with_env(mpi.launcher_env(slots, container.env, info))
 
     return pod_set.with_main(equip)
 

@@ -187,7 +187,7 @@ def _missing_source(label: str, name: str, path: Path) -> Finding:
 def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The local variables that a pod inherits, without those in which another launcher describes its own ranks."""
     for name, value in environ.items():
-        if name not in ours and not name.startswith(("PET_", "OMPI_", "PMIX_", "SLURM_")):
+        if name not in ours and not name.startswith(("PET_", "OMPI_", "PRTE_", "PMIX_", "SLURM_")):
             yield name, value
 
 
