@@ -158,7 +158,7 @@ COMMANDS = {
     "alone": ["check", "alone.yaml"],
     "controller": ["build", "job.yaml", "--semantics", "controller"],
     "schema": ["schema", "ClusterTrainingRuntime"],
-    "version": ["--version"],
+    "version": ["version"],
 }
 STALE = """\
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -184,7 +184,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("ray")
     for name, text in {**INPUT, "stale.yaml": STALE}.items():
         (folder / name).write_text(text, encoding="utf-8")
-    pinned = [[*words, *([] if words == ["--version"] else ["--release", "2.3"])] for words in COMMANDS.values()]
+    pinned = [[*words, *([] if words == ["version"] else ["--release", "2.3"])] for words in COMMANDS.values()]
     printed = run_all(committed(folder / "trainc", COMMIT), pinned, folder)
     return {name: stdout + stderr for name, (_, stdout, stderr) in zip(COMMANDS, printed, strict=True)}
 

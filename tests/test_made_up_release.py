@@ -115,7 +115,7 @@ def test_a_new_release_is_the_newest_one_in_every_command(tmp_path: Path) -> Non
 def test_an_upgrade_to_a_new_release_that_changes_nothing_changes_nothing(tmp_path: Path) -> None:
     folder = written(tmp_path / "input")
     upgrade = [["diff", f"{job}.yaml", "--releases", f"{NEWEST_RELEASE}..{NEXT}"] for job in JOBS]
-    results = run_all(committed(tmp_path / "next", COMMIT), [*upgrade, ["--version"], ["runtimes", "list"]], folder)
+    results = run_all(committed(tmp_path / "next", COMMIT), [*upgrade, ["version"], ["runtimes", "list"]], folder)
     assert [status for status, _, _ in results] == [0] * len(results)
     assert all("1 job unchanged" in stdout or "o change" in stdout for _, stdout, _ in results[: len(JOBS)]), results[0]
     assert "  2.4  Trainer v2.4.0" in results[-2][1]

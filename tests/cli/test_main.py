@@ -58,10 +58,23 @@ def test_an_option_is_in_the_help_of_its_command_or_in_a_topic_that_it_names() -
 
 
 def test_help_lists_the_topics_and_shows_each() -> None:
-    overview = run("help").stdout
+    overview, everything = run("help").stdout, run("help", "commands").stdout
     for topic, summary in TOPICS.items():
-        assert f"\n  {topic:<12}  {summary}\n" in overview
+        assert topic in overview
+        assert f"\n  {topic:<12}  {summary}\n" in everything
         assert run("help", topic).stdout.count("\n") > 3
+
+
+def test_the_first_screen_has_ten_commands_and_says_where_the_others_are() -> None:
+    overview, everything = run("help").stdout, run("help", "commands").stdout
+    rows = [
+        line.split()[0] for line in overview.splitlines() if line.startswith("  ") and "trainc" not in line.split()[0]
+    ]
+    listed = [name for name in rows if name in {command.name for command in COMMANDS}]
+    assert len(listed) == 10
+    assert f"\n  {len(COMMANDS) - 10} more: trainc help commands\n" in overview
+    assert all(f"\n  {command.name:<12}  {command.summary}\n" in everything for command in COMMANDS)
+    assert overview.count("\n") <= 32
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
@@ -73,11 +86,12 @@ def test_the_help_of_a_command_teaches_by_example(command: str, capsys: pytest.C
 
 
 def test_the_version_names_what_is_followed() -> None:
-    shown = run("--version").stdout
-    assert run("version") == run("-V") == run("--version")
+    assert run("--version").stdout == run("-V").stdout == f"trainc {__version__}\n"
+    shown = run("version").stdout
     assert shown.startswith(f"trainc {__version__}\n")
     assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
-    assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
+    assert f"\n{len(DEVIATIONS)} deviations from the controller" in shown
+    assert all(f"\n  {deviation.id}: " in run("version", "-v").stdout for deviation in DEVIATIONS)
     assert all(
         f"\n  {folder or '(none: trainc only)'}: " in shown and name in shown for name, folder in FOLDERS.values()
     )
@@ -145,7 +159,8 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
         (["render", "-o", "out"], "did you mean build?"),
         (["frobnicate"], "unknown command 'frobnicate'; `trainc help` lists the commands"),
         (["--verison"], "unknown option '--verison'; did you mean --version?"),
-        (["--release=2.3", "check"], "options go after the command, as in `trainc check --release`"),
+        (["--release=2.3"], "unknown option '--release'; it goes with a command, as in `trainc build --release`"),
+        (["--relase=2.3", "check"], "trainc check: error: unknown option --relase; did you mean --release?"),
         (["jobs/llm.yaml"], "to compile that path: trainc build jobs/llm.yaml"),
         (["help", "limit"], "no help for 'limit'; did you mean limits"),
         (["build", "--check"], "--check needs an output folder"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.command import (
     COMMANDS,
@@ -30,8 +30,11 @@ from trainc.cli.command import (
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
 
 
-# Topic -> its line in the overview.
+# The commands of the first screen, as one meets them.
+_USUAL = ("new", "check", "build", "diff", "explain", "graph", "fits", "report", "rule", "init")
+# Topic -> its line among the commands.
 TOPICS = {
+    "commands": "all commands and topics, in a line each",
     "input": "what is read: paths, runtimes, overlays, trainc.yaml",
     "output": "where manifests go, and which files trainc replaces or deletes",
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
@@ -267,16 +270,25 @@ def _page(topic: str | None) -> str:
         meant = _MEANT.get(topic.lower())
         hint = f"did you mean `trainc help {meant}`?" if meant in topics else did_you_mean(topic, topics)
         raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
-    return topic_text(topic)
+    return _all_commands() if topic == "commands" else topic_text(topic)
 
 
 def overview() -> str:
-    """The commands and topics, one per line, and how to get started."""
-    groups = [(title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items()]
-    lines: list[str] = []
-    for title, rows in (*groups, ("Topics", TOPICS.items())):
-        lines += ["", f"{title}:", *(f"  {name:<12}  {summary}" for name, summary in rows)]
-    return _HEAD + "".join(f"{line}\n" for line in lines[1:]) + _TAIL
+    """The commands that most people need, the topics by name, and how to get started."""
+    usual = [(command.name, command.summary) for name in _USUAL for command in COMMANDS if command.name == name]
+    more = f"{len(COMMANDS) - len(usual)} more: trainc help commands"
+    topics = f"Topics: {', '.join(name for name in TOPICS if name != 'commands')}\n"
+    return f"{_HEAD}{_listed('Commands', usual)}  {more}\n\n{topics}{_TAIL}"
+
+
+def _all_commands() -> str:
+    groups = ((title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items())
+    listed = (*groups, ("Topics", TOPICS.items()))
+    return "\n".join(_listed(title, rows) for title, rows in listed)
+
+
+def _listed(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    return "".join((f"{title}:\n", *(f"  {name:<12}  {summary}\n" for name, summary in rows)))
 
 
 def unknown_command(command_line: Sequence[str]) -> str:
@@ -285,12 +297,9 @@ def unknown_command(command_line: Sequence[str]) -> str:
 
     first, names = command_line[0], [command.name for command in COMMANDS]
     if first.startswith("-"):
-        command = next((word for word in command_line if word in names), "build")
-        hint = did_you_mean(first, ("--help", "--version"))
         option = first.partition("=")[0]
-        return (
-            f"unknown option {option!r}; {hint or f'options go after the command, as in `trainc {command} {option}`'}"
-        )
+        hint = did_you_mean(option, ("--help", "--version"))
+        return f"unknown option {option!r}; {hint or f'it goes with a command, as in `trainc build {option}`'}"
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
     if first.lower() in _ELSEWHERE:

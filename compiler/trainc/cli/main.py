@@ -15,6 +15,7 @@ from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
+from trainc import __version__
 from trainc.cli.command import (
     COMMANDS,
     Command,
@@ -31,7 +32,8 @@ from trainc.startup.records import replace
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
 _ALLOCATIONS_BETWEEN_SEARCHES = 200_000
-_SPELLINGS = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
+_VERSION = ("-V", "--version")
+_SPELLINGS = {"-h": "help", "--help": "help", **dict.fromkeys(_VERSION, "version")}
 _INTERRUPTED = 130
 _NO_READER = 141
 _TERMINATED = 143
@@ -116,7 +118,10 @@ def _discard_output(streams: Streams) -> None:
 
 
 def _dispatch(command_line: list[str], streams: Streams) -> int:
-    first, *arguments = command_line or ["help"]
+    first, *arguments = _command_first(command_line) or ["help"]
+    if first in _VERSION and not arguments:
+        streams.write(f"trainc {__version__}\n")
+        return Status.DONE
     first = _SPELLINGS.get(first, first)
     for command in COMMANDS:
         if command.name == first:
@@ -130,6 +135,15 @@ def _dispatch(command_line: list[str], streams: Streams) -> int:
 
     streams.err.write(f"trainc: error: {unknown_command(command_line)}\n")
     return Status.USAGE
+
+
+def _command_first(command_line: list[str]) -> list[str]:
+    """Move options that stand before the command behind it: `trainc -v check` is `trainc check -v`."""
+    if command_line and command_line[0].startswith("-") and command_line[0] not in _SPELLINGS:
+        names = {command.name for command in COMMANDS}
+        place = next((place for place, word in enumerate(command_line) if word in names), 0)
+        return [*command_line[place : place + 1], *command_line[:place], *command_line[place + 1 :]]
+    return command_line
 
 
 def _run(command: Command, command_line: list[str], streams: Streams) -> int:

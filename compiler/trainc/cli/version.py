@@ -2,7 +2,7 @@
 
 Examples:
   trainc version
-  trainc --version -v
+  trainc version --verbose
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainc.cli.command import Arguments, Status, Streams
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the level of detail."""
-    help_text = "also show the other differences, and what upstream says about each"
+    help_text = "also list the differences from the controllers, and what upstream says about each"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 
@@ -27,7 +27,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def version_text(*, verbose: bool = False) -> str:
-    """Version, releases with pinned tags and commits, plugins, and deviations; with upstream status if `verbose`."""
+    """Version, releases with pinned tags and commits, and plugins; if `verbose`, differences with their upstream status."""
     from trainc.plugins import FOLDERS
 
     port = read_port()
@@ -46,12 +46,14 @@ def version_text(*, verbose: bool = False) -> str:
         ported.setdefault(folder, []).append(name)
     lines.append("plugins, by the folder of pkg/runtime/framework/plugins that each one ports:")
     lines += [f"  {folder or '(none: trainc only)'}: {', '.join(names)}" for folder, names in ported.items()]
-    for section, title in _SECTIONS.items():
-        if section == "deviations" or verbose:
+    if verbose:
+        for section, title in _SECTIONS.items():
             lines.append(f"{title} ({len(port[section])}):")
             for entry in port[section]:
-                lines.append(f"  {entry['id']}: {entry['what']}")
-                lines += [f"    upstream: {_upstream(entry['upstream'])}"] if verbose else []
+                lines += [f"  {entry['id']}: {entry['what']}", f"    upstream: {_upstream(entry['upstream'])}"]
+    else:
+        counts = " and ".join(f"{len(port[section])} {noun}" for section, noun in _NOUNS.items())
+        lines.append(f"{counts} are listed by trainc version --verbose")
     return "\n".join((*lines, ""))
 
 
@@ -60,6 +62,9 @@ _SECTIONS = {
     "kept": "differences that stay under --semantics controller too",
     "defects": "defects of the controllers that are reproduced, refused or reported",
 }
+
+
+_NOUNS = {"deviations": "deviations from the controller under gitops", "kept": "other differences"}
 
 
 def _upstream(column: dict[str, Any]) -> str:
