@@ -14,7 +14,7 @@ from trainc.schema import check
 from trainc.schema.rules import runtime_rules
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"
-FILES = sorted(path.relative_to(RUNTIMES).as_posix() for path in RUNTIMES.rglob("*") if path.is_file())
+FILES = sorted(path.relative_to(RUNTIMES).as_posix() for path in RUNTIMES.rglob("*.yaml"))
 SHIPPED = {
     "2.0": "deepspeed mlx mpi torch tt-llama3.2-1b tt-llama3.2-3b",
     "2.1": "deepspeed mlx torch torch-with-cache tt-llama3.2-1b tt-llama3.2-3b tt-qwen2.5-1.5b",

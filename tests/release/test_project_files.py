@@ -50,7 +50,7 @@ def test_a_citation_names_this_version() -> None:
     assert citation["version"] == trainc.__version__
 
 
-def test_code_owners_name_folders_that_exist_and_roles_that_the_maintainers_file_explains() -> None:
+def test_code_owners_name_folders_that_exist_and_roles_that_there_are() -> None:
     lines = (TOP / ".github" / "CODEOWNERS").read_text(encoding="utf-8").splitlines()
     for pattern, *owners in (line.split() for line in lines if line and not line.startswith("#")):
         assert pattern == "*" or (TOP / pattern.strip("/")).exists()
@@ -70,7 +70,7 @@ def test_nobody_is_invented() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in WRITTEN)
     mails = {parseaddr(mail)[1] for mail in re.findall(r"[\w.+-]+@[\w-]+\.[\w.]+", text)}
     assert {mail for mail in mails if not re.match(r"git@|site@users\.noreply\.", mail)} == set()
-    roadmap = (TOP / "ROADMAP.md").read_text(encoding="utf-8")
+    roadmap = (TOP / "docs" / "roadmap.md").read_text(encoding="utf-8")
     assert re.findall(r"\b20\d\d\b|\bQ[1-4]\b", roadmap) == []
 
 

@@ -16,13 +16,10 @@ from website.words import WORDS
 
 _TOP = (
     "CHANGELOG.md",
-    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
-    "GOVERNANCE.md",
-    "MAINTAINERS.md",
-    "ROADMAP.md",
-    "SECURITY.md",
-    "SUPPORT.md",
+    ".github/CODE_OF_CONDUCT.md",
+    ".github/SECURITY.md",
+    ".github/SUPPORT.md",
 )
 # The pages that the website's first page replaces.
 _FIRST_PAGE = ("README.md", "docs/README.md")

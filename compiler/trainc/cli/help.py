@@ -299,7 +299,7 @@ def unknown_command(command_line: Sequence[str]) -> str:
     if first.startswith("-"):
         option = first.partition("=")[0]
         hint = did_you_mean(option, ("--help", "--version"))
-        return f"unknown option {option!r}; {hint or f'it goes with a command, as in `trainc build {option}`'}"
+        return f"unknown option {option!r}; {hint or f'it is for a command, as in `trainc build {option}`'}"
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
     if first.lower() in _ELSEWHERE:

@@ -52,7 +52,11 @@ def find(name: str, release: str) -> Document | Callable[[], NotFound]:
 def names(release: str | None = None) -> list[str]:
     """Return the names of all runtimes, or of those available in `release`, sorted."""
     all_names = sorted(
-        {entry.removesuffix(_SUFFIX) for entry in os.listdir(catalog_folder()) if not entry.startswith((".", "_"))}
+        {
+            entry.removesuffix(_SUFFIX)
+            for entry in os.listdir(catalog_folder())
+            if not entry.startswith((".", "_", "README"))
+        }
     )
     return all_names if release is None else [name for name in all_names if release in releases(name)]
 
