@@ -9,10 +9,10 @@ import pytest
 
 from trainc.admission.admit import creation_refusals
 from trainc.admission.defaults import bake_defaults
-from trainc.admission.jobset import read_jobset
 from trainc.admission.post_admission import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Severity, format_path
+from trainc.kube.jobset import read_jobset
 
 Bend = Callable[..., dict[str, Any]]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
-from trainc.admission.jobset import read_jobset
 from trainc.admission.outline import outline_of, with_words
 from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
 from trainc.admission.versions import jobset_version
@@ -18,6 +17,7 @@ from trainc.findings import Diagnostic, Finding, Severity, format_path, has_erro
 from trainc.findings.compile_error import CompileError
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, items, mapping, pod_spec_of
+from trainc.kube.jobset import read_jobset
 from trainc.kube.names import JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics

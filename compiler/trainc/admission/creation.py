@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.jobset import (
+from trainc.admission.derived_names import (
     DerivedName,
-    JobSet,
-    ReplicatedJob,
     claim_name,
-    claim_templates,
     coordinator_label,
     job_name,
     longest_name,
-    number,
     pod_name,
     service_name,
-    text,
 )
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
 from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.jobset import JobSet, ReplicatedJob, number, text
 from trainc.kube.names import (
     DNS_1035_FORM,
     DNS_1123_FORM,
@@ -131,7 +127,7 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
             yield Finding("DependsOnEmpty", "error", message, remove("remove dependsOn"), path)
-        for i, name in enumerate(job.depends_on):
+        for i, name in enumerate(dependency.step for dependency in job.depends_on):
             if name in jobset.job_names[: job.index + 1]:
                 continue
             where, hint = "comes later in replicatedJobs", Hint(f"put {name!r} before {job.name!r}")
@@ -248,7 +244,7 @@ def too_long(jobset: JobSet, name: DerivedName, code: str, severity: Severity) -
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
     """Yield the webhook's errors for `volumeClaimPolicies` (JobSet 0.11 and later)."""
     seen: set[str] = set()
-    for path, template in claim_templates(jobset):
+    for path, template in jobset.claims:
         name = text(mapping(template.get("metadata")).get("name"))
         name_path = (*path, "metadata", "name")
         if name in seen:

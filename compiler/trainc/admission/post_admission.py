@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.admission.creation import coordinator_label_problem, too_long
-from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, pod_template_names, read_jobset, text
+from trainc.admission.derived_names import pod_template_names
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
-from trainc.kube.documents import Json, items, mapping, objects, pod_spec_of
+from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.jobset import JobSet, ReplicatedJob, jobsets_in, text
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace
@@ -38,9 +39,9 @@ def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Itera
     if version.has_message_patterns:
         yield from _message_patterns(jobset, severity)
     for job in jobset.jobs:
-        for i, name in enumerate(job.depends_on or ()):
-            if name == job.name and job.index > 0:
-                message = f"{name!r} depends on itself and never starts"
+        for i, dependency in enumerate(job.depends_on or ()):
+            if dependency.step == job.name and job.index > 0:
+                message = f"{job.name!r} depends on itself and never starts"
                 hint = "remove the dependency, or use the name of another job"
                 yield Finding("DependsOnSelf", severity, message, hint, (*job.path, "dependsOn", i, "name"))
 
@@ -65,9 +66,7 @@ def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
     Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go, constructJob.
     """
     volume_names = {text(mapping(volume).get("name")) for volume in items(job.pod_spec.get("volumes"))}
-    claims = {
-        text(mapping(template.get("metadata")).get("name")) for _, template in claim_templates(jobset)
-    } - volume_names
+    claims = {text(mapping(template.get("metadata")).get("name")) for _, template in jobset.claims} - volume_names
     has_hostnames = mapping(jobset.spec.get("network")).get("enableDNSHostnames") is not False
     if not claims and not (has_hostnames and "subdomain" in job.pod_spec):
         return job.template
@@ -77,7 +76,7 @@ def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
         pod_spec["volumes"] = [*items(pod_spec.get("volumes")), *added]
     if has_hostnames:
         pod_spec["subdomain"] = ""
-    pod = {**mapping(job.job_spec.get("template")), "spec": pod_spec}
+    pod = {**job.pod_template, "spec": pod_spec}
     return {**job.template, "spec": {**job.job_spec, "template": pod}}
 
 
@@ -102,29 +101,23 @@ def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
 
 def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
     """Yield why the API server would refuse pods of the JobSets in `manifests`."""
-    for jobset in manifests:
-        if jobset.get("kind") != "JobSet" or not (cluster or _is_suspect(jobset)):
+    for jobset in jobsets_in(manifests):
+        if not (cluster or any(_is_suspect(job.pod_spec) for job in jobset.jobs)):
             continue
         from trainc.pods.admission_plugins import count_refusals, in_namespace, refusals_of_pods
 
-        view, findings = read_jobset(jobset), list[Finding]()
-        namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
+        findings = list[Finding]()
         if "ResourceQuota" in cluster:
-            created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": sum(job.replicas for job in view.jobs)}
-            quotas = in_namespace(cluster, "ResourceQuota", namespace)
+            created = {"count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": sum(job.replicas for job in jobset.jobs)}
+            quotas = in_namespace(cluster, "ResourceQuota", jobset.namespace)
             findings += count_refusals(created, ("spec", "replicatedJobs"), quotas)
-        for job in view.jobs:
-            findings += refusals_of_pods(job.pod_spec, job.pod_path, namespace, cluster)
+        for job in jobset.jobs:
+            findings += refusals_of_pods(job.pod_spec, job.pod_path, jobset.namespace, cluster)
         for finding in findings:
             lowered = finding.severity if severity == "error" else severity
-            yield replace(finding, about=label_of(jobset), severity=lowered)
+            yield replace(finding, about=label_of(jobset.document), severity=lowered)
 
 
-def _is_suspect(jobset: Json) -> bool:
-    """Return whether pods of a JobSet may be refused whatever the cluster holds."""
-    for job in objects(mapping(jobset.get("spec")).get("replicatedJobs")):
-        spec = pod_spec_of(job)
-        volumes = objects(spec.get("volumes"))
-        if not _SUSPECT.isdisjoint(spec) or any("image" in volume for volume in volumes):
-            return True
-    return False
+def _is_suspect(pod: Json) -> bool:
+    """Return whether a pod may be refused whatever the cluster holds."""
+    return not _SUSPECT.isdisjoint(pod) or any("image" in volume for volume in objects(pod.get("volumes")))

@@ -14,11 +14,11 @@ from typing import Any
 
 from trainc.admission.admit import creation_refusals, place_findings, require_jobset
 from trainc.admission.defaults import bake_defaults
-from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
 from trainc.findings import Diagnostic, Finding, Path, sort_diagnostics
 from trainc.ir.release import release_facts
 from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at
+from trainc.kube.jobset import text
 from trainc.kube.quantity import parse_quantity
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options

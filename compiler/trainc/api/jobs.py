@@ -3,6 +3,7 @@
 from trainc.compilation import Compilation, CompiledJob
 from trainc.explain.select_job import OneJob
 from trainc.functions import compile_documents
+from trainc.kube.jobset import JobSet, ReplicatedJob, jobsets_in, read_jobset
 from trainc.pipeline.inputs import Inputs, read_inputs
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -15,12 +16,16 @@ __all__ = [
     "CompiledJob",
     "Gang",
     "Inputs",
+    "JobSet",
     "Judge",
     "OneJob",
     "Plugin",
+    "ReplicatedJob",
     "Session",
     "ValidDocument",
     "compile_documents",
     "enabled",
+    "jobsets_in",
     "read_inputs",
+    "read_jobset",
 ]

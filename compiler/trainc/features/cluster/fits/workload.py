@@ -8,11 +8,12 @@ pkg/webhooks/workload_webhook.go, apis/kueue/v1beta2/workload_types.go.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from trainc.api.kube import POD_SPEC, Json, canonical, identity_of, mapping, names, parse_quantity, read_json
+from trainc.api.jobs import ReplicatedJob, read_jobset
+from trainc.api.kube import Json, canonical, identity_of, mapping, names, parse_quantity, read_json
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.fits.cluster import Cluster
 from trainc.features.cluster.fits.pods import Amounts, charged_pod, pod_amounts
@@ -152,67 +153,35 @@ def queue_of(jobset: Json, cluster: Cluster) -> str:
     return DEFAULT_QUEUE if queue and not queue.stopped else ""
 
 
-def replicated_jobs(jobset: Json) -> list[Json]:
-    """The replicated jobs of a JobSet."""
-    return list((jobset.get("spec") or {}).get("replicatedJobs") or ())
-
-
-def pod_count(replicated_job: Json) -> int:
-    """The number of concurrent pods of a replicated job."""
-    job = (replicated_job.get("template") or {}).get("spec") or {}
-    parallelism = _number(job.get("parallelism"), 1)
-    return _number(replicated_job.get("replicas"), 1) * min(parallelism, _number(job.get("completions"), parallelism))
-
-
-def _number(value: Any, default: int) -> int:
-    return default if value is None else int(value)
-
-
-def pod_template(replicated_job: Json) -> Json:
-    """The pod template of a replicated job."""
-    job = (replicated_job.get("template") or {}).get("spec") or {}
-    template: Json = job.get("template") or {}
-    return template
-
-
-def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
-    """The pod annotations of a replicated job."""
-    return (pod_template(replicated_job).get("metadata") or {}).get("annotations") or {}
-
-
 def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
     namespace, name = jobset_identity(jobset)
-    jobs = replicated_jobs(jobset)
-    dependencies = [dependency for job in jobs for dependency in job.get("dependsOn") or ()]
-    awaited = {str(d.get("name")) for d in dependencies if d.get("status") == "Complete"}
-    pod_sets = tuple(_pod_set(job, i, namespace, cluster, awaited) for i, job in enumerate(jobs))
+    steps = read_jobset(jobset)
+    pod_sets = tuple(_pod_set(job, namespace, cluster, steps.awaited) for job in steps.jobs)
     # Everything by which the scheduler can distinguish two workloads of a queue.
     shape = json.dumps(list(map(_shape, pod_sets)), sort_keys=True)
     return Workload(namespace, name, queue, pod_sets, shape)
 
 
-def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
-    spec = pod_template(replicated_job).get("spec") or {}
+def _pod_set(job: ReplicatedJob, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
     limits = cluster.limits.get(namespace, {})
-    pod = charged_pod(spec, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
-    count, per_pod = pod_count(replicated_job), pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
-    stored = charged_pod(spec, limits, cluster.overheads, limits_first=True) if limits else pod
-    labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    pod = charged_pod(job.pod_spec, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
+    per_pod = pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
+    stored = charged_pod(job.pod_spec, limits, cluster.overheads, limits_first=True) if limits else pod
     return PodSet(
-        str(replicated_job.get("name")),
-        count,
-        spec,
+        job.name,
+        job.pods,
+        job.pod_spec,
         pod,
         per_pod,
-        {name: amount * count for name, amount in per_pod.items()},
-        topology_request(pod_annotations(replicated_job)),
+        {name: amount * job.pods for name, amount in per_pod.items()},
+        topology_request(job.annotations),
         pod_amounts(stored) if limits else per_pod,
-        _number(replicated_job.get("replicas"), 1),
-        replicated_job.get("name") in awaited,
-        str(labels.get(names.ANCESTOR_LABEL) or ""),
-        index,
-        pod_annotations(replicated_job),
+        job.replicas,
+        job.name in awaited,
+        job.ancestor,
+        job.index,
+        job.annotations,
     )
 
 
@@ -328,15 +297,15 @@ def _is_filled_in(path: Place, jobset: Json, queue: str) -> bool:
 def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
     metadata = jobset.get("metadata") or {}
     yield from _metadata(metadata.get("labels") or {}, metadata.get("annotations") or {})
-    jobs = replicated_jobs(jobset)
-    for i, job in enumerate(jobs):
-        for key, message in _topology(pod_annotations(job), pod_count(job), kueue):
-            yield (*_pods(i), "metadata", "annotations", *((key,) if key else ())), message
+    jobs = read_jobset(jobset).jobs
+    for job in jobs:
+        for key, message in _topology(job.annotations, job.pods, kueue):
+            yield (*_annotations(job), *((key,) if key else ())), message
     yield from _group_faults(jobs)
 
 
-def _pods(i: int) -> Place:
-    return ("spec", "replicatedJobs", i, *POD_SPEC[:-1])
+def _annotations(job: ReplicatedJob) -> Place:
+    return (*job.job_path, "template", "metadata", "annotations")
 
 
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
@@ -442,33 +411,32 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
         yield "two layers have the same level"
 
 
-def _group_faults(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
-    groups: dict[str, list[int]] = {}
-    for i, job in enumerate(jobs):
-        annotations = pod_annotations(job)
-        if GROUP in annotations and (REQUIRED in annotations or PREFERRED in annotations):
-            groups.setdefault(annotations[GROUP], []).append(i)
+def _group_faults(jobs: Sequence[ReplicatedJob]) -> Iterator[tuple[Place, str]]:
+    groups: dict[str, list[ReplicatedJob]] = {}
+    for job in jobs:
+        if GROUP in job.annotations and (REQUIRED in job.annotations or PREFERRED in job.annotations):
+            groups.setdefault(job.annotations[GROUP], []).append(job)
     for name, members in groups.items():
-        path = (*_pods(members[0]), "metadata", "annotations", GROUP)
+        path = (*_annotations(members[0]), GROUP)
         if len(members) != 2:
             yield path, f"group {name!r} has {len(members)} replicated jobs: it must have exactly 2"
             continue
-        if all(pod_count(jobs[i]) != 1 for i in members):
+        if all(job.pods != 1 for job in members):
             yield path, f"one of the two replicated jobs of group {name!r} must have a single pod"
         levels = {
             (annotations.get(REQUIRED), None if REQUIRED in annotations else annotations.get(PREFERRED))
-            for annotations in (pod_annotations(jobs[i]) for i in members)
+            for annotations in (job.annotations for job in members)
         }
         if len(levels) > 1:
             yield path, f"both replicated jobs of group {name!r} must request the same topology"
 
 
 def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
-    jobs = replicated_jobs(jobset)
+    jobs = read_jobset(jobset).jobs
     if not 1 <= len(jobs) <= MOST_POD_SETS:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
-    for i, job in enumerate(jobs):
-        requested = topology_request(pod_annotations(job))
+    for job in jobs:
+        requested = topology_request(job.annotations)
         levels: dict[str, list[str | None]] = {
             REQUIRED: [requested.required],
             PREFERRED: [requested.preferred],
@@ -476,22 +444,20 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
         }
         for key, level_names in levels.items():
             if any(name and len(name) > _LONGEST_LEVEL for name in level_names):
-                yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"
+                yield (*_annotations(job), key), "a topology level has at most 63 characters"
         if requested.group and len(requested.group) > 256:
-            yield (*_pods(i), "metadata", "annotations", GROUP), "the name of a group has at most 256 characters"
+            yield (*_annotations(job), GROUP), "the name of a group has at most 256 characters"
 
 
 def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
-    for i, job in enumerate(replicated_jobs(jobset)):
-        template = pod_template(job)
-        yield from _template_metadata(template.get("metadata") or {}, (*_pods(i), "metadata"))
-        pod = template.get("spec") or {}
-        for path, resources in _resource_lists(pod):
+    for job in read_jobset(jobset).jobs:
+        yield from _template_metadata(job.pod_metadata, (*job.job_path, "template", "metadata"))
+        for path, resources in _resource_lists(job.pod_spec):
             for name, value in resources.items():
                 if name == "pods":
-                    yield (*_pods(i), "spec", *path, name), "Kueue reserves the resource name `pods`"
+                    yield (*job.pod_path, *path, name), "Kueue reserves the resource name `pods`"
                 if parse_quantity(str(value)).nanos < 0:
-                    yield (*_pods(i), "spec", *path, name), f"{value} is negative"
+                    yield (*job.pod_path, *path, name), f"{value} is negative"
 
 
 def _template_metadata(metadata: Json, path: Place) -> Iterator[tuple[Place, str]]:

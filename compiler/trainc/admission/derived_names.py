@@ -1,123 +1,19 @@
-"""The view of a JobSet on which the admission rules work.
+"""All names that are derived from a JobSet's name, and their limits.
 
-A value of the wrong type counts as absent: the schema stage reports it, and the rules can still check the rest. Absent
-values count as the CRD's defaults, so that rules give the same results before and after these are filled in.
+A TrainJob's name becomes part of the names of Jobs, pods, Services, claims, volumes and labels, each with its own suffix
+and limit. The code below measures them; the rules decide which ones JobSet refuses and on which it fails later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import starmap
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.documents import mapping, objects
+from trainc.kube.jobset import JobSet, ReplicatedJob, number, text
 from trainc.kube.names import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.startup.records import dataclass, replace
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicatedJob:
-    """One entry of `spec.replicatedJobs`. `completions` is None if the template does not set it."""
-
-    index: int
-    name: str
-    group: str
-    replicas: int
-    parallelism: int
-    completions: int | None
-    indexed: bool
-    depends_on: tuple[str, ...] | None
-    template: Json
-    job_spec: Json
-    pod_metadata: Json
-    pod_spec: Json
-
-    @property
-    def path(self) -> Path:
-        """The path of the entry in the JobSet."""
-        return ("spec", "replicatedJobs", self.index)
-
-    @property
-    def job_path(self) -> Path:
-        """The path of the Job's spec in the JobSet."""
-        return (*self.path, "template", "spec")
-
-    @property
-    def pod_path(self) -> Path:
-        """The path of the pods' spec in the JobSet."""
-        return (*self.job_path, "template", "spec")
-
-
-@dataclass(frozen=True, slots=True)
-class JobSet:
-    """A JobSet whose webhook defaults have been applied (`defaults.bake_defaults`)."""
-
-    name: str
-    generates_name: bool
-    spec: Json
-    jobs: tuple[ReplicatedJob, ...]
-
-    @property
-    def job_names(self) -> tuple[str, ...]:
-        """The names of the replicated jobs, in order."""
-        return tuple(job.name for job in self.jobs)
-
-    @property
-    def subdomain(self) -> str:
-        """The subdomain that the JobSet sets, or an empty string."""
-        return text(mapping(self.spec.get("network")).get("subdomain"))
-
-    @property
-    def service(self) -> str:
-        """The headless Service's name, which is also the subdomain of the pods."""
-        return self.subdomain or self.name
-
-
-def read_jobset(document: Json) -> JobSet:
-    """Return the view of a JobSet document."""
-    spec = mapping(document.get("spec"))
-    jobs = tuple(starmap(_replicated_job, enumerate(objects(spec.get("replicatedJobs")))))
-    metadata = mapping(document.get("metadata"))
-    return JobSet(text(metadata.get("name")), bool(metadata.get("generateName")), spec, jobs)
-
-
-def _replicated_job(index: int, job: Json) -> ReplicatedJob:
-    template = mapping(job.get("template"))
-    job_spec = mapping(template.get("spec"))
-    pod = mapping(job_spec.get("template"))
-    depends_on = job.get("dependsOn")
-    return ReplicatedJob(
-        index=index,
-        name=text(job.get("name")),
-        group=text(job.get("groupName"), "default"),
-        replicas=number(job.get("replicas"), 1),
-        parallelism=number(job_spec.get("parallelism"), 1),
-        completions=number(job_spec["completions"], 1) if job_spec.get("completions") is not None else None,
-        indexed=job_spec.get("completionMode") == "Indexed",
-        depends_on=tuple(text(mapping(d).get("name")) for d in depends_on) if isinstance(depends_on, list) else None,
-        template=template,
-        job_spec=job_spec,
-        pod_metadata=mapping(pod.get("metadata")),
-        pod_spec=mapping(pod.get("spec")),
-    )
-
-
-def text(value: object, default: str = "") -> str:
-    """Return `value` if it is a string, else `default`."""
-    return value if isinstance(value, str) else default
-
-
-def number(value: object, default: int) -> int:
-    """Return `value` if it is an integer, else `default`. Booleans do not count as integers."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
-
-
-# All names that are derived from a JobSet's name, and their limits.
-#
-# A TrainJob's name becomes part of the names of Jobs, pods, Services, claims, volumes and labels, each with its own suffix
-# and limit. The code below measures them; the rules decide which ones JobSet refuses and on which it fails later.
-
 
 Use: TypeAlias = Literal[
     "Job", "pod", "pod hostname", "headless Service", "PersistentVolumeClaim", "coordinator label", "label", "volume",
@@ -167,7 +63,7 @@ def derived_names(jobset: JobSet) -> Iterator[DerivedName]:
         yield from pod_template_names(jobset, job)
     if coordinator := coordinator_label(jobset):
         yield coordinator
-    for path, claim in claim_templates(jobset):
+    for path, claim in jobset.claims:
         yield claim_name(jobset, path, claim)
 
 
@@ -199,13 +95,6 @@ def coordinator_label(jobset: JobSet) -> DerivedName | None:
     value = f"{jobset.name}-{text(job)}-{number(replica, 0)}-{number(index, 0)}.{jobset.service}"
     repeats = 1 if jobset.subdomain else 2
     return DerivedName("coordinator label", value, LABEL_LIMIT, ("spec", "coordinator"), repeats)
-
-
-def claim_templates(jobset: JobSet) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each volume claim template with its path."""
-    for i, policy in enumerate(objects(jobset.spec.get("volumeClaimPolicies"))):
-        for k, template in enumerate(objects(policy.get("templates"))):
-            yield ("spec", "volumeClaimPolicies", i, "templates", k), template
 
 
 def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> DerivedName:
