@@ -158,9 +158,11 @@ class JobSet:
             return job.depends_on or ()
         return (Dependency(self.jobs[job.index - 1].name, "Ready"),)
 
-    def host(self, job: ReplicatedJob, replica: int, index: int) -> str:
-        """The DNS name, within its namespace, of a pod."""
-        return f"{names.pod_host(self.name, job.name, replica, index)}.{self.service}"
+    def pods_of(self, job: ReplicatedJob) -> Iterator[str]:
+        """The host names of a step's pods, by replica and index; with the service, they are DNS names of the namespace."""
+        for replica in range(job.replicas):
+            for index in range(job.pods_at_once):
+                yield names.pod_host(self.name, job.name, replica, index)
 
 
 def read_jobset(document: Json) -> JobSet:

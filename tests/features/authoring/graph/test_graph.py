@@ -11,8 +11,8 @@ from builders import compiled, container, job, runtime, trainjob
 
 from trainc.features.authoring.graph.drawing import DOTS_IN_ROW, VALUES, WIDTH, graph_svg, lay_out
 from trainc.features.authoring.graph.formats import graph_dot, graph_json, graph_mermaid, graph_text
-from trainc.features.authoring.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume, layers, read_graph
-from trainc.kube.quantity import parse_quantity
+from trainc.features.authoring.graph.model import Gang, Graph, Rendezvous, Step, Volume, layers, read_graph
+from trainc.kube.jobset import Dependency
 from trainc.startup.records import replace
 
 FETCH = job(
@@ -42,14 +42,10 @@ def test_everything_is_read_from_the_manifests() -> None:
     assert found.gang == Gang("llm", "coscheduling", 4)
     assert (found.pods, found.gpus) == (5, 32)
     assert fetch.volumes == (Volume("work", "PVC data"),)
-    assert node == Step(
-        name="node",
-        role="trainer",
-        image="example.com/train:1",
-        pods=4,
-        replicas=1,
-        requests=(("nvidia.com/gpu", parse_quantity("8")),),
-        volumes=(),
+    assert (node.job.ancestor, node.job.image) == ("trainer", "example.com/train:1")
+    assert (node.job.pods, node.job.replicas, node.job.devices) == (4, 1, {"nvidia.com/gpu": 8})
+    assert replace(node, job=fetch.job) == Step(
+        fetch.job,
         depends_on=(Dependency("dataset-initializer", "Complete"),),
         hosts="llm-node-0-[0-3].llm",
         rendezvous=(Rendezvous("llm-node-0-0.llm:29500", "PET_MASTER_ADDR"),),
@@ -193,9 +189,10 @@ def test_a_launcher_is_joined_to_the_steps_on_which_it_starts_processes() -> Non
     def steps(*waits: str) -> tuple[Step, ...]:
         meeting = Rendezvous("2 hosts", "hostfile in llm")
         waiting = tuple(Dependency(name, "Ready") for name in waits)
-        launcher = replace(usual().steps[1], name="launcher", role="trainer", depends_on=waiting, runs="mpirun")
-        launcher = replace(launcher, rendezvous=(meeting,))
-        return launcher, replace(launcher, name="node", role="", depends_on=(), rendezvous=()), usual().steps[0]
+        first, last = usual().steps
+        job = replace(last.job, name="launcher")
+        launcher = replace(last, job=job, depends_on=waiting, rendezvous=(meeting,), runs="mpirun")
+        return launcher, replace(last, depends_on=(), rendezvous=()), first
 
     apart = replace(usual(), steps=steps())
     cards = {card.step.name: card for card in lay_out(apart).cards}

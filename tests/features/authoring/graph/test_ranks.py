@@ -12,8 +12,9 @@ from builders import compiled, runtime, trainjob
 from commands import run
 
 from trainc.cli.command import Status
-from trainc.features.authoring.graph.ranks import Layout, Ranks, ranks_json, ranks_text, read_ranks
+from trainc.features.authoring.graph.ranks import ranks_json, ranks_text
 from trainc.ir.parallelism import FRAMEWORKS, groups
+from trainc.plugins.ranks import Layout, Ranks, read_ranks
 
 MODEL = ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2")
 TUNE = ("tune", "run", "--rdzv_endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)", "--nproc_per_node=8")

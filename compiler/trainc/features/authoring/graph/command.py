@@ -52,7 +52,8 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
         case "json":
             document = {**graph_json(graph), **({"pod": job.pod} if job.pod else {})}
             if arguments.ranks:
-                from trainc.features.authoring.graph.ranks import ranks_json, read_ranks
+                from trainc.api.jobs import read_ranks
+                from trainc.features.authoring.graph.ranks import ranks_json
 
                 document["ranks"] = ranks_json(read_ranks(manifests))
             return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
@@ -62,6 +63,7 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
             drawn = escape_report(text, colored=paint.is_on)
             if not arguments.ranks:
                 return drawn
-            from trainc.features.authoring.graph.ranks import ranks_text, read_ranks
+            from trainc.api.jobs import read_ranks
+            from trainc.features.authoring.graph.ranks import ranks_text
 
             return f"{drawn}\n{ranks_text(read_ranks(manifests))}"

@@ -12,9 +12,9 @@ from typing import Literal
 import svg
 
 from trainc.api.findings import escape_xml
+from trainc.api.jobs import Dependency
 from trainc.api.records import dataclass, replace
 from trainc.features.authoring.graph.model import (
-    Dependency,
     Graph,
     Step,
     cpu_and_memory,
@@ -121,7 +121,7 @@ def _joined(graph: Graph) -> Graph:
         graph,
         steps=tuple(
             step
-            if step.name in apart or step.role.endswith("initializer")
+            if step.name in apart or step.job.ancestor.endswith("initializer")
             else replace(step, depends_on=(*step.depends_on, Dependency(launcher.name, launcher.runs or "MPI")))
             for step in graph.steps
         ),
@@ -130,7 +130,7 @@ def _joined(graph: Graph) -> Graph:
 
 def _card_of(step: Step) -> Card:
     per_dot, power = 1, 0  # The pods of a dot: 1, 2, 5, 10, 20 and so on.
-    while (dots := -(-step.all_pods // per_dot)) > DOTS_IN_ROW * _ROWS:
+    while (dots := -(-step.job.pods // per_dot)) > DOTS_IN_ROW * _ROWS:
         per_dot = (1, 2, 5)[power % 3] * 10 ** (power // 3)
         power += 1
     facts = tuple((label, _fitting(label, value)) for label, value in _facts(step))
@@ -140,7 +140,7 @@ def _card_of(step: Step) -> Card:
 
 
 def _facts(step: Step) -> list[tuple[str, str]]:
-    facts = [("image", step.image.rpartition("/")[2])] if step.image else []
+    facts = [("image", step.job.image.rpartition("/")[2])] if step.job.image else []
     requested = [*filter(None, (devices(step), cpu_and_memory(step)))]
     facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(requested)]
     if step.hosts:
@@ -293,14 +293,14 @@ def _edges(drawing: Drawing) -> Iterator[svg.Element]:
 
 def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
     step = card.step
-    classes = ["card", *(["trainer"] if step.role == "trainer" else [])]
+    classes = ["card", *(["trainer"] if step.job.ancestor == "trainer" else [])]
     if step.gang and not framed:
         classes.append("member")
     left, y = card.x + PADDING, card.y + PADDING
     yield svg.Rect(x=card.x, y=card.y, width=WIDTH, height=card.height, rx=9, class_=classes)
     yield _text(left, y + 13, shorten(step.name, 30), "name")
-    if step.role and step.role != step.name:
-        role = shorten(step.role, _ROLE_CHARACTERS)
+    if step.job.ancestor and step.job.ancestor != step.name:
+        role = shorten(step.job.ancestor, _ROLE_CHARACTERS)
         yield _text(card.x + WIDTH - PADDING, y + 12, role, "label", anchor="end")
     legend = f"   (■ = {card.pods_per_dot:,} pods)" if card.pods_per_dot > 1 else ""
     yield _text(left, y + 34, size(step) + legend, "faint")

@@ -45,7 +45,7 @@ def graph_dot(graph: Graph) -> str:
 
 def _node(step: Step) -> str:
     label = "\n".join([step.name, *_label_lines(step)])
-    width = ", penwidth=2" if step.role == "trainer" else ""
+    width = ", penwidth=2" if step.job.ancestor == "trainer" else ""
     return f"{_quoted(step.name)} [label={_quoted(label)}{width}]"
 
 
@@ -69,12 +69,12 @@ def graph_json(graph: Graph) -> dict[str, Any]:
         "steps": [
             {
                 "name": step.name,
-                "role": step.role,
-                "image": step.image,
-                "pods": step.pods,
-                "replicas": step.replicas,
-                "gpus": step.gpus,
-                "requests": {name: str(amount) for name, amount in step.requests},
+                "role": step.job.ancestor,
+                "image": step.job.image,
+                "pods": step.job.pods_at_once,
+                "replicas": step.job.replicas,
+                "gpus": step.job.devices,
+                "requests": {name: str(amount) for name, amount in step.job.requests.items()},
                 "runs": step.runs,
                 "inGang": bool(step.gang),
                 "gang": step.gang,
@@ -132,7 +132,7 @@ def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, st
 
 
 def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
-    marks = [step.role] if step.role and step.role != step.name else []
+    marks = [step.job.ancestor] if step.job.ancestor and step.job.ancestor != step.name else []
     if step.gang and graph.gangs:
         marks.append("in the gang" if graph.gang is not None else f"in gang {step.gang}")
     title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
@@ -144,11 +144,11 @@ def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[
 def _step_facts(step: Step) -> Iterator[tuple[str, str, Role]]:
     if step.depends_on:
         yield "after", ", ".join(f"{d.step} is {d.status}" for d in step.depends_on), "step"
-    if step.image:
-        yield "image", step.image, "faint"
+    if step.job.image:
+        yield "image", step.job.image, "faint"
     if step.runs:
         yield "runs", step.runs, "size"
-    if step.requests:
+    if step.job.requests:
         yield "per pod", per_pod(step), "size"
     if step.hosts:
         yield "hosts", step.hosts, "address"
@@ -178,7 +178,7 @@ Arrow: TypeAlias = tuple[str, str, str, bool]
 def graph_mermaid(graph: Graph) -> str:
     """Return a left-to-right flowchart without the code fence."""
     steps = [step for layer in layers(graph) for step in layer]
-    boxes = [(step.name, tuple(_label_lines(step)), _ROLES.get(step.role, "")) for step in steps]
+    boxes = [(step.name, tuple(_label_lines(step)), _ROLES.get(step.job.ancestor, "")) for step in steps]
     arrows = [(d.step, step.name, d.status, False) for step in steps for d in step.depends_on]
     frames = {gang(group): [step.name for step in graph.members(group)] for group in graph.gangs}
     return flowchart(boxes, arrows, _LOOKS, frames) + "\n"

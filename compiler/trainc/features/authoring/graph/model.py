@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
-from typing import NamedTuple
 
 from trainc.api.findings import counted
-from trainc.api.jobs import PLUGINS, Plugin
-from trainc.api.kube import Json, Quantity, accelerator, mapping, names, pod_requests, value_at, whole_number
-from trainc.api.records import dataclass, replace
-from trainc.ir.commands.programs import Launch, program_name
-from trainc.ir.commands.started import CommandLine, read_command
-from trainc.plugins.registry import programs
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """The named step must reach `status` (Ready or Complete) before this one starts."""
-
-    step: str
-    status: str
+from trainc.api.jobs import PLUGINS, Dependency, JobSet, Plugin, ReplicatedJob, jobsets_in, processes_of
+from trainc.api.kube import Json, accelerator, mapping, value_at
+from trainc.api.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +31,31 @@ class Rendezvous:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A replicated job. `pods` counts the pods of one replica; `requests` are per pod, by resource name.
+    """A replicated job in the picture.
 
-    `runs` describes the processes it starts. `role` is the ancestor step or the part in an MPI job, or empty. `hosts`
-    is a pattern with ranges for the DNS names of all pods, empty if the pods have none. `gang` is the name of the gang
-    that the pods join, if any.
+    `depends_on` is what it waits for, `runs` describes the processes it starts. `hosts` is a pattern with ranges for the
+    DNS names of all pods, empty if the pods have none. `gang` is the name of the gang that the pods join, if any.
     """
 
-    name: str
-    role: str
-    image: str
-    pods: int
-    replicas: int
-    requests: tuple[tuple[str, Quantity], ...]
-    volumes: tuple[Volume, ...]
-    depends_on: tuple[Dependency, ...]
-    hosts: str
-    rendezvous: tuple[Rendezvous, ...]
-    gang: str
+    job: ReplicatedJob
+    depends_on: tuple[Dependency, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    hosts: str = ""
+    rendezvous: tuple[Rendezvous, ...] = ()
+    gang: str = ""
     runs: str = ""
 
     @property
-    def all_pods(self) -> int:
-        """Pods of all replicas."""
-        return self.pods * self.replicas
-
-    @property
-    def gpus(self) -> dict[str, int]:
-        """Compute devices per pod, by resource name."""
-        return {name: amount.units for name, amount in self.requests if accelerator(name)}
+    def name(self) -> str:
+        """The name of the replicated job."""
+        return self.job.name
 
     @property
     def accelerators(self) -> Counter[str]:
         """Compute devices per pod, by display name: GPU, TPU."""
         counts: Counter[str] = Counter()
-        for name, amount in self.requests:
-            if noun := accelerator(name):
-                counts[noun] += amount.units
+        for name, count in self.job.devices.items():
+            counts[accelerator(name)] += count
         return counts
 
 
@@ -115,19 +90,19 @@ class Graph:
     @property
     def pods(self) -> int:
         """Pods of all steps."""
-        return sum(step.all_pods for step in self.steps)
+        return sum(step.job.pods for step in self.steps)
 
     @property
     def gpus(self) -> int:
         """Compute devices of all pods."""
-        return sum(step.all_pods * count for step in self.steps for count in step.gpus.values())
+        return sum(step.job.pods * count for step in self.steps for count in step.job.devices.values())
 
     @property
     def accelerators(self) -> Counter[str]:
         """Compute devices of all pods, by display name."""
         counts: Counter[str] = Counter()
         for step in self.steps:
-            counts.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
+            counts.update({noun: count * step.job.pods for noun, count in step.accelerators.items()})
         return counts
 
 
@@ -145,8 +120,8 @@ def total(graph: Graph) -> str:
 
 def size(step: Step) -> str:
     """Replicas if there are several, pods per replica, and devices per pod if there are any, as a product."""
-    factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
-    factors.append(counted(step.pods, "pod"))
+    factors = [f"{step.job.replicas:,}"] if step.job.replicas != 1 else []
+    factors.append(counted(step.job.pods_at_once, "pod"))
     if device_counts := _devices(step.accelerators):
         factors.append(" + ".join(device_counts))
     return _TIMES.join(factors)
@@ -158,12 +133,12 @@ def _devices(counts: Counter[str]) -> list[str]:
 
 def devices(step: Step) -> str:
     """`8 nvidia.com/gpu, 1 rdma/hca` for one pod."""
-    return ", ".join(f"{amount} {name}" for name, amount in step.requests if name not in _HOST)
+    return ", ".join(f"{amount} {name}" for name, amount in step.job.requests.items() if name not in _HOST)
 
 
 def cpu_and_memory(step: Step) -> str:
     """`96 CPUs, 1Ti memory` for one pod."""
-    return ", ".join(f"{amount} {_HOST[name]}" for name, amount in step.requests if name in _HOST)
+    return ", ".join(f"{amount} {_HOST[name]}" for name, amount in step.job.requests.items() if name in _HOST)
 
 
 def per_pod(step: Step) -> str:
@@ -207,79 +182,6 @@ def layers(graph: Graph) -> list[list[Step]]:
     return result
 
 
-# The processes in a step's pods: the launcher, its workers and their ranks, read from the manifests alone.
-
-
-# The environment variable that identifies each framework, and its policy.
-_FRAMEWORKS = {
-    "PET_NNODES": "torch",
-    "OMPI_MCA_orte_set_default_slots": "mpi",
-    "JAX_NUM_PROCESSES": "jax",
-    "DMLC_NUM_WORKER": "xgboost",
-}
-
-
-class Launched(NamedTuple):
-    """What a container of a known framework runs, with its variables."""
-
-    line: CommandLine
-    policy: str
-    env: Mapping[str, str | None]
-
-    @property
-    def launch(self) -> Launch | None:
-        """The last launcher, which starts the training."""
-        return self.line.launches[-1] if self.line.launches else None
-
-
-def launched_in(pod: Json) -> Launched | None:
-    """Return what the first container with variables of a framework runs, or None."""
-    for container in pod.get("containers", ()):
-        env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
-        policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
-        words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
-        if policy is not None and words:
-            return Launched(read_command(words, programs(policy)), policy, env)
-    return None
-
-
-def process_text(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
-    launched = launched_in(pod)
-    if launched is None:
-        return ""
-    program = "the image's own command"
-    if launched.launch is not None:
-        program = launched.launch.launcher.name
-    elif starts := launched.line.starts_of("python", "code", "unknown"):
-        program = program_name(starts[-1].argv[starts[-1].program.index])
-    per_pod, ranks = process_counts(launched, pods, devices)
-    counts = [f"{per_pod:,} process{'' if per_pod == 1 else 'es'} per pod"] if per_pod else []
-    counts += [counted(ranks, "rank")] if ranks else []
-    return ", ".join([program, *counts])
-
-
-def process_counts(launched: Launched, pods: int, devices: int) -> tuple[int, int]:
-    """Processes per pod and per step; 0 if unspecified."""
-    launch, policy, env = launched.launch, launched.policy, launched.env
-    if policy == "xgboost":
-        return 0, whole_number(env.get("DMLC_NUM_WORKER")) or 0
-    if policy == "mpi":
-        return 0, (_given_number(launch, launch.launcher.total) if launch else None) or 0
-    if policy == "jax" or launch is None:
-        return 1, pods if policy == "jax" else 0
-    per_node = _given_number(launch, launch.launcher.per_node)
-    if not per_node:  # The variable may have a word that stands for the devices of the pod.
-        variable = whole_number(env.get("PET_NPROC_PER_NODE"))
-        per_node = devices if variable is None else variable
-    return per_node, per_node * pods
-
-
-def _given_number(launch: Launch, names: frozenset[str]) -> int | None:
-    option = launch.find_option(names)
-    return whole_number(option.value) if option else None
-
-
 def summary_of(manifests: Sequence[Json]) -> str:
     """Return what the pods of a job run, in a line; nothing if no step is known to train."""
     return summary(read_graph(manifests).steps)
@@ -309,83 +211,61 @@ _REFERENCES = ("name", "secretName", "claimName", "path")
 
 def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
     """Read the graph of the only JobSet among a job's manifests; `plugins` supply the rendezvous addresses."""
-    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
-    spec, metadata = jobset["spec"], jobset["metadata"]
-    claims: dict[str, str] = dict(_claims(spec))
-    steps = [_step(job, jobset, manifests, claims, plugins) for job in spec.get("replicatedJobs", ())]
-    if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
-        # Each step depends on the previous one if it does not depend on any.
-        for i, (before, step) in enumerate(pairwise(steps), start=1):
-            steps[i] = step if step.depends_on else replace(step, depends_on=(Dependency(before.name, "Ready"),))
+    jobset = next(jobsets_in(manifests))
     schedulers = {p.gang.api_group: (p.policy, p.gang.size) for p in plugins if p.gang is not None}
     gangs = []
     for manifest in (manifest for manifest in manifests if manifest["kind"] == "PodGroup"):
         group = manifest["apiVersion"].partition("/")[0]
         scheduler, size = schedulers.get(group, (group, None))
         gangs.append(Gang(manifest["metadata"]["name"], scheduler, (size and value_at(manifest, size)) or 0))
-    suspended = spec.get("suspend") is True
-    return Graph(metadata.get("namespace", ""), metadata["name"], tuple(steps), tuple(gangs), suspended)
+    steps = tuple(_step(job, jobset, manifests, plugins) for job in jobset.jobs)
+    return Graph(jobset.namespace, jobset.name, steps, tuple(gangs), jobset.spec.get("suspend") is True)
 
 
-def _step(
-    job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[str, str], plugins: Sequence[Plugin]
-) -> Step:
-    job_spec = job["template"].get("spec", {})
-    template = job_spec.get("template", {})
-    pod: Json = template.get("spec", {})
-    containers = pod.get("containers", ())
-    label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
-    pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
-    amounts = pod_requests(pod, limits_count=True)
-    # Compute devices first, then other devices, then CPU and memory.
-    in_order = sorted(amounts, key=lambda name: (not accelerator(name), "/" not in name, name))
-    requests = tuple((name, amounts[name]) for name in in_order)
+def _step(job: ReplicatedJob, jobset: JobSet, manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Step:
     gangs = (plugin.gang for plugin in plugins if plugin.gang is not None)
+    hosts = first_host = ""
+    if jobset.has_hosts and job.pods:
+        replicas, pods = (f"[0-{count - 1}]" if count > 1 else "0" for count in (job.replicas, job.pods_at_once))
+        hosts = f"{jobset.name}-{job.name}-{replicas}-{pods}.{jobset.service}"
+        first_host = f"{next(jobset.pods_of(job))}.{jobset.service}"
     return Step(
-        name=job["name"],
-        role=label,
-        image=containers[0].get("image", "") if containers else "",
-        pods=pods,
-        replicas=replicas,
-        requests=requests,
-        volumes=tuple(_volumes(pod, claims)),
-        depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
-        hosts=_hosts(jobset, job["name"], replicas, pods),
-        rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
-        runs=process_text(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
-        gang=next((str(name) for gang in gangs if (name := value_at(template, gang.joins))), ""),
+        job,
+        depends_on=jobset.awaits(job),
+        volumes=tuple(_volumes(job, jobset)),
+        hosts=hosts,
+        rendezvous=tuple(_rendezvous(job.pod_spec, manifests, first_host, plugins)),
+        gang=next((str(name) for gang in gangs if (name := value_at(job.pod_template, gang.joins))), ""),
+        runs=_processes(job),
     )
 
 
-def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
-    for volume in pod.get("volumes", ()):
+def _processes(job: ReplicatedJob) -> str:
+    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
+    processes = processes_of(job)
+    if processes is None:
+        return ""
+    per_pod, ranks = processes.counts
+    counts = [f"{per_pod:,} process{'' if per_pod == 1 else 'es'} per pod"] if per_pod else []
+    counts += [counted(ranks, "rank")] if ranks else []
+    return ", ".join([processes.program, *counts])
+
+
+def _volumes(job: ReplicatedJob, jobset: JobSet) -> Iterator[Volume]:
+    for volume in job.pod_spec.get("volumes", ()):
         nothing: tuple[str, Json] = ("", {})
         kind, source = next(((k, v) for k, v in volume.items() if k != "name"), nothing)
         refers_to = next((source[field] for field in _REFERENCES if field in source), "") if source else ""
         yield Volume(volume["name"], f"{_KINDS.get(kind, kind)} {refers_to}".strip())
-    mounted = {m["name"] for c in pod.get("containers", ()) for m in c.get("volumeMounts", ())}
-    for name in sorted(mounted & set(claims)):
-        yield Volume(name, claims[name])
-
-
-def _claims(spec: Json) -> Iterator[tuple[str, str]]:
-    """The claims that JobSet creates for its pods, which mount them by name."""
-    for policy in spec.get("volumeClaimPolicies", ()):
-        for template in policy.get("templates", ()):
-            size = template.get("spec", {}).get("resources", {}).get("requests", {}).get("storage", "")
-            yield template["metadata"]["name"], f"PVC {size}".strip()
-
-
-def _hosts(jobset: Json, job: str, replicas: int, pods: int) -> str:
-    network = jobset["spec"].get("network") or {}
-    if network.get("enableDNSHostnames") is False or not pods * replicas:
-        return ""
-    name = jobset["metadata"]["name"]
-    return f"{name}-{job}-{_range(replicas)}-{_range(pods)}.{network.get('subdomain') or name}"
-
-
-def _range(count: int) -> str:
-    return "0" if count == 1 else f"[0-{count - 1}]"
+    # The claims that JobSet creates for its pods, which mount them by name.
+    claims = {
+        name: value_at(claim, ("spec", "resources", "requests", "storage")) or ""
+        for _, claim in jobset.claims
+        if (name := value_at(claim, ("metadata", "name")))
+    }
+    mounted = {m["name"] for c in job.pod_spec.get("containers", ()) for m in c.get("volumeMounts", ())}
+    for name in sorted(mounted & claims.keys()):
+        yield Volume(name, f"PVC {claims[name]}".strip())
 
 
 def _rendezvous(
