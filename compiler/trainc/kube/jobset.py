@@ -16,7 +16,7 @@ from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.quantity import ResourceList, pod_requests
 from trainc.startup.records import dataclass
 
-_HOST = ("cpu", "memory", "ephemeral-storage")
+_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class Dependency:
 
     step: str
     status: str
+
+    def __str__(self) -> str:
+        return f"{self.step} is {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,13 @@ class ReplicatedJob:
     @property
     def devices(self) -> dict[str, int]:
         """The compute devices of one pod, by resource."""
-        return devices_in(self.requests)
+        return {name: amount.units for name, amount in self.requests.items() if accelerator(name)}
+
+    def request_texts(self) -> tuple[list[str], list[str]]:
+        """What one pod requests, devices apart from CPU and memory: `8 nvidia.com/gpu`; `96 CPU`, `1Ti memory`."""
+        requests = self.requests
+        devices = [f"{amount} {name}" for name, amount in requests.items() if name not in _HOST]
+        return devices, [f"{amount} {_HOST[name]}" for name, amount in requests.items() if name in _HOST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +211,6 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
 
 def _dependency(item: Json) -> Dependency:
     return Dependency(text(item.get("name")), text(item.get("status"), "Complete"))
-
-
-def devices_in(requests: ResourceList) -> dict[str, int]:
-    """Return the compute devices among requests, by resource."""
-    return {name: amount.units for name, amount in requests.items() if accelerator(name)}
 
 
 def text(value: object, default: str = "") -> str:

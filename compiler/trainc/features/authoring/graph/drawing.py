@@ -17,8 +17,6 @@ from trainc.api.records import dataclass, replace
 from trainc.features.authoring.graph.model import (
     Graph,
     Step,
-    cpu_and_memory,
-    devices,
     gang,
     layers,
     size,
@@ -141,7 +139,7 @@ def _card_of(step: Step) -> Card:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.job.image.rpartition("/")[2])] if step.job.image else []
-    requested = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    requested = [", ".join(texts) for texts in step.job.request_texts() if texts]
     facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(requested)]
     if step.hosts:
         facts.append(("hosts", step.hosts))

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.findings import escape_line
 from trainc.api.jobs import PLUGINS, Plugin
 from trainc.api.kube import Json
-from trainc.features.authoring.graph.model import Graph, Step, gang, layers, per_pod, read_graph, size, total
+from trainc.features.authoring.graph.model import Graph, Step, gang, layers, read_graph, size, total
 
 
 def graph_dot(graph: Graph) -> str:
@@ -143,13 +143,13 @@ def _step_lines(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[
 
 def _step_facts(step: Step) -> Iterator[tuple[str, str, Role]]:
     if step.depends_on:
-        yield "after", ", ".join(f"{d.step} is {d.status}" for d in step.depends_on), "step"
+        yield "after", ", ".join(map(str, step.depends_on)), "step"
     if step.job.image:
         yield "image", step.job.image, "faint"
     if step.runs:
         yield "runs", step.runs, "size"
-    if step.job.requests:
-        yield "per pod", per_pod(step), "size"
+    if requested := [text for texts in step.job.request_texts() for text in texts]:
+        yield "per pod", ", ".join(requested), "size"
     if step.hosts:
         yield "hosts", step.hosts, "address"
     for meeting in step.rendezvous:

@@ -131,24 +131,6 @@ def _devices(counts: Counter[str]) -> list[str]:
     return [counted(count, noun) for noun, count in counts.items() if count]
 
 
-def devices(step: Step) -> str:
-    """`8 nvidia.com/gpu, 1 rdma/hca` for one pod."""
-    return ", ".join(f"{amount} {name}" for name, amount in step.job.requests.items() if name not in _HOST)
-
-
-def cpu_and_memory(step: Step) -> str:
-    """`96 CPUs, 1Ti memory` for one pod."""
-    return ", ".join(f"{amount} {_HOST[name]}" for name, amount in step.job.requests.items() if name in _HOST)
-
-
-def per_pod(step: Step) -> str:
-    """All requests of one pod."""
-    return ", ".join(filter(None, (devices(step), cpu_and_memory(step))))
-
-
-_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
-
-
 def gang(group: Gang) -> str:
     """`gang llm: 4 pods together (coscheduling)`."""
     return f"gang {group.name}: {counted(group.members, 'pod')} together ({group.scheduler})"

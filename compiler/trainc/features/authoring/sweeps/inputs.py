@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from trainc.api.documents import Document, is_trainer_document
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
-from trainc.api.jobs import CompiledJob
-from trainc.api.kube import Json, accelerator, identity_of, mapping, pod_requests
+from trainc.api.jobs import CompiledJob, jobsets_in
+from trainc.api.kube import Json, identity_of, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.sweeps.matrix import (
@@ -43,16 +43,14 @@ class Cost:
     def add(self, manifests: Sequence[Json], deadline: int | None) -> None:
         """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
         self.trials += 1
-        jobset = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), None)
-        if jobset is None:
-            return
-        jobs = jobset["spec"].get("replicatedJobs", ())
-        self.gpus.append(sum(map(_gpus, jobs)))
-        for job in jobs:
-            if gpus := _gpus(job):
-                hours = self._hours(job["template"].get("spec", {}).get("activeDeadlineSeconds"), deadline)
-                self.hours.append(hours)
-                self.gpu_hours += gpus * (hours or 0)
+        for jobset in jobsets_in(manifests):
+            gpus = [sum(job.devices.values()) * job.pods for job in jobset.jobs]
+            self.gpus.append(sum(gpus))
+            for job, count in zip(jobset.jobs, gpus, strict=True):
+                if count:
+                    hours = self._hours(job.job_spec.get("activeDeadlineSeconds"), deadline)
+                    self.hours.append(hours)
+                    self.gpu_hours += count * (hours or 0)
 
     def _hours(self, *deadlines: int | None) -> float | None:
         hours = [seconds / _HOUR for seconds in deadlines if seconds]
@@ -89,14 +87,6 @@ class Cost:
         size = size if high else "without GPUs"
         hours = {hours for hours in self.hours if hours is not None}
         return f"{size} for {_number(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
-
-
-def _gpus(replicated_job: Json) -> int:
-    """The compute devices of all pods."""
-    spec = replicated_job["template"].get("spec", {})
-    requests = pod_requests(spec.get("template", {}).get("spec", {}), limits_count=True)
-    per_pod = sum(amount.units for name, amount in requests.items() if accelerator(name))
-    return int(replicated_job.get("replicas", 1) * spec.get("parallelism", 1) * per_pod)
 
 
 def _number(value: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainc.admission.updates import JobSetRules
 from trainc.api.findings import Path, counted, first_of
+from trainc.api.jobs import JobSet, read_jobset
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import content_to_hash
@@ -271,8 +272,8 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
-    steps = [model.steps_of(jobset) if (jobset := getattr(group.jobset, side, None)) else () for side in sides]
-    totals = [_totals(group, side, steps_of_side) for side, steps_of_side in zip(sides, steps, strict=True)]
+    jobsets = [read_jobset(getattr(group.jobset, side, None) or {}) for side in sides]
+    totals = [_totals(group, side, jobset) for side, jobset in zip(sides, jobsets, strict=True)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
         namespace=group.namespace,
@@ -284,8 +285,8 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
             for method in delivery.DELIVERY_METHODS
         },
         totals=model.Versions(totals[0], totals[-1]),
-        steps_before=steps[0],
-        steps_after=steps[-1],
+        steps_before=jobsets[0].jobs,
+        steps_after=jobsets[-1].jobs,
         notes=(),
     )
     return add_notes(job, group, deliveries) if shown else job
@@ -317,11 +318,11 @@ def _status(group: JobPairs, objects: Sequence[ObjectDiff]) -> Status:
     return "changed" if any(o.status != "unchanged" for o in objects) else "unchanged"
 
 
-def _totals(group: JobPairs, side: str, steps: Sequence[model.Step]) -> model.Totals | None:
+def _totals(group: JobPairs, side: str, jobset: JobSet) -> model.Totals | None:
     manifests = group.manifests(side)
     if not manifests or not group.jobset:
         return None
-    return model.totals_of(steps, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
+    return model.totals_of(jobset, [manifest for manifest in manifests if manifest["kind"] == "PodGroup"])
 
 
 # How one refused object affects the others of its job, if the tool validates all of them before applying any.

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from trainc.api.findings import Diagnostic, counted, escape_line, first_of
+from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import format_field
 from trainc.api.records import pattern
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.groups import across, notes_of, reason_of, status_word, sum_of
-from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Step, Versions, error_line
+from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Versions, error_line
 from trainc.features.gitops.diff.text import (
     COLUMNS,
     as_arrow,
@@ -222,7 +223,7 @@ def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     for note in notes_of(group):
         yield ""
         yield f"> {cell(note)}"
-    if job.status == "changed" and job.steps_before != job.steps_after:
+    if job.status == "changed" and list(map(_shape, job.steps_before)) != list(map(_shape, job.steps_after)):
         yield from steps_diagram(job)
     for object_diff in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
@@ -310,17 +311,21 @@ def steps_diagram(job: JobDiff) -> Iterator[str]:
     boxes = [(name, *_facts_and_look(*steps)) for name, steps in sides.items()]
     # Dependencies that are gone are dotted.
     old_arrows, new_arrows = (
-        {(awaited, name, status) for name, step in steps.items() for awaited, status in step.depends_on}
+        {(d.step, name, d.status) for name, step in steps.items() for d in step.depends_on or ()}
         for steps in (before, after)
     )
     arrows = [(*arrow, arrow not in new_arrows) for arrow in sorted(new_arrows | old_arrows)]
     yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
 
 
-def _facts_and_look(before: Step | None, after: Step | None) -> tuple[list[str], str]:
+def _shape(step: ReplicatedJob) -> tuple[object, ...]:
+    return step.name, step.pods, step.requests, step.depends_on
+
+
+def _facts_and_look(before: ReplicatedJob | None, after: ReplicatedJob | None) -> tuple[list[str], str]:
     steps = [step for step in (before, after) if step is not None]
     pods = as_arrow(*(f"{step.pods}" for step in (steps[0], steps[-1])))
-    gpus = as_arrow(*(f"{step.gpus}" for step in (steps[0], steps[-1])))
+    gpus = as_arrow(*(f"{sum(step.devices.values())}" for step in (steps[0], steps[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
     facts += [] if gpus == "0" else [f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
     return facts, "added" if before is None else "removed" if after is None else "changed" if before != after else ""

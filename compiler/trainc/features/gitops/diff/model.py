@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import Diagnostic, Source
-from trainc.api.kube import ZERO, Manifest, Quantity, is_gpu, pod_requests
+from trainc.api.jobs import JobSet, ReplicatedJob
+from trainc.api.kube import ZERO, Manifest, Quantity
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
 from trainc.features.gitops.diff.verdicts import Verdict
-from trainc.kube.quantity import ResourceList
 
 # Match the objects of both sides by API version, kind, namespace and name.
 
@@ -231,23 +231,7 @@ def _sources(volume: Manifest) -> Iterator[tuple[str, str]]:
         yield "Secret", volume["secret"].get("secretName") or volume["secret"].get("name", "")
 
 
-# The steps of a JobSet and the resources they request.
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A replicated job: its pod count, the requests per pod, and the steps it waits for with the required status."""
-
-    name: str
-    pods: int
-    requests: ResourceList
-    depends_on: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def gpus(self) -> Quantity:
-        """GPUs per pod."""
-        amounts = [amount for name, amount in self.requests.items() if is_gpu(name)]
-        return sum(amounts, start=ZERO)
+# What jobs request while they train.
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +242,7 @@ class Totals:
     """
 
     nodes: int = 0
-    gpus: Quantity = ZERO
+    gpus: int = 0
     cpu: Quantity = ZERO
     memory: Quantity = ZERO
     gang: int | None = None
@@ -274,28 +258,14 @@ class Totals:
         )
 
 
-def steps_of(jobset: Manifest) -> tuple[Step, ...]:
-    """The steps in manifest order. The manifest must have passed its schema."""
-    steps = []
-    for replicated in jobset.get("spec", {}).get("replicatedJobs") or ():
-        job = replicated.get("template", {}).get("spec", {})
-        parallelism = job.get("parallelism", 1)
-        pods = replicated.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
-        dependencies = ((d["name"], d.get("status", "Complete")) for d in replicated.get("dependsOn") or ())
-        requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
-        steps.append(Step(replicated["name"], pods, requests, tuple(dependencies)))
-    return tuple(steps)
-
-
-def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
+def totals_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Totals:
     """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
-    finished = {name for step in steps for name, status in step.depends_on if status == "Complete"}
     sizes = [size for group in pod_groups if (size := group_size(group)) is not None]
     total = Totals(gang=sum(sizes) if sizes else None)
-    for step in steps:
-        if step.name not in finished:
-            cpu, memory = (step.requests.get(name, ZERO) * step.pods for name in ("cpu", "memory"))
-            total += Totals(step.pods, step.gpus * step.pods, cpu, memory)
+    for job in jobset.jobs:
+        if job.name not in jobset.awaited:
+            cpu, memory = (job.requests.get(name, ZERO) * job.pods for name in ("cpu", "memory"))
+            total += Totals(job.pods, sum(job.devices.values()) * job.pods, cpu, memory)
     return total
 
 
@@ -352,8 +322,8 @@ class JobDiff:
     objects: tuple[ObjectDiff, ...]
     outcomes: Mapping[str, Outcome]
     totals: Versions
-    steps_before: tuple[Step, ...]
-    steps_after: tuple[Step, ...]
+    steps_before: tuple[ReplicatedJob, ...]
+    steps_after: tuple[ReplicatedJob, ...]
     notes: tuple[str, ...]
 
     @property

@@ -13,12 +13,13 @@ from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Finding, Source, counted, escape_line, first_of, format_path
+from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import ITEM_KEYS, FieldPath, format_field
 from trainc.api.records import pattern
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.groups import notes_of, reason_of, status_word, sum_of
-from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Step, Totals, Versions
+from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Totals, Versions
 from trainc.features.gitops.diff.verdicts import Verdict
 from trainc.kube.documents import Item
 from trainc.kube.quantity import format_resources
@@ -209,7 +210,7 @@ def headline(*diffs: Diff) -> str:
     parts = []
     for outcomes, singular, plural in _FATES:
         if jobs := [job for job, outcome in changed if outcome in outcomes]:
-            gpus = sum(totals.gpus.units for job in jobs if (totals := job.totals.before or job.totals.after))
+            gpus = sum(totals.gpus for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
             parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}")
     if not parts:
@@ -442,12 +443,12 @@ def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
     ]
 
 
-def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def _steps(steps: Sequence[ReplicatedJob]) -> list[dict[str, Any]]:
     return [
         {
             **fields(step, "name", "pods"),
             "requests": format_resources(step.requests),
-            "dependsOn": [{"name": name, "status": status} for name, status in step.depends_on],
+            "dependsOn": [{"name": d.step, "status": d.status} for d in step.depends_on or ()],
         }
         for step in steps
     ]

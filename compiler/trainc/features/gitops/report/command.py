@@ -12,7 +12,7 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, judge_of, kept_in, report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
-from trainc.api.jobs import Judge, OneJob, Plugin, enabled
+from trainc.api.jobs import Judge, OneJob, Plugin, enabled, jobsets_in
 from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
@@ -28,7 +28,6 @@ from trainc.features.gitops.report.page import (
     objects_of,
     page,
     row_of,
-    steps_of,
 )
 
 _States: TypeAlias = Mapping[tuple[str, str], str]
@@ -157,22 +156,20 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
 
 def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{job.compiled.namespace}/{job.compiled.name}" if job.compiled.namespace else job.compiled.name
-    jobset = next(manifest for manifest in job.compiled.manifests if manifest["kind"] == "JobSet")
-    steps = list(steps_of(jobset))
+    jobset = next(jobsets_in(job.compiled.manifests))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
-    devices = [(step.name, {resource: count * step.pods for resource, count in step.gpus.items()}) for step in steps]
     result, policy_findings = job.recorder.result, facts.policy_findings(job)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
-    types = node_types(devices, jobset, flavors)
+    types = node_types(jobset.jobs, flavors)
     return Job(
         anchor=f"job-{number + 1}",
-        row=row_of(job.compiled.name, steps, runtime.rpartition(" ")[2], job.compiled.manifests, types),
+        row=row_of(job.compiled.name, jobset, runtime.rpartition(" ")[2], job.compiled.manifests, types),
         label=job.label or f"TrainJob {name}",
         runtime=runtime,
         release=facts.options.release or NEWEST_RELEASE,
         source=None if result is None else result.job.document.locate(()),
-        jobset=jobset["metadata"]["name"],
-        steps=steps,
+        jobset=jobset.name,
+        steps=jobset,
         yaml="" if in_full else dump_yaml(job.compiled.manifests),
         diagnostics=(*job.diagnostics, *policy_findings),
         fit=(word, fit),

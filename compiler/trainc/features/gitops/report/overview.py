@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import Json, accelerator
+from trainc.api.jobs import ReplicatedJob
+from trainc.api.kube import accelerator
 from trainc.api.records import dataclass, field
 from trainc.features.gitops.report.page import Job
 
@@ -134,22 +135,13 @@ def _codes(jobs: Iterable[Job]) -> list[tuple[Diagnostic, int]]:
     return [(first[code], counts[code]) for code in order]
 
 
-def node_types(
-    steps: Sequence[tuple[str, Mapping[str, int]]], jobset: Json, flavors: Mapping[str, str]
-) -> Counter[str]:
-    """Devices by type of node: the flavor that Kueue would assign, else what the pods' node selector names.
-
-    `steps` come with their devices by resource, over all pods.
-    """
-    selectors = {
-        job["name"]: job["template"].get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector") or {}
-        for job in jobset["spec"].get("replicatedJobs") or ()
-    }
+def node_types(jobs: Sequence[ReplicatedJob], flavors: Mapping[str, str]) -> Counter[str]:
+    """Devices by type of node: the flavor that Kueue would assign, else what the pods' node selector names."""
     counts: Counter[str] = Counter()
-    for name, devices in steps:
-        for resource, count in devices.items():
+    for job in jobs:
+        selector = job.pod_spec.get("nodeSelector") or {}
+        for resource, count in job.devices.items():
             if count:
-                selector = selectors.get(name, {})
                 selected = (str(selector[key]) for part in _TELLING for key in selector if part in key)
-                counts[flavors.get(name) or next(selected, "") or accelerator(resource)] += count
+                counts[flavors.get(job.name) or next(selected, "") or accelerator(resource)] += count * job.pods
     return counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,61 +14,12 @@ from zlib import compress
 
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
-from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field, pod_requests
+from trainc.api.jobs import JobSet, ReplicatedJob
+from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.features.gitops.report.overview import Overview
-
-# The steps of a job, as the page lists them.
-
-_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A replicated job: `pods` counts those of all replicas, `requests` are per pod, and `after` is what it waits for."""
-
-    name: str
-    image: str
-    pods: int
-    requests: Sequence[tuple[str, Quantity]]
-    after: Sequence[str]
-
-    @property
-    def gpus(self) -> dict[str, int]:
-        """Compute devices per pod, by resource name."""
-        return {name: amount.units for name, amount in self.requests if accelerator(name)}
-
-    @property
-    def per_pod(self) -> str:
-        """`8 nvidia.com/gpu, 96 CPU, 1Ti memory`: all requests of one pod."""
-        return ", ".join(f"{amount} {_HOST.get(name, name)}" for name, amount in self.requests)
-
-
-def steps_of(jobset: Json) -> Iterator[Step]:
-    """The replicated jobs of a JobSet. Under startupPolicy InOrder, each waits for the one before it."""
-    spec, before = jobset["spec"], ""
-    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
-    for job in spec.get("replicatedJobs", ()):
-        job_spec = job["template"].get("spec", {})
-        pod: Json = job_spec.get("template", {}).get("spec", {})
-        requests = pod_requests(pod, limits_count=True)
-        first: Json = next(iter(pod.get("containers", ())), {})
-        waits = [f"{dependency['name']} is {dependency['status']}" for dependency in job.get("dependsOn", ())]
-        yield Step(
-            job["name"],
-            first.get("image", ""),
-            job_spec.get("parallelism", 1) * job.get("replicas", 1),
-            # Compute devices first, then other devices, then CPU and memory.
-            sorted(
-                requests.items(),
-                key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0] in _HOST, item[0]),
-            ),
-            waits or ([f"{before} is Ready"] if in_order and before else []),
-        )
-        before = job["name"]
-
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
 
@@ -113,34 +64,33 @@ class Row:
     types: Counter[str] = field(default_factory=Counter)
 
 
-def row_of(name: str, steps: Sequence[Step], runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
-    """Build the row of a job, under the name of its TrainJob, from its steps and its manifests."""
-    metadata = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")["metadata"]
-    labels = metadata.get("labels", {})
+def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
+    """Build the row of a job, under the name of its TrainJob, from what it consists of and its manifests."""
+    labels = jobset.document["metadata"].get("labels", {})
     group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
     return Row(
-        metadata.get("namespace", ""),
+        jobset.namespace,
         name,
         runtime,
         labels.get(_QUEUE_LABEL) or group.get("queue", ""),
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
-        _size(steps),
+        _size(jobset.jobs),
         next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
-        max(steps, key=lambda step: sum(step.gpus.values()) * step.pods).image if steps else "",
+        max(jobset.jobs, key=lambda job: sum(job.devices.values()) * job.pods).image if jobset.jobs else "",
         types,
     )
 
 
-def _size(steps: Sequence[Step]) -> Size:
+def _size(jobs: Sequence[ReplicatedJob]) -> Size:
     devices: Counter[str] = Counter()
     host = dict.fromkeys(("cpu", "memory"), ZERO)
-    for step in steps:
-        for resource, amount in step.requests:
+    for job in jobs:
+        for resource, amount in job.requests.items():
             if resource in host:
-                host[resource] += amount * step.pods
+                host[resource] += amount * job.pods
             elif "/" in resource:
-                devices[accelerator(resource) or resource] += amount.units * step.pods
-    return Size(1, sum(step.pods for step in steps), devices, host["cpu"], host["memory"])
+                devices[accelerator(resource) or resource] += amount.units * job.pods
+    return Size(1, sum(job.pods for job in jobs), devices, host["cpu"], host["memory"])
 
 
 def device_columns(rows: Sequence[Row]) -> list[str]:
@@ -274,7 +224,7 @@ class Job:
     release: str
     source: Source | None
     jobset: str
-    steps: Sequence[Step]
+    steps: JobSet
     yaml: str
     diagnostics: tuple[Diagnostic, ...]
     fit: tuple[str, str] = ("", "")
