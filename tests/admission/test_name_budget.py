@@ -12,7 +12,7 @@ from trainc.admission.admit import creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.derived_names import derived_names, longest_name
 from trainc.findings import Finding
-from trainc.kube.jobset import read_jobset
+from trainc.kube.jobset import JobSet
 
 VERSION = "0.12"
 COUNTS = st.sampled_from([1, 9, 10, 11, 99, 100, 101, 1000, 1001, 100_000])
@@ -47,7 +47,7 @@ def test_the_longest_name_is_admitted_and_one_character_more_is_not(
 ) -> None:
     if "coordinator" in extras:
         job = "node"
-    longest = longest_name(read_jobset(jobset("j", job, replicas, completions, **extras)))
+    longest = longest_name(JobSet.read(jobset("j", job, replicas, completions, **extras)))
     assert too_long(jobset("j" * longest, job, replicas, completions, **extras)) == []
     assert too_long(jobset("j" * (longest + 1), job, replicas, completions, **extras)) != []
 
@@ -56,8 +56,8 @@ def test_the_longest_name_is_admitted_and_one_character_more_is_not(
 def test_the_longest_name_does_not_depend_on_the_present_one(
     length: int, job: str, replicas: int, completions: int
 ) -> None:
-    assert longest_name(read_jobset(jobset("j" * length, job, replicas, completions))) == longest_name(
-        read_jobset(jobset("j", job, replicas, completions))
+    assert longest_name(JobSet.read(jobset("j" * length, job, replicas, completions))) == longest_name(
+        JobSet.read(jobset("j", job, replicas, completions))
     )
 
 
@@ -66,7 +66,7 @@ def test_a_name_is_refused_exactly_if_it_has_no_character_to_spare(
     length: int, job: str, replicas: int, completions: int
 ) -> None:
     document = jobset("j" * length, job, replicas, completions)
-    assert bool(too_long(document)) == (min(name.spare for name in derived_names(read_jobset(document))) < 0)
+    assert bool(too_long(document)) == (min(name.spare for name in derived_names(JobSet.read(document))) < 0)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_a_name_is_refused_exactly_if_it_has_no_character_to_spare(
     ],
 )
 def test_the_usual_jobs_leave_a_train_job_this_many_characters(job: str, completions: int, longest: int) -> None:
-    assert longest_name(read_jobset(jobset("x", job, 1, completions))) == longest
+    assert longest_name(JobSet.read(jobset("x", job, 1, completions))) == longest
 
 
 def test_a_coordinator_in_the_default_subdomain_leaves_26() -> None:
-    assert longest_name(read_jobset(jobset("x", coordinator={"replicatedJob": "node"}))) == 26
+    assert longest_name(JobSet.read(jobset("x", coordinator={"replicatedJob": "node"}))) == 26
 
 
 def test_the_name_occurs_in_every_kind_of_derived_name_and_each_says_what_is_to_spare() -> None:
@@ -100,7 +100,7 @@ def test_the_name_occurs_in_every_kind_of_derived_name_and_each_says_what_is_to_
         {"name": "llm-flux-entrypoint", "configMap": {"name": "llm-mpi-hostfile"}},
         {"name": "ssh", "secret": {"secretName": "llm-mpi-ssh-auth"}},
     ]
-    assert [str(name) for name in derived_names(read_jobset(document))] == [
+    assert [str(name) for name in derived_names(JobSet.read(document))] == [
         "label 'llm' has 3 characters; at most 63 are allowed (60 to spare)",
         "headless Service 'llm' has 3 characters; at most 63 are allowed (60 to spare)",
         "Job 'llm-node-0' has 10 characters; at most 63 are allowed (53 to spare)",
@@ -131,5 +131,5 @@ def test_where_no_name_is_short_enough_the_hint_says_so() -> None:
 
 
 def test_limits_count_bytes() -> None:
-    name = next(iter(derived_names(read_jobset(jobset("jö")))))
+    name = next(iter(derived_names(JobSet.read(jobset("jö")))))
     assert name.spare == 60

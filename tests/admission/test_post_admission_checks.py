@@ -12,7 +12,7 @@ from trainc.admission.defaults import bake_defaults
 from trainc.admission.post_admission import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.findings import Finding, Severity, format_path
-from trainc.kube.jobset import read_jobset
+from trainc.kube.jobset import JobSet
 
 Bend = Callable[..., dict[str, Any]]
 
@@ -30,7 +30,7 @@ def pattern(text: str) -> dict[str, Any]:
 
 
 def later_failures(jobset: dict[str, Any], version: str, severity: Severity) -> list[Finding]:
-    return post_admission_checks(read_jobset(jobset), jobset_version(version), severity)
+    return post_admission_checks(JobSet.read(jobset), jobset_version(version), severity)
 
 
 def codes(jobset: dict[str, Any], version: str = "0.12") -> list[str]:

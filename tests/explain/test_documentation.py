@@ -13,7 +13,7 @@ from trainc.explain.model import Kind
 from trainc.explain.text import explanation_json
 from trainc.features.authoring.graph.formats import graph_json
 from trainc.features.authoring.graph.model import Gang, Graph, Rendezvous, Step, Volume
-from trainc.kube.jobset import Dependency, read_jobset
+from trainc.kube.jobset import Dependency, JobSet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def test_every_key_of_an_explanation_is_listed() -> None:
 
 
 def test_every_key_of_a_graph_is_listed() -> None:
-    (job,) = read_jobset({"spec": {"replicatedJobs": [{"name": "a"}]}}).jobs
+    (job,) = JobSet.read({"spec": {"replicatedJobs": [{"name": "a"}]}}).jobs
     step = Step(job, (Dependency("b", "Ready"),), (Volume("v", "s"),), "", (Rendezvous("x", "y"),), "a")
     graph = graph_json(Graph("", "a", (step,), (Gang("a", "s", 1),), False))
     assert [key for key in keys(graph) if f"`{key}`" not in PAGE] == []

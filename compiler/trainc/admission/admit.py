@@ -17,7 +17,7 @@ from trainc.findings import Diagnostic, Finding, Severity, format_path, has_erro
 from trainc.findings.compile_error import CompileError
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, items, mapping, pod_spec_of
-from trainc.kube.jobset import read_jobset
+from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options, Semantics
@@ -94,7 +94,7 @@ def _validate(
     # The webhook sets defaults before the CRD's validation, which may require them.
     baked = bake_defaults(jobset, version)
     stored, findings = check(baked, _KIND, minor, prune=prune)
-    view, facts = read_jobset(baked), jobset_version(version)
+    view, facts = JobSet.read(baked), jobset_version(version)
     # Not about a value for which the schema already has a finding.
     reported = {finding.path for finding in findings}
     findings_after = check_creation(view, facts) + post_admission_checks(view, facts, later)
@@ -132,7 +132,7 @@ def admit_compiled(
 
 def creation_refusals(jobset: Json, version: str) -> list[Finding]:
     """Return why this JobSet minor would refuse `jobset`, which has the webhook's defaults; empty if it would not."""
-    return check_creation(read_jobset(jobset), jobset_version(version))
+    return check_creation(JobSet.read(jobset), jobset_version(version))
 
 
 def check_rendered(

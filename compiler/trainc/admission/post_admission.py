@@ -10,7 +10,7 @@ from trainc.admission.derived_names import pod_template_names
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
 from trainc.kube.documents import Json, items, mapping, objects
-from trainc.kube.jobset import JobSet, ReplicatedJob, jobsets_in, text
+from trainc.kube.jobset import JobSet, ReplicatedJob, text
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace
@@ -101,7 +101,7 @@ def objects_for_pods(documents: Iterable[Json]) -> ClusterObjects:
 
 def pod_refusals(manifests: Sequence[Json], cluster: ClusterObjects, severity: Severity) -> Iterator[Finding]:
     """Yield why the API server would refuse pods of the JobSets in `manifests`."""
-    for jobset in jobsets_in(manifests):
+    for jobset in JobSet.among(manifests):
         if not (cluster or any(_is_suspect(job.pod_spec) for job in jobset.jobs)):
             continue
         from trainc.pods.admission_plugins import count_refusals, in_namespace, refusals_of_pods

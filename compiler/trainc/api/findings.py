@@ -2,7 +2,7 @@
 
 from trainc.findings import Diagnostic, Finding, Path, Severity, Source, format_path, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
-from trainc.findings.policy import Policy, Rules, keep_severities, matches
+from trainc.findings.policy import Policy, Rules, keep_severities
 from trainc.findings.text import aligned, counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
 
 __all__ = [
@@ -24,6 +24,5 @@ __all__ = [
     "format_path",
     "has_errors",
     "keep_severities",
-    "matches",
     "sort_diagnostics",
 ]

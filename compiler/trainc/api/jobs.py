@@ -3,16 +3,15 @@
 from trainc.compilation import Compilation, CompiledJob
 from trainc.explain.select_job import OneJob
 from trainc.functions import compile_documents
-from trainc.kube.jobset import Dependency, JobSet, ReplicatedJob, jobsets_in, read_jobset
+from trainc.kube.jobset import Dependency, JobSet, ReplicatedJob
 from trainc.pipeline.inputs import Inputs, read_inputs
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import Gang, Plugin
-from trainc.plugins.ranks import MOST_RANKS, Ranks, processes_of, read_ranks
+from trainc.plugins.ranks import Processes, Ranks
 from trainc.plugins.registry import PLUGINS, enabled
 
 __all__ = [
-    "MOST_RANKS",
     "PLUGINS",
     "Compilation",
     "CompiledJob",
@@ -23,15 +22,12 @@ __all__ = [
     "Judge",
     "OneJob",
     "Plugin",
+    "Processes",
     "Ranks",
     "ReplicatedJob",
     "Session",
     "ValidDocument",
     "compile_documents",
     "enabled",
-    "jobsets_in",
-    "processes_of",
     "read_inputs",
-    "read_jobset",
-    "read_ranks",
 ]

@@ -1,12 +1,10 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
-from trainc.ir.devices import is_gpu
 from trainc.kube import names, releases
 from trainc.kube.devices import accelerator
 from trainc.kube.documents import (
     ITEM_KEYS,
     POD_SPEC,
-    FieldPath,
     Json,
     Manifest,
     format_field,
@@ -19,15 +17,12 @@ from trainc.kube.documents import (
     with_value,
 )
 from trainc.kube.quantity import ZERO, Quantity, canonical, parse_quantity, pod_requests, whole_number
-from trainc.kube.releases import NEWEST_RELEASE
 from trainc.kube.selectors import MalformedSelector, matches_selector
 
 __all__ = [
     "ITEM_KEYS",
-    "NEWEST_RELEASE",
     "POD_SPEC",
     "ZERO",
-    "FieldPath",
     "Json",
     "MalformedSelector",
     "Manifest",
@@ -36,7 +31,6 @@ __all__ = [
     "canonical",
     "format_field",
     "identity_of",
-    "is_gpu",
     "mapping",
     "matches_selector",
     "names",

@@ -4,10 +4,8 @@ from trainc.cli.settings import Settings, environment_name, environments_of, lim
 from trainc.options import Limits, Options
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.settings_file import read_configuration
-from trainc.reading.opening import CONFIGURATION_FILE
 
 __all__ = [
-    "CONFIGURATION_FILE",
     "Configuration",
     "Limits",
     "Options",

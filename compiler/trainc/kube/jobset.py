@@ -128,6 +128,19 @@ class JobSet:
     jobs: tuple[ReplicatedJob, ...]
     document: Json
 
+    @classmethod
+    def read(cls, document: Json) -> JobSet:
+        """Return what a JobSet consists of."""
+        spec, metadata = mapping(document.get("spec")), mapping(document.get("metadata"))
+        jobs = tuple([_replicated_job(i, job) for i, job in enumerate(objects(spec.get("replicatedJobs")))])
+        namespace, name = text(metadata.get("namespace")), text(metadata.get("name"))
+        return cls(namespace, name, bool(metadata.get("generateName")), spec, jobs, document)
+
+    @classmethod
+    def among(cls, manifests: Iterable[Json]) -> Iterator[JobSet]:
+        """Yield each JobSet among manifests; those of a compiled job have one, or none where others make it."""
+        return (cls.read(manifest) for manifest in manifests if manifest.get("kind") == "JobSet")
+
     @property
     def job_names(self) -> tuple[str, ...]:
         """The names of the replicated jobs, in order."""
@@ -172,19 +185,6 @@ class JobSet:
         for replica in range(job.replicas):
             for index in range(job.pods_at_once):
                 yield names.pod_host(self.name, job.name, replica, index)
-
-
-def read_jobset(document: Json) -> JobSet:
-    """Return what a JobSet consists of."""
-    spec, metadata = mapping(document.get("spec")), mapping(document.get("metadata"))
-    jobs = tuple([_replicated_job(i, job) for i, job in enumerate(objects(spec.get("replicatedJobs")))])
-    namespace, name = text(metadata.get("namespace")), text(metadata.get("name"))
-    return JobSet(namespace, name, bool(metadata.get("generateName")), spec, jobs, document)
-
-
-def jobsets_in(manifests: Iterable[Json]) -> Iterator[JobSet]:
-    """Yield what each JobSet among manifests consists of; a compiled job has one, or none where others make it."""
-    return (read_jobset(manifest) for manifest in manifests if manifest.get("kind") == "JobSet")
 
 
 def _replicated_job(index: int, job: Json) -> ReplicatedJob:

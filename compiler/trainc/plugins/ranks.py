@@ -10,7 +10,7 @@ from trainc.ir.commands.programs import Launch, program_name
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.ir.parallelism import AXES, Division, divisions, groups, read_arguments
 from trainc.kube.documents import Json
-from trainc.kube.jobset import ReplicatedJob, jobsets_in
+from trainc.kube.jobset import JobSet, ReplicatedJob
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import programs
 
@@ -21,8 +21,6 @@ _FRAMEWORKS = {
     "JAX_NUM_PROCESSES": "jax",
     "DMLC_NUM_WORKER": "xgboost",
 }
-# Steps with more ranks are not listed.
-MOST_RANKS = 100_000
 
 
 class Processes(NamedTuple):
@@ -63,21 +61,21 @@ class Processes(NamedTuple):
             per_node = sum(self.job.devices.values()) if variable is None else variable
         return per_node, per_node * pods
 
+    @classmethod
+    def of(cls, job: ReplicatedJob) -> Processes | None:
+        """Return what the first container of a step with variables of a framework runs, or None."""
+        for container in job.pod_spec.get("containers", ()):
+            env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
+            policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
+            words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
+            if policy is not None and words:
+                return cls(read_command(words, programs(policy)), policy, env, job)
+        return None
+
 
 def _given_number(launch: Launch, names: frozenset[str]) -> int | None:
     option = launch.find_option(names)
     return whole_number(option.value) if option else None
-
-
-def processes_of(job: ReplicatedJob) -> Processes | None:
-    """Return what the first container with variables of a framework runs, or None."""
-    for container in job.pod_spec.get("containers", ()):
-        env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
-        policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
-        words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
-        if policy is not None and words:
-            return Processes(read_command(words, programs(policy)), policy, env, job)
-    return None
 
 
 class Split(NamedTuple):
@@ -120,20 +118,19 @@ class Ranks(NamedTuple):
         """The ranks of all pods."""
         return len(self.pods) * self.per_pod
 
-
-def read_ranks(manifests: Iterable[Json]) -> list[Ranks]:
-    """Return the ranks of each step whose number of processes is known, and not too large for a list."""
-    result = []
-    steps = [(jobset, job) for jobset in jobsets_in(manifests) for job in jobset.jobs]
-    for jobset, job in steps:
-        started = processes_of(job)
-        per_pod, ranks = started.counts if started is not None else (0, 0)
-        if started is not None and per_pod and ranks == per_pod * job.pods and ranks <= MOST_RANKS:
-            option = started.launch.find_option(frozenset(("rdzv-backend",))) if started.launch is not None else None
-            backend = option.value if option is not None else started.env.get("PET_RDZV_BACKEND", "static")
-            pods, layouts = tuple(jobset.pods_of(job)), tuple(_layouts(started, ranks))
-            result.append(Ranks(job.name, pods, per_pod, layouts, backend == "static"))
-    return result
+    @classmethod
+    def read(cls, manifests: Iterable[Json], most: int = 100_000) -> list[Ranks]:
+        """Return the ranks of each step whose number of processes is known; not of those with more than `most`."""
+        result = []
+        for jobset, job in [(each, job) for each in JobSet.among(manifests) for job in each.jobs]:
+            started = Processes.of(job)
+            per_pod, ranks = started.counts if started is not None else (0, 0)
+            if started is not None and per_pod and ranks == per_pod * job.pods and ranks <= most:
+                option = started.launch and started.launch.find_option(frozenset(("rdzv-backend",)))
+                backend = option.value if option else started.env.get("PET_RDZV_BACKEND", "static")
+                pods, layouts = tuple(jobset.pods_of(job)), tuple(_layouts(started, ranks))
+                result.append(cls(job.name, pods, per_pod, layouts, backend == "static"))
+        return result
 
 
 def _layouts(started: Processes, ranks: int) -> Iterator[Layout]:

@@ -88,6 +88,10 @@ class Configuration:
     # The names of all environments of the file.
     known_environments: tuple[str, ...] = ()
 
+    def adopts(self, path: str) -> bool:
+        """Return whether a rendered file may be new although trainc did not compile it."""
+        return any(matches(path, glob) for glob in self.adopted)
+
     def compiles(self, job: Mapping[str, Any], file: str, resources: Collection[str]) -> bool:
         """Return whether a TrainJob in a file is selected, and among the sources or the resources of the overlay."""
         if self.select and not self.select(job, file):

@@ -14,7 +14,7 @@ from commands import run
 from trainc.cli.command import Status
 from trainc.features.authoring.graph.ranks import ranks_json, ranks_text
 from trainc.ir.parallelism import FRAMEWORKS, groups
-from trainc.plugins.ranks import Layout, Ranks, read_ranks
+from trainc.plugins.ranks import Layout, Ranks
 
 MODEL = ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2")
 TUNE = ("tune", "run", "--rdzv_endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)", "--nproc_per_node=8")
@@ -25,7 +25,7 @@ def ranks(*command: str, nodes: int = 2, devices: int = 8, policy: str = "torch"
     spec = {"numNodes": nodes, "resourcesPerNode": {"limits": {"nvidia.com/gpu": devices}}, **trainer}
     if command:
         spec["command"] = list(command)
-    return read_ranks(compiled(trainjob(spec), runtime(policy={policy: {}})).manifests)
+    return Ranks.read(compiled(trainjob(spec), runtime(policy={policy: {}})).manifests)
 
 
 def test_the_table_names_the_pod_and_device_of_each_rank() -> None:

@@ -9,14 +9,14 @@ from builders import compiled, container, job, one, runtime, trainjob
 from comparing import diff_of, manifests
 
 from trainc.features.gitops.diff.model import Totals, totals_of
-from trainc.kube.jobset import read_jobset
+from trainc.kube.jobset import JobSet
 
 Json = dict[str, Any]
 
 
 def totals(*jobs: Json, **spec: Any) -> Totals:
     jobset = one(compiled(trainjob(), runtime(*jobs, **spec)), "JobSet")
-    return totals_of(read_jobset(jobset))
+    return totals_of(JobSet.read(jobset))
 
 
 def asks(limits: Json | None = None, **requests: Any) -> list[Json]:
@@ -26,14 +26,14 @@ def asks(limits: Json | None = None, **requests: Any) -> list[Json]:
 def test_pods_are_replicas_times_what_runs_at_a_time() -> None:
     spec = {"parallelism": 4, "completions": 8, "template": {"spec": {"containers": asks(cpu="500m")}}}
     found = totals_of(
-        read_jobset({"spec": {"replicatedJobs": [{"name": "node", "replicas": 3, "template": {"spec": spec}}]}})
+        JobSet.read({"spec": {"replicatedJobs": [{"name": "node", "replicas": 3, "template": {"spec": spec}}]}})
     )
     assert (found.nodes, str(found.cpu)) == (12, "6")
 
 
 def test_no_more_pods_run_than_have_to_complete() -> None:
     spec = {"parallelism": 4, "completions": 2, "template": {"spec": {"containers": []}}}
-    (step,) = read_jobset({"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": spec}}]}}).jobs
+    (step,) = JobSet.read({"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": spec}}]}}).jobs
     assert step.pods == 2
 
 

@@ -7,7 +7,7 @@ import json
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Paint, Part, compiled_job
 from trainc.api.findings import escape_report
-from trainc.api.jobs import OneJob, enabled
+from trainc.api.jobs import OneJob, Ranks, enabled
 from trainc.features.authoring.graph.formats import Role, graph_dot, graph_json, graph_mermaid, graph_text
 from trainc.features.authoring.graph.model import Graph, read_graph
 
@@ -52,10 +52,9 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
         case "json":
             document = {**graph_json(graph), **({"pod": job.pod} if job.pod else {})}
             if arguments.ranks:
-                from trainc.api.jobs import read_ranks
                 from trainc.features.authoring.graph.ranks import ranks_json
 
-                document["ranks"] = ranks_json(read_ranks(manifests))
+                document["ranks"] = ranks_json(Ranks.read(manifests))
             return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
         case _:
             paint = Paint(arguments.color, streams.out)
@@ -63,7 +62,6 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
             drawn = escape_report(text, colored=paint.is_on)
             if not arguments.ranks:
                 return drawn
-            from trainc.api.jobs import read_ranks
             from trainc.features.authoring.graph.ranks import ranks_text
 
-            return f"{drawn}\n{ranks_text(read_ranks(manifests))}"
+            return f"{drawn}\n{ranks_text(Ranks.read(manifests))}"

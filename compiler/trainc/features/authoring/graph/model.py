@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from trainc.api.findings import counted
-from trainc.api.jobs import PLUGINS, Dependency, JobSet, Plugin, ReplicatedJob, jobsets_in, processes_of
+from trainc.api.jobs import PLUGINS, Dependency, JobSet, Plugin, Processes, ReplicatedJob
 from trainc.api.kube import Json, accelerator, mapping, value_at
 from trainc.api.records import dataclass
 
@@ -193,7 +193,7 @@ _REFERENCES = ("name", "secretName", "claimName", "path")
 
 def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
     """Read the graph of the only JobSet among a job's manifests; `plugins` supply the rendezvous addresses."""
-    jobset = next(jobsets_in(manifests))
+    jobset = next(JobSet.among(manifests))
     schedulers = {p.gang.api_group: (p.policy, p.gang.size) for p in plugins if p.gang is not None}
     gangs = []
     for manifest in (manifest for manifest in manifests if manifest["kind"] == "PodGroup"):
@@ -224,7 +224,7 @@ def _step(job: ReplicatedJob, jobset: JobSet, manifests: Sequence[Json], plugins
 
 def _processes(job: ReplicatedJob) -> str:
     """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
-    processes = processes_of(job)
+    processes = Processes.of(job)
     if processes is None:
         return ""
     per_pod, ranks = processes.counts

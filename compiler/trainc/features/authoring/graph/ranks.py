@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.api.findings import counted
-from trainc.api.jobs import MOST_RANKS, Ranks, read_ranks
+from trainc.api.jobs import Ranks
 from trainc.api.kube import Json
 
 # What is shown of long lists.
@@ -15,7 +15,7 @@ _MOST_PODS, _MOST_GROUPS, _MOST_RANKS = 16, 6, 16
 
 def ranks_of_pod(manifests: Sequence[Json], step: str, replica: int, index: int) -> str:
     """Return the ranks in one pod as text: `ranks 24 to 31 of 32`; empty if they are not known before the job runs."""
-    for ranks in read_ranks(manifests):
+    for ranks in Ranks.read(manifests):
         if ranks.step == step and ranks.sorted:
             number = next((i for i, pod in enumerate(ranks.pods) if pod.endswith(f"-{step}-{replica}-{index}")), None)
             if number is not None:
@@ -49,7 +49,7 @@ def ranks_json(steps: Sequence[Ranks]) -> list[dict[str, Any]]:
 def ranks_text(steps: Sequence[Ranks]) -> str:
     """Return a table of each step's ranks by pod and device, and the groups of each axis."""
     if not steps:
-        return f"no step whose ranks can be listed: the number of processes is unknown or above {MOST_RANKS:,}\n"
+        return "no step whose ranks can be listed: the number of processes is unknown or above 100,000\n"
     return "\n".join(line for step in steps for line in (*_table(step), *_groups(step), ""))
 
 

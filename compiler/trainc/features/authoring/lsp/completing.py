@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import catalog, encode, read_documents
 from trainc.api.findings import Path
-from trainc.api.kube import NEWEST_RELEASE, POD_SPEC, Json, mapping, names, objects, value_at
+from trainc.api.kube import POD_SPEC, Json, mapping, names, objects, releases, value_at
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
@@ -129,8 +129,8 @@ def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
         if other.data.get("kind") in ((kind,) if kind in names.RUNTIME_KINDS else names.RUNTIME_KINDS):
             yield value_at(other.data, ("metadata", "name"))
     if kind != "TrainingRuntime":
-        releases = (built.session.options.release for built in snapshot.built)
-        yield from catalog.names(next(filter(None, releases), NEWEST_RELEASE))
+        used = (built.session.options.release for built in snapshot.built)
+        yield from catalog.names(next(filter(None, used), releases.NEWEST_RELEASE))
 
 
 def _template(snapshot: Snapshot, document: Json) -> Json:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Document, catalog
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, NEWEST_RELEASE, POD_SPEC, Json, mapping, names, value_at
+from trainc.api.kube import ITEM_KEYS, POD_SPEC, Json, mapping, names, releases, value_at
 from trainc.api.records import dataclass
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot
 from trainc.reading.edits import Field, Range, Tree, trees
@@ -315,7 +315,7 @@ def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
 
 def _shipped(snapshot: Snapshot, name: str) -> Document | None:
     options = next((built.session.options for built in snapshot.built), None)
-    answer = catalog.find(name, (options.release if options else None) or NEWEST_RELEASE)
+    answer = catalog.find(name, (options.release if options else None) or releases.NEWEST_RELEASE)
     return answer if isinstance(answer, Document) else None
 
 

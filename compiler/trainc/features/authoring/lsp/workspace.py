@@ -32,10 +32,9 @@ from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
 from trainc.api.git import commit_of, find_changed_files, repository_of
 from trainc.api.jobs import CompiledJob, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, identity_of, names
+from trainc.api.kube import identity_of, names, releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
-    CONFIGURATION_FILE,
     Settings,
     environment_name,
     environments_of,
@@ -252,7 +251,7 @@ class Opened:
             options, stack = settings.options, None
             documents, sources, find = [d for d in self._documents if not _is_job(d)], self._sources, catalog.find
             if settings.overlays:
-                stack = Stack(settings.overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+                stack = Stack(settings.overlays, documents, sources, find, options.release or releases.NEWEST_RELEASE)
                 documents, sources, find = stack.documents, stack.sources, stack.catalog
                 documents = [document for document in documents if not _is_job(document)]
             judge, _ = judge_of(settings, self._documents)
@@ -329,7 +328,11 @@ class Workspace:
         """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
-            if self._opened is None and not os.path.isfile(CONFIGURATION_FILE) and not _may_concern(file, encode(text)):
+            if (
+                self._opened is None
+                and not os.path.isfile(opening.CONFIGURATION_FILE)
+                and not _may_concern(file, encode(text))
+            ):
                 return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
             environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
@@ -446,7 +449,9 @@ class Workspace:
             ignored += load_overlays([name], self._limits)[1]
         merged = merge_diagnostics({key: [*of_env, *ignored, *self._refused] for key, of_env in by_environment.items()})
         own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
-        release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
+        release = next(
+            (o.settings.options.release for o in environments if o.settings.options.release), releases.NEWEST_RELEASE
+        )
         return Snapshot(
             self.root,
             name,
@@ -496,4 +501,4 @@ def _may_concern(file: str, data: bytes) -> bool:
 
 def _is_settings(name: str) -> bool:
     """Return whether a file controls what is read, rather than being input itself."""
-    return name.rpartition("/")[2] in (CONFIGURATION_FILE, OVERLAY_FILE)
+    return name.rpartition("/")[2] in (opening.CONFIGURATION_FILE, OVERLAY_FILE)

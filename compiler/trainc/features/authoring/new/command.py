@@ -13,13 +13,13 @@ from trainc.api.documents import Document, catalog, read_documents, read_paths
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs
 from trainc.api.kube import (
-    NEWEST_RELEASE,
     POD_SPEC,
     Json,
     identity_of,
     mapping,
     names,
     objects,
+    releases,
     value_at,
 )
 from trainc.api.output import dump_yaml
@@ -133,7 +133,7 @@ def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
     for document in inputs.all_documents:
         if document.data.get("kind") in names.RUNTIME_KINDS and identity_of(document.data)[1] == name:
             return document.data
-    catalog_entry = catalog.find(name, options.release or NEWEST_RELEASE)
+    catalog_entry = catalog.find(name, options.release or releases.NEWEST_RELEASE)
     if isinstance(catalog_entry, Document):
         return catalog_entry.data
     own_names = [identity_of(d.data)[1] for d in inputs.all_documents if d.data.get("kind") in names.RUNTIME_KINDS]
@@ -183,7 +183,7 @@ def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: O
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
     mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
     pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
-    field = release_facts(options.release or NEWEST_RELEASE).patch_field
+    field = release_facts(options.release or releases.NEWEST_RELEASE).patch_field
     if field == "podSpecOverrides":
         return {field: [{"targetJobs": [{"name": step}], **pod}]}
     if field == "podTemplateOverrides":

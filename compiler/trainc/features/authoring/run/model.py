@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from trainc.api.findings import Finding, Path
 from trainc.api.jobs import Plugin
-from trainc.api.kube import Json, is_gpu, value_at, with_value
+from trainc.api.kube import Json, accelerator, value_at, with_value
 from trainc.api.records import dataclass
 
 ProgramKind = Literal["init", "sidecar", "main"]
@@ -294,7 +294,7 @@ def _changes(job: Json, size: Size) -> Iterator[tuple[Path, Any]]:
         for kind in ("limits", "requests"):
             amounts = value_at(job, (*_TRAINER, "resourcesPerNode", kind)) or {}
             for name in amounts:
-                if is_gpu(name):
+                if accelerator(name) == "GPU":
                     yield (*_TRAINER, "resourcesPerNode", kind, name), size.procs
 
 

@@ -21,7 +21,7 @@ from kubeflow.trainer.types import types
 
 from trainc.api.findings import CompileError, sort_diagnostics
 from trainc.api.jobs import Compilation
-from trainc.api.kube import NEWEST_RELEASE, Manifest
+from trainc.api.kube import Manifest, releases
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Options
 from trainc.functions import catalog, compile_trainjob
@@ -122,7 +122,7 @@ class OfflineBackend(KubernetesBackend):
     ) -> None:
         self.namespace = namespace
         provided = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
-        shipped = catalog(options.release or NEWEST_RELEASE)
+        shipped = catalog(options.release or releases.NEWEST_RELEASE)
         from_catalog = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in provided]
         self._runtimes = [*runtimes, *from_catalog]
         self._options = options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainc.api.documents import Document, is_trainer_document
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
-from trainc.api.jobs import CompiledJob, jobsets_in
+from trainc.api.jobs import CompiledJob, JobSet
 from trainc.api.kube import Json, identity_of, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
@@ -43,7 +43,7 @@ class Cost:
     def add(self, manifests: Sequence[Json], deadline: int | None) -> None:
         """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
         self.trials += 1
-        for jobset in jobsets_in(manifests):
+        for jobset in JobSet.among(manifests):
             gpus = [sum(job.devices.values()) * job.pods for job in jobset.jobs]
             self.gpus.append(sum(gpus))
             for job, count in zip(jobset.jobs, gpus, strict=True):

@@ -13,7 +13,7 @@ from trainc.api.command import Files, read_port, read_stdin, report, start
 from trainc.api.documents import read_paths
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
 from trainc.api.git import find_program
-from trainc.api.kube import NEWEST_RELEASE, Manifest, mapping, names, objects, read_json, releases
+from trainc.api.kube import Manifest, mapping, names, objects, read_json, releases
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
 from trainc.features import ask
@@ -158,7 +158,7 @@ def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     created_by = ask("fits", "created")
     applied = (*(document.data for document in compiling.inputs.documents), *manifests)
-    release = settings.options.release or NEWEST_RELEASE
+    release = settings.options.release or releases.NEWEST_RELEASE
     pins = read_port()["releases"][release]
     requirements = Requirements(
         release,

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from trainc.admission.post_admission import pod_refusals
 from trainc.api.cluster import Dump
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import NEWEST_RELEASE, Json, mapping
+from trainc.api.kube import Json, mapping, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits import findings, scheduling
 from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment, State
@@ -134,9 +134,9 @@ class _Job:
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
-    wrong = find_wrong_type(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    wrong = find_wrong_type(jobset, ROOTS["JobSet"], releases.NEWEST_RELEASE)
     if wrong is None:
-        plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE)
+        plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), releases.NEWEST_RELEASE)
         try:
             job = _job(name, plain, cluster)
         except ValueError:

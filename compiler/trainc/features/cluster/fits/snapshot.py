@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from trainc.api.cluster import KINDS, Dump, group_of
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import NEWEST_RELEASE, Json, mapping, objects, parse_quantity
+from trainc.api.kube import Json, mapping, objects, parse_quantity, releases
 from trainc.api.records import replace
 from trainc.features.cluster.fits.cluster import (
     AUTOSCALER,
@@ -92,7 +92,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 def _check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    steps = find_wrong_type(value, definition, NEWEST_RELEASE)
+    steps = find_wrong_type(value, definition, releases.NEWEST_RELEASE)
     if steps is not None:
         field_path = ".".join((path, *map(str, steps)))
         raise WrongValue(field_path, f"{field_path} has the wrong type")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from trainc.api.jobs import ReplicatedJob, read_jobset
+from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Json, canonical, identity_of, mapping, names, parse_quantity, read_json
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.fits.cluster import Cluster
@@ -156,7 +156,7 @@ def queue_of(jobset: Json, cluster: Cluster) -> str:
 def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
     namespace, name = jobset_identity(jobset)
-    steps = read_jobset(jobset)
+    steps = JobSet.read(jobset)
     pod_sets = tuple(_pod_set(job, namespace, cluster, steps.awaited) for job in steps.jobs)
     # Everything by which the scheduler can distinguish two workloads of a queue.
     shape = json.dumps(list(map(_shape, pod_sets)), sort_keys=True)
@@ -297,7 +297,7 @@ def _is_filled_in(path: Place, jobset: Json, queue: str) -> bool:
 def _jobset_webhook(jobset: Json, kueue: str) -> Iterator[tuple[Place, str]]:
     metadata = jobset.get("metadata") or {}
     yield from _metadata(metadata.get("labels") or {}, metadata.get("annotations") or {})
-    jobs = read_jobset(jobset).jobs
+    jobs = JobSet.read(jobset).jobs
     for job in jobs:
         for key, message in _topology(job.annotations, job.pods, kueue):
             yield (*_annotations(job), *((key,) if key else ())), message
@@ -432,7 +432,7 @@ def _group_faults(jobs: Sequence[ReplicatedJob]) -> Iterator[tuple[Place, str]]:
 
 
 def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
-    jobs = read_jobset(jobset).jobs
+    jobs = JobSet.read(jobset).jobs
     if not 1 <= len(jobs) <= MOST_POD_SETS:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
     for job in jobs:
@@ -450,7 +450,7 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
 
 
 def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
-    for job in read_jobset(jobset).jobs:
+    for job in JobSet.read(jobset).jobs:
         yield from _template_metadata(job.pod_metadata, (*job.job_path, "template", "metadata"))
         for path, resources in _resource_lists(job.pod_spec):
             for name, value in resources.items():

@@ -14,8 +14,8 @@ from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
 from trainc.api.documents import opening
-from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of, matches
-from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, mapping, names
+from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of
+from trainc.api.kube import Json, identity_of, mapping, names, releases
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options, Settings, environments_of, settings_of
@@ -41,7 +41,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         dump = _dump(arguments.dump, settings, streams)
         folder = arguments.output or ""
         runtimes = os.path.relpath(settings.runtimes[0], folder or ".") if settings.runtimes else "runtimes"
-        release = settings.options.release or NEWEST_RELEASE
+        release = settings.options.release or releases.NEWEST_RELEASE
         imported = Reader(dump, release, settings.options.limits, runtimes).read()
         if not arguments.output:
             streams.write("---\n".join(imported.files.values()))
@@ -148,7 +148,7 @@ def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
         return
     yield f"{counted(len(jobs), 'job')} adopted in {settings.output}. Next:"
     paths = [f"{settings.output}/{path}" for path in adoption.files]
-    if not all(any(matches(path, glob) for glob in settings.configuration.adopted) for path in paths):
+    if not all(map(settings.configuration.adopts, paths)):
         folders = sorted({f"{settings.output}/{job.namespace}/*.yaml" for job in jobs})
         yield f"- first merge `adopted: [{', '.join(folders)}]` in trainc.yaml, without which `trainc build --check` fails"
     yield "- merge these files, and let the GitOps tool apply them: nothing restarts"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, FieldPath, Json, Manifest, canonical
+from trainc.api.kube import ITEM_KEYS, Json, Manifest, canonical
 from trainc.api.records import dataclass
 from trainc.kube.documents import Item
 
@@ -27,7 +27,7 @@ class Change:
     of them lacks, the path of its list.
     """
 
-    path: FieldPath
+    path: Path
     before: Any
     after: Any
     old: Path
@@ -45,14 +45,14 @@ class Change:
 class Move:
     """A list whose common items changed their order: their names before and after."""
 
-    path: FieldPath
+    path: Path
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Location:
-    path: FieldPath
+    path: Path
     old: Path
     new: Path
 

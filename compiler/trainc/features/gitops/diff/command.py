@@ -169,7 +169,7 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.admission.updates import JobSetRules
-    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.api.kube import releases
     from trainc.features.gitops.diff.comparison import compare
     from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.features.gitops.diff.groups import SidesExplained, explain_groups
@@ -180,7 +180,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     was, becomes = before.manifest_set, after.manifest_set
     before = replace(before, manifest_set=was.without_failures_of(becomes).without_failures_of(was))
     after = replace(after, manifest_set=becomes.without_failures_of(was).without_failures_of(becomes))
-    release = after.options.release or NEWEST_RELEASE
+    release = after.options.release or releases.NEWEST_RELEASE
     diff = compare(
         Compared(_label(before, after), before.manifest_set.manifests, before.manifest_set.names),
         Compared(_label(after, before), after.manifest_set.manifests, after.manifest_set.names),

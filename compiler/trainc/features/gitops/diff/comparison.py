@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.admission.updates import JobSetRules
 from trainc.api.findings import Path, counted, first_of
-from trainc.api.jobs import JobSet, read_jobset
+from trainc.api.jobs import JobSet
 from trainc.api.kube import Manifest, format_field
 from trainc.api.records import replace
 from trainc.emit.name_hash import content_to_hash
@@ -272,7 +272,7 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     sides = ("before",) if all(pair.before is pair.after for pair in group.pairs) else ("before", "after")
-    jobsets = [read_jobset(getattr(group.jobset, side, None) or {}) for side in sides]
+    jobsets = [JobSet.read(getattr(group.jobset, side, None) or {}) for side in sides]
     totals = [_totals(group, side, jobset) for side, jobset in zip(sides, jobsets, strict=True)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.findings import Path
 from trainc.api.jobs import PLUGINS, Gang
-from trainc.api.kube import FieldPath, Json, Manifest, mapping, objects, value_at
+from trainc.api.kube import Json, Manifest, mapping, objects, value_at
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.explain.model import matches, parse
@@ -205,7 +206,7 @@ def group_size(group: Manifest) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def is_size(path: FieldPath) -> bool:
+def is_size(path: Path) -> bool:
     """Return whether a PodGroup field is the number of pods that it waits for."""
     return path in {gang.size for gang in _GANGS}
 
@@ -221,7 +222,7 @@ def has_rules(manifest: Manifest) -> bool:
     return gang is not None and manifest["kind"] in gang.changes
 
 
-def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
+def is_frozen(manifest: Manifest, path: Path) -> bool:
     """Return whether the API server refuses an update of this field."""
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":

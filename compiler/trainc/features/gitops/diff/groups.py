@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
 from trainc.api.findings import Source, first_of
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import releases
 from trainc.api.records import replace
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome
@@ -155,9 +155,9 @@ class SidesExplained:
                 sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
         if lines := tuple(source for source in sources if source.origin != "catalog"):
             return lines, ""
-        releases = [side.options.release or NEWEST_RELEASE for side in (self._before, self._after)]
-        if releases[0] != releases[1]:
-            return (), f"Trainer {releases[0]} → {releases[1]}"
+        minors = [side.options.release or releases.NEWEST_RELEASE for side in (self._before, self._after)]
+        if minors[0] != minors[1]:
+            return (), f"Trainer {minors[0]} → {minors[1]}"
         return (), "" if self._before.options == self._after.options else "the settings in trainc.yaml"
 
     def _file(self, group: Group) -> str:

@@ -16,7 +16,7 @@ from trainc.api.cluster import Dump, group_of, live_objects
 from trainc.api.explained import Recorder, explanation
 from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.jobs import Session
-from trainc.api.kube import NEWEST_RELEASE, FieldPath, Json, Manifest, identity_of, mapping, read_json
+from trainc.api.kube import Json, Manifest, identity_of, mapping, read_json, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.explain.placing import source_of
 from trainc.features import ask
@@ -52,7 +52,7 @@ class Drift:
     """
 
     path: Path
-    field: FieldPath
+    field: Path
     kind: Literal["added", "removed", "changed"]
     git: Any
     live: Any
@@ -354,7 +354,7 @@ def compare_with_dump(
     namespace = coming.options.namespace or ""
     sides = in_git(deployed.manifest_set, namespace), in_git(coming.manifest_set, namespace)
     sides = replace(sides[0], never_admitted=_never_admitted(sides[0], dump, coming.options.kueue)), sides[1]
-    release = coming.options.release or NEWEST_RELEASE
+    release = coming.options.release or releases.NEWEST_RELEASE
     method = chosen_method(coming.options)
     live_diff = compare_live(*sides, dump, method, release)
     return replace(live_diff, git=deployed.label, dump=arguments.live), problems

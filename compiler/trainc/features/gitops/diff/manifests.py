@@ -11,7 +11,7 @@ from trainc.api.documents import Document, check, claimed_by, is_trainer_documen
 from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, Finding, Rules, has_errors, keep_severities, sort_diagnostics
 from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
-from trainc.api.kube import NEWEST_RELEASE, identity_of, mapping, names
+from trainc.api.kube import identity_of, mapping, names, releases
 from trainc.api.output import name_in_file
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
@@ -96,7 +96,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
     """
     if not holds_jobs(inputs):
         valid = [] if other is None or other.compiled else other.manifests
-        result = _read_rendered(inputs, options.release or NEWEST_RELEASE, folder, set(map(id, valid)))
+        result = _read_rendered(inputs, options.release or releases.NEWEST_RELEASE, folder, set(map(id, valid)))
         if has_errors(result.diagnostics):
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))

@@ -8,7 +8,7 @@ from typing import Any
 from trainc.admission.updates import JobSetRules
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.jobs import Compilation
-from trainc.api.kube import NEWEST_RELEASE, Manifest
+from trainc.api.kube import Manifest, releases
 from trainc.api.settings import Options, environment_name
 from trainc.features.gitops.diff.command import compare_sides, read_both
 from trainc.features.gitops.diff.comparison import compare
@@ -38,7 +38,7 @@ def fate_between(before: Sequence[Manifest], after: Sequence[Manifest], options:
 
 
 def _compare(before: Side, after: Side, options: Options) -> Diff:
-    release = options.release or NEWEST_RELEASE
+    release = options.release or releases.NEWEST_RELEASE
     return compare(before, after, JobSetRules(release), [chosen_method(options)], release)
 
 

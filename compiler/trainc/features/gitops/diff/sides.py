@@ -16,7 +16,6 @@ from trainc.api.jobs import Judge
 from trainc.api.kube import releases
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import (
-    CONFIGURATION_FILE,
     Configuration,
     Limits,
     Options,
@@ -226,11 +225,11 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
 def _requested_paths(path: str) -> list[str]:
     """A path from the root, and the settings files that may apply to it."""
     if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
-        return [CONFIGURATION_FILE]  # The path does not exist in the revision, which is reported later.
+        return [opening.CONFIGURATION_FILE]  # The path does not exist in the revision, which is reported later.
     folders = [path]
     while folders[-1] not in ("", os.curdir, os.pardir):
         folders.append(os.path.dirname(folders[-1]))
-    return [path, *(os.path.join(folder, CONFIGURATION_FILE) for folder in folders)]
+    return [path, *(os.path.join(folder, opening.CONFIGURATION_FILE) for folder in folders)]
 
 
 def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:

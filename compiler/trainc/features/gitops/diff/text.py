@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Source, counted, escape_line, first_of, format_path
+from trainc.api.findings import Finding, Path, Source, counted, escape_line, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import ITEM_KEYS, FieldPath, format_field
+from trainc.api.kube import ITEM_KEYS, format_field
 from trainc.api.records import pattern
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
@@ -57,7 +57,7 @@ def scalar(value: Any) -> str:
     return escape_line(json.dumps(value, ensure_ascii=False))
 
 
-def without_identity(path: FieldPath, value: Any) -> Any:
+def without_identity(path: Path, value: Any) -> Any:
     """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
@@ -159,15 +159,15 @@ def as_arrow(before: str, after: str) -> str:
 _JOB, _POD, _CONTAINER = 5, 7, 9
 
 
-def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
+def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[Path, list[tuple[int, Change]]]]:
     """An object's changes with their indexes, grouped by common path; changes without a common path come first."""
-    groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
+    groups: dict[Path, list[tuple[int, Change]]] = {(): []}
     for number, change in enumerate(diff.changes):
         groups.setdefault(_heading(change.path), []).append((number, change))
     yield from ((heading, changes) for heading, changes in groups.items() if changes)
 
 
-def _heading(path: FieldPath) -> FieldPath:
+def _heading(path: Path) -> Path:
     if path[:2] != ("spec", "replicatedJobs") or path[3:5] != ("template", "spec") or len(path) <= _JOB:
         return ()
     if path[5:7] != ("template", "spec") or len(path) <= _POD:
@@ -303,7 +303,7 @@ def _object(
             yield from _change(change, heading, note, paint)
 
 
-def _change(change: Change, heading: FieldPath, note: str, paint: Paint) -> Iterator[str]:
+def _change(change: Change, heading: Path, note: str, paint: Paint) -> Iterator[str]:
     sign, part = SIGNS[change.kind]
     indent = "      " if heading else "    "
     field = format_field(change.path[len(heading) :])

@@ -176,10 +176,10 @@ def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
     from trainc.api.command import OWN_KINDS, schema_of
-    from trainc.api.kube import NEWEST_RELEASE
+    from trainc.api.kube import releases
 
-    schemas = {"trainc": schema_of("", NEWEST_RELEASE)}
-    schemas |= {name.lower(): schema_of(name, NEWEST_RELEASE) for name in OWN_KINDS}
+    schemas = {"trainc": schema_of("", releases.NEWEST_RELEASE)}
+    schemas |= {name.lower(): schema_of(name, releases.NEWEST_RELEASE) for name in OWN_KINDS}
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from trainc.api.documents import read_documents
 from trainc.api.findings import has_errors
 from trainc.api.git import origin_of
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import releases
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features import ask
@@ -132,7 +132,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         "version": plan.version,
         "requirement": requirement.line,
         "index": f"--index-url {index}\n" if index else "",
-        "release": NEWEST_RELEASE,
+        "release": releases.NEWEST_RELEASE,
         "health": _health_checks(),
         **_in_folder(plan.inside),
         **_hooks(requirement, index),

@@ -12,8 +12,8 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, judge_of, kept_in, report
 from trainc.api.documents import Document
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
-from trainc.api.jobs import Judge, OneJob, Plugin, enabled, jobsets_in
-from trainc.api.kube import NEWEST_RELEASE, Json, identity_of
+from trainc.api.jobs import JobSet, Judge, OneJob, Plugin, enabled
+from trainc.api.kube import Json, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
@@ -156,7 +156,7 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
 
 def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
     name = f"{job.compiled.namespace}/{job.compiled.name}" if job.compiled.namespace else job.compiled.name
-    jobset = next(jobsets_in(job.compiled.manifests))
+    jobset = next(JobSet.among(job.compiled.manifests))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
     result, policy_findings = job.recorder.result, facts.policy_findings(job)
     runtime = "" if result is None or result.runtime is None else result.runtime.label
@@ -166,7 +166,7 @@ def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
         row=row_of(job.compiled.name, jobset, runtime.rpartition(" ")[2], job.compiled.manifests, types),
         label=job.label or f"TrainJob {name}",
         runtime=runtime,
-        release=facts.options.release or NEWEST_RELEASE,
+        release=facts.options.release or releases.NEWEST_RELEASE,
         source=None if result is None else result.job.document.locate(()),
         jobset=jobset.name,
         steps=jobset,

@@ -28,7 +28,7 @@ from trainc.api.findings import (
     has_errors,
     sort_diagnostics,
 )
-from trainc.api.kube import NEWEST_RELEASE
+from trainc.api.kube import releases
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, limits_of
 from trainc.features.migration.v1.migrate import MigratedFile, Plan, migrate_documents
@@ -54,7 +54,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     all_documents = [document for _, _, documents in files for document in documents]
     plan = Plan(
         (document.data for document in all_documents),
-        NEWEST_RELEASE,
+        releases.NEWEST_RELEASE,
         arguments.into,
         arguments.variables,
         rename=arguments.rename,

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainc.api.documents import Document, encode, is_legacy, read_documents, read_value
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
-from trainc.api.kube import NEWEST_RELEASE, Json, identity_of, names
+from trainc.api.kube import Json, identity_of, names, releases
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits, Options
 from trainc.features.migration.v1.newest import around_of, is_old_queue, migrate_document, migrate_queue
@@ -55,7 +55,7 @@ class Plan:
     def __init__(
         self,
         documents: Iterable[Json] = (),
-        release: str = NEWEST_RELEASE,
+        release: str = releases.NEWEST_RELEASE,
         into: Into = "runtime",
         variables: Variables = "auto",
         *,
@@ -222,7 +222,7 @@ def migrate(
     for name, value in (("into", into), ("variables", variables)):
         if value not in _CHOICES[name]:
             raise ValueError(f"unknown {name} {value!r}; choose {' or '.join(_CHOICES[name])}")
-    plan = Plan(documents, options.release or NEWEST_RELEASE, into, variables, rename=rename)
+    plan = Plan(documents, options.release or releases.NEWEST_RELEASE, into, variables, rename=rename)
     results: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
     changed = False
