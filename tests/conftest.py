@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from kubectl import Kubectl
 
 REPOSITORY = Path(__file__).parents[1]
+
+# Programs that the lock installs are found as after `. .venv/bin/activate`.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 # A test must not fail because the machine is slow, nor today and not tomorrow: the first run on a machine builds
 # hypothesis' tables of Unicode, and that alone can exceed its limits. `--hypothesis-profile=explore` tries new examples.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -58,3 +60,9 @@ def test_all_locks_agree() -> None:
 def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
     for requested in map(Requirement, PROJECT["project"]["dependencies"]):
         assert {specifier.operator for specifier in requested.specifier} == {">=", "<"}, requested
+
+
+@pytest.mark.parametrize("program", ["kubectl", "mypy", "pre-commit", "ruff", "uv", "zizmor"])
+def test_a_program_that_the_lock_installs_is_the_one_that_tests_run(program: str) -> None:
+    """Otherwise a test of it would be skipped, and nobody would see."""
+    assert Path(shutil.which(program) or "").parent == Path(sys.executable).parent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import yaml
 from commands import Result, run
 from published_schemas import published
-from repositories import git, write
+from repositories import git, unpack, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -150,8 +149,7 @@ def test_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # no
     git("clone", "-q", "..", str(tmp_path / "clone"))
     git("worktree", "add", "-q", str(tmp_path / "worktree"))
     git("-C", "..", "archive", "-o", str(tmp_path / "all.tar"), "HEAD")
-    with tarfile.open(tmp_path / "all.tar") as archive:
-        archive.extractall(tmp_path / "archive", filter="data")
+    unpack(tmp_path / "all.tar", tmp_path / "archive")
     for name in ("clone", "worktree", "archive", "company"):
         monkeypatch.chdir(tmp_path / name / "ml/jobs/nlp")
         checked = good("build", "--check")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,10 +10,7 @@ from commands import run
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [
-    pytest.mark.tools,
-    pytest.mark.skipif(shutil.which("zizmor") is None, reason="zizmor is not installed; pip install zizmor"),
-]
+pytestmark = pytest.mark.tools
 
 
 def test_zizmor_finds_nothing(tmp_path: Path) -> None:

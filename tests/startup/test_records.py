@@ -179,19 +179,21 @@ def declared(library: Any, *, frozen: bool, eq: bool) -> Any:
 
 
 KINDS = [(frozen, eq) for frozen in (False, True) for eq in (False, True)]
+# Python before 3.11.3 leaves the descriptor of weak references in a dataclass with slots.
+_INTERNAL = {"_record", "__weakref__"}
 LOOKS: dict[str, Callable[[Any], object]] = {
     "signature": lambda cls: str(inspect.signature(cls)),
     "signature of __init__": lambda cls: str(inspect.signature(cls.__init__)),
     "annotations of __init__": lambda cls: cls.__init__.__annotations__,
     "hints": typing.get_type_hints,
     "hints of __init__": lambda cls: typing.get_type_hints(cls.__init__),
-    "names": lambda cls: [name for name in dir(cls) if name != "_record"],
+    "names": lambda cls: [name for name in dir(cls) if name not in _INTERNAL],
     "bases": lambda cls: cls.__mro__[1:],
     "document": lambda cls: cls.__doc__,
     "slots": lambda cls: (cls.__slots__, cls.__match_args__),
     "fields": lambda cls: repr(dataclasses.fields(cls)),
     "parameters": lambda cls: repr(cls.__dataclass_params__),
-    "methods": lambda cls: [(a.name, a.kind) for a in inspect.classify_class_attrs(cls) if a.name != "_record"],
+    "methods": lambda cls: [(a.name, a.kind) for a in inspect.classify_class_attrs(cls) if a.name not in _INTERNAL],
 }
 
 

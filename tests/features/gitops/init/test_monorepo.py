@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import yaml
 from commands import run
 from published_schemas import published
-from repositories import git, write
+from repositories import git, unpack, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -166,8 +165,7 @@ def test_the_same_bytes_from_a_clone_a_worktree_an_archive_and_any_folder(
     git("clone", "-q", ".", str(tmp_path / "clone"))
     git("worktree", "add", "-q", str(tmp_path / "worktree"))
     git("archive", "-o", str(tmp_path / "all.tar"), "HEAD")
-    with tarfile.open(tmp_path / "all.tar") as archive:
-        archive.extractall(tmp_path / "archive", filter="data")
+    unpack(tmp_path / "all.tar", tmp_path / "archive")
     for name in ("clone", "worktree", "archive", "company"):
         for folder in ("ml", "ml/jobs"):
             monkeypatch.chdir(tmp_path / name / folder)
