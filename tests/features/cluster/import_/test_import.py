@@ -15,7 +15,7 @@ from repositories import commit, git, read, write
 from steps import SIZES, assert_linear, steps
 
 from trainc.admission.updates import refusals
-from trainc.features.cluster.import_.command import as_applied
+from trainc.features.cluster.import_.command import as_applied, with_adopted
 from trainc.features.cluster.import_.reading import Reader, clean, literal_secrets, with_references
 from trainc.features.gitops.diff.changes import strip_server_fields
 from trainc.features.gitops.diff.delivery import submit
@@ -316,7 +316,38 @@ def test_an_adopted_job_is_kept_as_built_and_granted_by_the_base() -> None:
 
 def test_the_grant_is_asked_for_if_it_is_not_there() -> None:
     write("trainc.yaml", SETTINGS.replace('adopted: ["rendered/**"]\n', ""))
-    assert "first merge `adopted: [rendered/nlp/*.yaml]`" in adopt([trainjob(), jobset(), RUNTIME]).stdout
+    asked = "which now has `adopted: [rendered/nlp/*.yaml]`"
+    assert asked in adopt([trainjob(), jobset(), RUNTIME]).stdout
+    assert document("trainc.yaml")["adopted"] == ["rendered/nlp/*.yaml"]
+    assert asked not in adopt([trainjob(), jobset(), RUNTIME]).stdout
+
+
+def test_a_grant_that_cannot_be_added_is_left_to_the_reader() -> None:
+    settings = SETTINGS.replace('adopted: ["rendered/**"]\n', "") + "exclude: [a,b]\n"
+    write("trainc.yaml", settings)
+    assert "first merge `adopted: [rendered/nlp/*.yaml]` in" in adopt([trainjob(), jobset(), RUNTIME]).stdout
+    assert read("trainc.yaml") == settings
+
+
+ADDED = {
+    "sources: [a] # why\n": "sources: [a] # why\nadopted:\n- x/*\n",
+    "# top\nsources:\n  - a\n\n# b\noutput: 'c'\n": "# top\nsources:\n  - a\n\n# b\noutput: 'c'\nadopted:\n  - x/*\n",
+    "adopted:\n- a\nrelease: '2.3'\n": "adopted:\n- a\n- x/*\nrelease: '2.3'\n",
+    "environments:\n    a:\n        output: b\n": "environments:\n    a:\n        output: b\nadopted:\n-   x/*\n",
+    "sources: &a [a]\nexclude: *a\n": "sources: &a [a]\nexclude: *a\nadopted:\n- x/*\n",
+}
+
+
+@pytest.mark.parametrize("text", ADDED)
+def test_settings_get_a_grant_and_keep_every_line(text: str) -> None:
+    assert with_adopted(text, ["x/*"]) == ADDED[text]
+
+
+@pytest.mark.parametrize(
+    "text", ["adopted:\n", "sources: [a,b]\n", "sources:   [a]\n", "sources: [a]\r\n", "sources: [a]"]
+)
+def test_settings_that_would_change_elsewhere_stay_as_they_are(text: str) -> None:
+    assert with_adopted(text, ["x/*"]) is None
 
 
 def test_applying_an_adopted_file_changes_nothing_in_the_cluster() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import Any
 
 from trainc import __version__
@@ -13,7 +13,7 @@ from trainc.admission.updates import refusals
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
-from trainc.api.documents import opening
+from trainc.api.documents import opening, read_value
 from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of
 from trainc.api.kube import Json, identity_of, mapping, names, releases
 from trainc.api.output import dump_yaml
@@ -148,9 +148,11 @@ def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
         return
     yield f"{counted(len(jobs), 'job')} adopted in {settings.output}. Next:"
     paths = [f"{settings.output}/{path}" for path in adoption.files]
-    if not all(map(settings.configuration.adopts, paths)):
-        folders = sorted({f"{settings.output}/{job.namespace}/*.yaml" for job in jobs})
-        yield f"- first merge `adopted: [{', '.join(folders)}]` in trainc.yaml, without which `trainc build --check` fails"
+    adopts = settings.configuration.adopts
+    if globs := sorted({f"{os.path.dirname(path)}/*.yaml" for path in paths if not adopts(path)}):
+        line = f"`adopted: [{', '.join(globs)}]`"
+        merge = f"trainc.yaml alone, which now has {line}" if _grant(globs, settings) else f"{line} in trainc.yaml"
+        yield f"- first merge {merge}: without it `trainc build --check` fails"
     yield "- merge these files, and let the GitOps tool apply them: nothing restarts"
     yield "- then take the jobs from Trainer's controller, without their JobSets:"
     for namespace in sorted({job.namespace for job in jobs}):
@@ -158,6 +160,52 @@ def _next_steps(adoption: Adoption, settings: Settings) -> Iterator[str]:
         yield f"    kubectl delete trainjobs.trainer.kubeflow.org -n {namespace} --cascade=orphan {names}"
     if adoption.queued:
         yield f"- in a queue: {first_of(adoption.queued)}. Kueue counts the TrainJob, not its JobSet, which then runs outside the quota"
+
+
+def _grant(globs: Sequence[str], settings: Settings) -> bool:
+    """Add globs to `adopted` in trainc.yaml, and return whether that was possible."""
+    file = settings.configuration.file or ""
+    text = opening.read_file(file, settings.options.limits.file_bytes).decode(errors="replace")
+    changed = with_adopted(text, globs)
+    if changed is not None:
+        with open(file, "w", encoding="utf-8", newline="") as stream:
+            stream.write(changed)
+    return changed is not None
+
+
+def with_adopted(text: str, globs: Sequence[str]) -> str | None:
+    """Add globs to `adopted` of a trainc.yaml, with every other line as it is written; None where that fails.
+
+    It fails where ruamel.yaml would write the text differently even without a change: with several indentations, say.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.util import load_yaml_guess_indent
+
+    yaml = YAML()
+    yaml.preserve_quotes, yaml.width = True, len(text) + 10_000
+
+    def written() -> str:
+        stream = StringIO()
+        yaml.dump(data, stream)
+        return stream.getvalue()
+
+    try:
+        _, indent, offset = load_yaml_guess_indent(text)
+        for step in (2, 4):
+            yaml.indent(mapping=step, sequence=indent or step, offset=offset or 0)
+            data = yaml.load(text)
+            if written() == text:
+                break
+        else:
+            return None
+        if not isinstance(data.setdefault("adopted", []), list):
+            return None
+        data["adopted"] += globs
+        changed = written()
+    except YAMLError:
+        return None
+    return changed if read_value(changed) == {**read_value(text), "adopted": list(data["adopted"])} else None
 
 
 # Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles
