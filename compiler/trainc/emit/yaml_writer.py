@@ -44,8 +44,10 @@ def inline(text: str) -> str:
 
     Raises ValueError for half a surrogate pair.
     """
-    if text and _is_visible(text) and _is_bare(text):
-        return text
+    return text if text and _is_visible(text) and _is_bare(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
     escaped = text.translate(_SHORT_ESCAPES)
     if not (escaped.isascii() and escaped.isprintable()):
         escaped = _INVISIBLE.sub(_escape, escaped)
@@ -203,6 +205,32 @@ def _leaf(value: object, indent: str) -> str:
     if isinstance(value, dict):
         return "{}"
     return "[]" if isinstance(value, _LISTS) else atom(value)
+
+
+def block_lines(value: Any) -> list[str]:
+    """Return a value as lines in block style, like a part of a manifest. Raises ValueError like `dump_yaml`."""
+    lines: list[str] = []
+    if isinstance(value, dict) and value:
+        _mapping(lines, value, "", "", ELSEWHERE)
+    elif isinstance(value, _LISTS) and value:
+        _sequence(lines, value, "", "")
+    else:
+        lines.append(_leaf(value, ""))
+    return "\n".join(lines).split("\n")
+
+
+def flow(value: Any) -> str:
+    """Return a value on one line, its keys in the order that they have. Raises ValueError like `dump_yaml`."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{flow(key)}: {flow(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, _LISTS):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, str):
+        return inline(value) if _FLOW_SIGNS.isdisjoint(value) else _quoted(value)
+    return atom(value)
+
+
+_FLOW_SIGNS = frozenset("[]{},")
 
 
 # The order of a manifest's keys, independent of the order in its input.

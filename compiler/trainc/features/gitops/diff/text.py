@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
@@ -15,29 +14,28 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.findings import Finding, Path, Source, counted, escape_line, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import ITEM_KEYS, format_field
-from trainc.api.records import pattern
+from trainc.emit.yaml_writer import block_lines, flow, with_ordered_keys
+from trainc.emit.yaml_writer import inline as inline_text
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Totals, Versions
 from trainc.features.gitops.diff.verdicts import Verdict
-from trainc.kube.documents import Item
+from trainc.kube.documents import Item, walk
 from trainc.kube.quantity import format_resources
 
 # A sign ("+", "-", or " " for context) and the text that follows it.
 SignedLine: TypeAlias = tuple[str, str]
 
-_BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
-_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:exob][\d_.:a-fxo]*)?|true|false|null|yes|no|on|off|~", re.IGNORECASE)
 _LONGEST_LINE = 72
 _CONTEXT = 1
 
 
 def inline(value: Any) -> str | None:
-    """`value` on one line in YAML's flow style; None if it does not fit on one line."""
-    if isinstance(value, str):
-        return None if "\n" in value else scalar(value)
-    return _flow(value) if isinstance(value, dict | list) else scalar(value)
+    """`value` as YAML on one line, with everything that a terminal would obey made harmless; None for several lines."""
+    if any(isinstance(inner, str) and "\n" in inner for _, inner in walk(value)):
+        return None
+    return escape_line(inline_text(value) if isinstance(value, str) else flow(with_ordered_keys(value)))
 
 
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
@@ -45,16 +43,6 @@ def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None
     sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
     texts = [text for text in map(inline, sides) if text is not None]
     return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
-
-
-def scalar(value: Any) -> str:
-    """A scalar in YAML notation, with terminal control characters and markup made harmless."""
-    if not isinstance(value, str):
-        return json.dumps(value)
-    plain = _BARE.fullmatch(value) and ": " not in value and not value.endswith(":") and not value.startswith("-")
-    if plain and not _NUMBER_LIKE.fullmatch(value):
-        return value
-    return escape_line(json.dumps(value, ensure_ascii=False))
 
 
 def without_identity(path: Path, value: Any) -> Any:
@@ -67,8 +55,8 @@ def without_identity(path: Path, value: Any) -> Any:
 
 def differing_lines(change: Change) -> list[SignedLine]:
     """The differing lines of a multi-line value, with context."""
-    before = list(block(without_identity(change.path, change.before))) if change.before is not None else []
-    after = list(block(without_identity(change.path, change.after))) if change.after is not None else []
+    before = block(without_identity(change.path, change.before)) if change.before is not None else []
+    after = block(without_identity(change.path, change.after)) if change.after is not None else []
     lines: list[SignedLine] = []
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
         if lines:
@@ -81,50 +69,9 @@ def differing_lines(change: Change) -> list[SignedLine]:
     return lines
 
 
-def block(value: Any) -> Iterator[str]:
-    """`value` as lines in YAML's block style."""
-    if isinstance(value, str) and "\n" in value:
-        yield from map(escape_line, value.split("\n"))
-    elif isinstance(value, dict) and value:
-        yield from _block_mapping(value)
-    elif isinstance(value, list) and value:
-        for item in value:
-            yield from _under("- ", "  ", item)
-    else:
-        yield "{}" if value == {} else "[]" if value == [] else scalar(value)
-
-
-def _block_mapping(mapping: Mapping[str, Any]) -> Iterator[str]:
-    for key in sorted(mapping, key=lambda k: (k != "name", k)):
-        value = mapping[key]
-        if isinstance(value, dict | list) and value:
-            yield f"{scalar(key)}:"
-            yield from ("  " + line for line in block(value))
-        else:
-            yield from _under(f"{scalar(key)}: ", "  ", value)
-
-
-def _under(first_prefix: str, prefix: str, value: Any) -> Iterator[str]:
-    lines = list(block(value))
-    if isinstance(value, str) and len(lines) > 1:
-        lines = ["|", *lines]
-    yield first_prefix + lines[0]
-    yield from (prefix + line for line in lines[1:])
-
-
-def _flow(value: Any) -> str | None:
-    if isinstance(value, dict):
-        parts = [(scalar(key), _flow(inner)) for key, inner in sorted(value.items())]
-        return _join("{}", [None if text is None else f"{key}: {text}" for key, text in parts])
-    if isinstance(value, list):
-        return _join("[]", [_flow(item) for item in value])
-    return inline(value)
-
-
-def _join(brackets: str, parts: Sequence[str | None]) -> str | None:
-    if any(part is None for part in parts):
-        return None
-    return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]
+def block(value: Any) -> list[str]:
+    """`value` as lines: those of a text, or of YAML in block style."""
+    return [escape_line(line) for line in (value.split("\n") if isinstance(value, str) else block_lines(value))]
 
 
 # The resources a job requests, as columns: before and after.

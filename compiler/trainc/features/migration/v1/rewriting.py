@@ -18,7 +18,7 @@ from trainc.api.documents import read_value
 from trainc.api.findings import CompileError
 from trainc.api.kube import Json
 from trainc.api.records import pattern
-from trainc.emit.yaml_writer import atom, inline, literal
+from trainc.emit.yaml_writer import flow, inline, literal
 from trainc.features.migration.v1.source_text import Entry, SourceText, UnfitError
 from trainc.kube.documents import is_deeper
 
@@ -152,8 +152,8 @@ class _Writer:
         kind = {"mapping": dict, "sequence": list}.get(node.kind)
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
             self._fresh(slot, entry.behind)
-        elif node.style == "[" and entry.entries and len(_flow(value, "")) < _LONGEST_LINE:
-            text = recompose(source, entry, value, _flow)
+        elif node.style == "[" and entry.entries and len(flow(value)) < _LONGEST_LINE:
+            text = recompose(source, entry, value, lambda new, _: flow(new))
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
             first, *more_lines = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
             self._line(column, first)
@@ -175,7 +175,7 @@ class _Writer:
             self._line(column, f"{name} {first}{behind}")
             self._lines += more_lines
         else:
-            text = inline(value) if isinstance(value, str) else _flow(value, "")
+            text = inline(value) if isinstance(value, str) else flow(value)
             self._line(column, f"{name} {text}{behind}")
 
     def _collection(self, slot: _Slot, old: Entry | None, behind: str, indent: int) -> None:
@@ -197,17 +197,6 @@ def _shift(line: str, by: int) -> str:
     if by > 0 and line.strip():
         return " " * by + line
     return line[min(-by, len(line) - len(line.lstrip(" "))) :] if by < 0 else line
-
-
-def _flow(value: Any, indent: str) -> str:
-    """Return a value on one line of YAML; `indent` is of no use for that."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_flow(key, indent)}: {_flow(inner, indent)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(inner, indent) for inner in value) + "]"
-    if not isinstance(value, str):
-        return atom(value)
-    return inline(value) if not set("[]{},") & set(value) else json.dumps(value)
 
 
 # What of the text each part of the new data continues.
