@@ -18,7 +18,8 @@ from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one,
 from trainc.features import ask
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import identity_of, mapping, objects
+from trainc.kube.documents import identity_of
+from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import source_in
 from trainc.pipeline.inputs import Inputs
@@ -190,20 +191,17 @@ def pod_of(manifests: Sequence[Mapping[str, Any]], jobset: str, name: str) -> Po
     """The pod `name` of a compiled job whose JobSet is called `jobset` in the cluster; None if it has no such pod."""
     name = name.rpartition("/")[2]
     parts = _POD.fullmatch(name)
-    manifest = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), None)
-    if parts is None or manifest is None:
+    if parts is None:
         return None
     index, job_name = int(parts["index"]), parts["job"]
     is_cut = len(job_name) == _LONGEST_GENERATED - len(f"-{parts['index']}-")
-    for job in objects(mapping(manifest.get("spec")).get("replicatedJobs")):
+    for job in (job for built in JobSet.among(manifests) for job in built.jobs):
         # `NAME-STEP-REPLICA`, of which the end may be cut off in a long name.
-        start = f"{jobset}-{job.get('name')}-"
+        start = f"{jobset}-{job.name}-"
         number = _NUMBER.fullmatch(job_name.removeprefix(start)) if job_name.startswith(start) else None
         replica = 0 if is_cut and start.startswith(job_name) else int(number[0]) if number else None
-        spec = mapping(mapping(job.get("template")).get("spec"))
-        pods = int(spec.get("completions") or spec.get("parallelism") or 1)
-        if replica is not None and replica < int(job.get("replicas", 1)) and index < pods:
-            return Pod(name, str(job.get("name")), replica, index)
+        if replica is not None and replica < job.replicas and index < job.indexes:
+            return Pod(name, job.name, replica, index)
     return None
 
 

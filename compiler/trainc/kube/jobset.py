@@ -77,6 +77,11 @@ class ReplicatedJob:
         return mapping(self.pod_metadata.get("annotations"))
 
     @property
+    def indexes(self) -> int:
+        """The pods of one replica that have to complete."""
+        return self.completions or self.parallelism
+
+    @property
     def pods_at_once(self) -> int:
         """The pods of one replica that run at the same time."""
         return self.parallelism if self.completions is None else min(self.parallelism, self.completions)

@@ -9,7 +9,8 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.devices import accelerators
-from trainc.kube.documents import POD_TEMPLATE, Json, identity_of, mapping, objects, pod_spec_of, value_at
+from trainc.kube.documents import Json, identity_of, mapping, objects, value_at
+from trainc.kube.jobset import JobSet
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
 from trainc.plugins.plugin import Plugin
@@ -59,22 +60,16 @@ def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]
         groups=groups if names.is_of_trainjob(jobset) else None,
     )
     findings: list[Finding] = []
-    for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs", ())):
-        pod = job["template"].get("spec", {}).get("template", {})
-        findings += _pod_findings(("spec", "replicatedJobs", index, *POD_TEMPLATE), pod, rendered)
+    for job in JobSet.read(jobset).jobs:
+        findings += _pod_findings(job.pod_path[:-1], job.pod_template, rendered)
     return findings
 
 
 def endpoints(jobset: Json) -> Iterator[str]:
     """Yield the DNS name, within its namespace, of each pod that the JobSet will create."""
-    _, name = identity_of(jobset)
-    spec = jobset.get("spec") or {}
-    domain = (spec.get("network") or {}).get("subdomain") or name
-    for job in spec.get("replicatedJobs", ()):
-        pods = job["template"].get("spec", {}).get("parallelism", 1)
-        for replica in range(job.get("replicas", 1)):
-            for index in range(pods):
-                yield f"{names.pod_host(name, job['name'], replica, index)}.{domain}"
+    steps = JobSet.read(jobset)
+    for job in steps.jobs:
+        yield from (f"{pod}.{steps.service}" for pod in steps.pods_of(job))
 
 
 def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
@@ -165,22 +160,19 @@ def claims_of(manifests: Iterable[Json], name: str, *, restarts: bool = True) ->
     JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
     createHeadlessSvcIfNecessary).
     """
-    for jobset in (manifest for manifest in manifests if manifest["kind"] == "JobSet"):
-        metadata = jobset["metadata"]
-        network = jobset["spec"].get("network") or {}
-        namespace = metadata.get("namespace", "")
+    for jobset in JobSet.among(manifests):
+        namespace = jobset.namespace
         label = "JobSet " + "/".join(part for part in (namespace, name) if part)
-        service = network.get("subdomain") or metadata["name"]
-        yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
+        yield Claim(label, namespace, jobset.service, jobset.has_hosts)
         for claim_path in sorted(_output_paths(jobset)):
             yield Claim(label, namespace, claim_path, needed=True, is_output=True)
-        if restarts and (path := _restarted(jobset["spec"])):
+        if restarts and (path := _restarted(jobset)):
             yield Claim(label, *RESTARTS, needed=True, restarts=path)
 
 
-def _output_paths(jobset: Json) -> set[str]:
+def _output_paths(jobset: JobSet) -> set[str]:
     """Return the places on claims, `claim:path`, to which the containers of a JobSet write."""
-    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := pod_spec_of(job)).get("volumes")]
+    specs = [job.pod_spec for job in jobset.jobs if job.pod_spec.get("volumes")]
     if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
         return set()
     from trainc.lints.storage import claimed_paths
@@ -188,18 +180,16 @@ def _output_paths(jobset: Json) -> set[str]:
     return {f"{claim}:{path}" for spec in specs for claim, path in claimed_paths(spec)}
 
 
-def _restarted(spec: Json) -> Path:
+def _restarted(jobset: JobSet) -> Path:
     """Return the path of a Job with many devices whose restarts no one has decided; empty if there is none."""
-    for index, job in enumerate(spec.get("replicatedJobs", ()) if not spec.get("failurePolicy") else ()):
-        job_spec = job["template"].get("spec") or {}
-        if any(job_spec.get(field) is not None for field in _DECIDING):
+    for job in jobset.jobs if not jobset.spec.get("failurePolicy") else ():
+        if any(job.job_spec.get(field) is not None for field in _DECIDING):
             continue
-        pods = int(job_spec.get("parallelism") or 1) * int(job.get("replicas", 1))
-        for container in pod_spec_of(job).get("containers", ()):
+        for container in job.pod_spec.get("containers", ()):
             words = (*(container.get("command") or ()), *(container.get("args") or ()))
-            devices = pods * sum(accelerators(container.get("resources") or {}).values())
-            if pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
-                return ("spec", "replicatedJobs", index, "template", "spec")
+            devices = job.pods * sum(accelerators(container.get("resources") or {}).values())
+            if job.pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
+                return job.job_path
     return ()
 
 
@@ -249,11 +239,7 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
         metadata = mapping(manifest.get("metadata"))
         if manifest.get("kind") != "JobSet" or not mapping(metadata.get("labels")).get(names.QUEUE_LABEL):
             continue
-        specs = [
-            pod_spec_of(job)
-            for job in objects(mapping(manifest.get("spec")).get("replicatedJobs"))
-            if value_at(job, ("template", "metadata", "labels", names.ANCESTOR_LABEL)) not in _INITIALIZERS
-        ]
+        specs = [job.pod_spec for job in JobSet.read(manifest).jobs if job.ancestor not in _INITIALIZERS]
         namespace = metadata.get("namespace")
         homes = (namespace, None)
         ranges = (r for r in limit_ranges if not namespace or mapping(r.get("metadata")).get("namespace") in homes)

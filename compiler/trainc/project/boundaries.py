@@ -9,7 +9,8 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.kube.documents import POD_SPEC, identity_of, pod_spec_of, value_at
+from trainc.kube.documents import identity_of, value_at
+from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
@@ -87,13 +88,11 @@ def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iter
 
 
 def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    for index, job in enumerate(jobset["spec"].get("replicatedJobs") or ()):
-        pod = pod_spec_of(job)
-        above: Path = ("spec", "replicatedJobs", index, *POD_SPEC)
+    for job in JobSet.read(jobset).jobs:
         for field, image_path in _IMAGES:
-            for number, item in enumerate(pod.get(field) or ()):
+            for number, item in enumerate(job.pod_spec.get(field) or ()):
                 if isinstance(image := value_at(item, image_path), str):
-                    yield (*above, field, number, *image_path), image
+                    yield (*job.pod_path, field, number, *image_path), image
 
 
 # What a change of trainc.yaml makes less strict, for reviewers: a pull request must not quietly switch off its

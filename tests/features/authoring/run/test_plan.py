@@ -19,6 +19,7 @@ from trainc.features.authoring.run.model import (
     scale_job,
 )
 from trainc.features.authoring.run.plan import plan_of
+from trainc.kube.jobset import JobSet
 from trainc.plugins.registry import PLUGINS
 
 RUN = {"command": ["sh", "train.sh"]}
@@ -72,7 +73,7 @@ def test_several_servers_at_one_port_get_one_each_and_a_lone_one_keeps_it() -> N
 )
 def test_a_name_that_no_pod_answers_to_stays(text: str) -> None:
     jobset = {"metadata": {"name": "llm", "namespace": "team-a"}, "spec": {"replicatedJobs": [{"name": "node"}]}}
-    assert Hosts(jobset).localized(text, {}) == text
+    assert Hosts(JobSet.read(jobset)).localized(text, {}) == text
 
 
 def test_volumes_are_folders_and_claims_are_shared() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from trainc.api.findings import Finding, Path
-from trainc.api.jobs import Plugin
+from trainc.api.jobs import JobSet, Plugin
 from trainc.api.kube import Json, accelerator, value_at, with_value
 from trainc.api.records import dataclass
 
@@ -168,15 +168,12 @@ def expand_variables(text: str, values: Mapping[str, str]) -> str:
 class Hosts:
     """The DNS names of a JobSet's pods, and the ports on which other pods reach them."""
 
-    def __init__(self, jobset: Json, cluster_domain: str = "cluster.local") -> None:
-        metadata, spec = jobset["metadata"], jobset["spec"]
-        name = metadata["name"]
-        self.subdomain = (spec.get("network") or {}).get("subdomain") or name
-        steps = "|".join(re.escape(job["name"]) for job in spec.get("replicatedJobs", ()))
-        namespace = re.escape(metadata.get("namespace", "")) or "[a-z0-9-]+"
+    def __init__(self, jobset: JobSet, cluster_domain: str = "cluster.local") -> None:
+        steps = "|".join(map(re.escape, jobset.job_names))
+        namespace = re.escape(jobset.namespace) or "[a-z0-9-]+"
         # The names under the JobSet's headless Service: fully qualified, or shortened as the pod's search domains allow.
         self.pattern = (
-            rf"{re.escape(name)}-(?:{steps})-\d+-\d+\.{re.escape(self.subdomain)}"
+            rf"{re.escape(jobset.name)}-(?:{steps})-\d+-\d+\.{re.escape(jobset.service)}"
             rf"(?:\.{namespace}(?:\.svc(?:\.{re.escape(cluster_domain)})?)?)?"
         )
         self._host = re.compile(rf"(?<![\w.-])({self.pattern})\.?(?![\w.-]*\w)(?::(\d+))?")
@@ -298,28 +295,9 @@ def _changes(job: Json, size: Size) -> Iterator[tuple[Path, Any]]:
                     yield (*_TRAINER, "resourcesPerNode", kind, name), size.procs
 
 
-def containers(job: Json) -> Iterator[tuple[Path, Json]]:
-    """The containers of a replicated job's pods, init containers first, with their paths in the pod spec."""
-    spec = pod_spec(job)
-    for field in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(field, ())):
-            yield (field, index), container
-
-
-def pod_spec(job: Json) -> Json:
-    """The pod spec of a replicated job."""
-    spec: Json = job["template"].get("spec", {}).get("template", {}).get("spec", {})
-    return spec
-
-
 def requested_programs(manifests: Sequence[Json], local_folders: Mapping[str, str]) -> set[str]:
     """The first word of every command, as in the image and as a local path, and the programs that may replace it."""
     folders = Folders(local_folders)
-    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
-    words = [
-        str(container["command"][0])
-        for job in jobset["spec"].get("replicatedJobs", ())
-        for _, container in containers(job)
-        if container.get("command")
-    ]
+    jobs = (job for jobset in JobSet.among(manifests) for job in jobset.jobs)
+    words = [str(c["command"][0]) for job in jobs for _, c in job.containers if c.get("command")]
     return {form for word in words for form in (word, folders.localized(word), os.path.basename(word))}

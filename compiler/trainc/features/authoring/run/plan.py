@@ -6,9 +6,9 @@ import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path, Severity
-from trainc.api.jobs import Plugin
-from trainc.api.kube import POD_SPEC, Json, names, parse_quantity
-from trainc.api.records import dataclass, replace
+from trainc.api.jobs import JobSet, Plugin, ReplicatedJob
+from trainc.api.kube import Json, parse_quantity
+from trainc.api.records import dataclass
 from trainc.features.authoring.run import model, stand_ins
 from trainc.features.authoring.run.model import Folders, Hosts, Machine, Plan, Pod, Program, Step
 
@@ -72,37 +72,31 @@ _JOBSET = "jobset.sigs.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """A pod by its host name, and the values that its fields expose: `jobset` is the JobSet's metadata, `job` its step."""
+    """A pod by its host name, and the values that its fields expose: those of its JobSet and of its step, too."""
 
     name: str
-    jobset: Json
-    job: Json
+    jobset: JobSet
+    job: ReplicatedJob
     replica: int
     index: int
-
-    @property
-    def indexed(self) -> bool:
-        """Return whether the pod has a completion index."""
-        return bool(self.job["template"]["spec"].get("completionMode") == "Indexed")
 
     def field(self, path: str) -> str | None:
         """The value of a fieldRef; None if only a cluster knows it."""
         name, bracket, key = path.partition("['")
         if bracket:
             generated: dict[str, str] = {
-                _INDEX: str(self.index) if self.indexed else "",
-                f"{_JOBSET}/jobset-name": self.jobset["name"],
-                f"{_JOBSET}/replicatedjob-name": self.job["name"],
-                f"{_JOBSET}/replicatedjob-replicas": str(self.job.get("replicas", 1)),
+                _INDEX: str(self.index) if self.job.indexed else "",
+                f"{_JOBSET}/jobset-name": self.jobset.name,
+                f"{_JOBSET}/replicatedjob-name": self.job.name,
+                f"{_JOBSET}/replicatedjob-replicas": str(self.job.replicas),
                 f"{_JOBSET}/job-index": str(self.replica),
                 f"{_JOBSET}/restart-attempt": "0",
             }
-            metadata = self.job["template"]["spec"].get("template", {}).get("metadata", {})
-            of_template: Json = metadata.get("labels" if name == "metadata.labels" else "annotations", {})
+            of_template: Json = self.job.pod_metadata.get("labels" if name == "metadata.labels" else "annotations", {})
             return {**generated, **{k: str(v) for k, v in of_template.items()}}.get(key.removesuffix("']"), "")
         fields: dict[str, str] = {
             "metadata.name": self.name,
-            "metadata.namespace": str(self.jobset.get("namespace") or "default"),
+            "metadata.namespace": self.jobset.namespace or "default",
             "spec.nodeName": "localhost",
             "spec.serviceAccountName": "default",
             **dict.fromkeys(("status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs"), model.LOOPBACK),
@@ -118,7 +112,7 @@ def variables(
     `environ` is the local environment; its variables stand in for Secret values of the same name.
     """
     env: dict[str, str] = {"HOSTNAME": facts.name}
-    if facts.indexed:
+    if facts.job.indexed:
         env["JOB_COMPLETION_INDEX"] = str(facts.index)
     from_sources, findings = _whole_sources(container, config_maps, path)
     env |= from_sources
@@ -206,12 +200,11 @@ class _Planner:
     """A single pass over the manifests, with the state that its parts share."""
 
     def __init__(self, manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> None:
-        self._jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+        self._jobset = next(JobSet.among(manifests))
         self._config_maps = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ConfigMap"}
         self._machine, self._plugins = machine, plugins
         self._hosts = Hosts(self._jobset)
-        self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
-        all_containers = [container for job in self._jobs for _, container in model.containers(job)]
+        all_containers = [container for job in self._jobset.jobs for _, container in job.containers]
         pairs = model.rendezvous_ports(self._hosts, all_containers, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
         names = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
@@ -222,17 +215,13 @@ class _Planner:
     def plan(self) -> Plan:
         """Build the plan, step by step."""
         self._findings += _containers_only(self._config_maps, self._plugins)
-        steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
-        spec = self._jobset["spec"]
-        if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
-            pairs = zip(steps, [None, *steps], strict=False)
-            steps = [replace(s, after=(*s.after, (before.name, "Ready"))) if before else s for s, before in pairs]
+        steps = list(map(self._step, self._jobset.jobs))
         here = f"{self._machine.workdir}/bin"
         programs = {f"{here}/{name}": text for name, text in self._stand_ins.items()}
         return Plan(
-            self._jobset["metadata"]["name"],
+            self._jobset.name,
             tuple(step for step in steps if step.pods),
-            _outcome(spec),
+            _outcome(self._jobset.spec),
             tuple(sorted({here, *self._volumes.folders})),
             {**self._volumes.files, **programs},
             frozenset(programs),
@@ -243,22 +232,14 @@ class _Planner:
         """A text with pod names replaced by local addresses."""
         return self._hosts.localized(text, self._ports)
 
-    def _step(self, index: int, job: Json) -> Step:
-        spec: Json = job["template"].get("spec", {})
-        parallelism = spec.get("parallelism", 1)
-        completions = spec.get("completions") or parallelism
-        path = (*_JOBS, index, *POD_SPEC)
-        skipped = self._is_skipped(job, path)
-        pods = [
-            self._pod(job, replica, number, path)
-            for replica in range(0 if skipped else job.get("replicas", 1))
-            for number in range(completions)
-        ]
+    def _step(self, job: ReplicatedJob) -> Step:
+        spec = job.job_spec
+        replicas = range(0 if self._is_skipped(job) else job.replicas)
         return Step(
-            job["name"],
-            tuple(pods),
-            tuple((need["name"], need["status"]) for need in job.get("dependsOn", ())),
-            parallelism,
+            job.name,
+            tuple(self._pod(job, replica, number) for replica in replicas for number in range(job.indexes)),
+            tuple((need.step, need.status) for need in self._jobset.awaits(job)),
+            job.parallelism,
             spec.get("backoffLimit", _BACKOFF_LIMIT if "backoffLimitPerIndex" not in spec else _NO_LIMIT),
             tuple(_exit_rules(spec.get("podFailurePolicy") or {})),
             spec.get("activeDeadlineSeconds"),
@@ -267,36 +248,30 @@ class _Planner:
             tuple(_success_rules(spec.get("successPolicy") or {})),
         )
 
-    def _is_skipped(self, job: Json, path: Path) -> bool:
+    def _is_skipped(self, job: ReplicatedJob) -> bool:
         """Return whether the step has to be skipped because its command is in its image only. Records a finding if so."""
-        bare = [container_path for container_path, container in model.containers(job) if not container.get("command")]
+        bare = [path for path, container in job.containers if not container.get("command")]
         if not bare:
             return False
-        label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
-        initializes = label.endswith("-initializer")
-        message = f"{job['name']} has no command, and trainc does not know what its image runs"
+        initializes = job.ancestor.endswith("-initializer")
+        message = f"{job.name} has no command, and trainc does not know what its image runs"
         severity: Severity = "error"
         hint = "set `command` in its container"
         if initializes:
             message, severity = f"{message}; it is treated as complete", "warning"
             hint = "put the data that it would download into its volume under --workdir"
-        self._findings.append(Finding("NothingToStart", severity, message, hint, (*path, *bare[0])))
+        self._findings.append(Finding("NothingToStart", severity, message, hint, bare[0]))
         return True
 
-    def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
-        jobset, short = self._jobset["metadata"], f"{job['name']}-{replica}-{number}"
-        facts = PodFacts(f"{jobset['name']}-{short}", jobset, job, replica, number)
-        programs = [
-            self._program(
-                container, facts, model.pod_spec(job), (*path, *container_path), _kind(container_path, container)
-            )
-            for container_path, container in model.containers(job)
-        ]
-        return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
+    def _pod(self, job: ReplicatedJob, replica: int, number: int) -> Pod:
+        short = f"{job.name}-{replica}-{number}"
+        facts = PodFacts(f"{self._jobset.name}-{short}", self._jobset, job, replica, number)
+        programs = tuple(self._program(container, facts, path) for path, container in job.containers)
+        return Pod(facts.name, short, job.name, replica, programs, number)
 
-    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: model.ProgramKind) -> Program:
+    def _program(self, container: Json, facts: PodFacts, path: Path) -> Program:
         env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
-        mounted = self._volumes.local_folders(container, spec, facts.name)
+        mounted = self._volumes.local_folders(container, facts.job.pod_spec, facts.name)
         folders = Folders({**mounted, **self._machine.local_folders})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
@@ -315,11 +290,11 @@ class _Planner:
         folder = folders.localized(container.get("workingDir", ""))
         return Program(
             container["name"],
-            kind,
+            _kind(path, container),
             tuple(command),
             env,
             folder if folder != container.get("workingDir", "") else "",
-            self._ranks(env) if kind == "main" else 0,
+            self._ranks(env) if "containers" in path else 0,
         )
 
     def _ranks(self, env: Mapping[str, str]) -> int:
@@ -357,8 +332,8 @@ class _Planner:
         return program
 
 
-def _kind(container_path: Path, container: Json) -> model.ProgramKind:
-    if container_path[0] == "containers":
+def _kind(path: Path, container: Json) -> model.ProgramKind:
+    if "containers" in path:
         return "main"
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 

@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
+from trainc.api.jobs import JobSet
 from trainc.api.kube import Json
-from trainc.features.authoring.run.model import Machine, containers
+from trainc.features.authoring.run.model import Machine
 
 # The Python module that starts each program if it is not on the PATH.
 _MODULES = {
@@ -153,8 +154,8 @@ def interpreter(machine: Machine) -> str:
 
 def uses_launcher(manifests: Iterable[Json]) -> bool:
     """Return whether a container's command names a launcher of Python's."""
-    jobs = (job for m in manifests if m["kind"] == "JobSet" for job in m["spec"].get("replicatedJobs", ()))
-    all_containers = (container for job in jobs for _, container in containers(job))
+    jobs = (job for jobset in JobSet.among(manifests) for job in jobset.jobs)
+    all_containers = (container for job in jobs for _, container in job.containers)
     words = (word for c in all_containers for word in (*c.get("command", ()), *c.get("args", ())))
     return any(_LAUNCHED.search(str(word)) for word in words)
 

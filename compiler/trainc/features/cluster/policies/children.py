@@ -14,6 +14,7 @@ from hashlib import sha1
 from typing import Any
 
 from trainc.api.findings import Path
+from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import mapping
 from trainc.api.records import dataclass
 from trainc.features.cluster.policies.cel import Unknown
@@ -61,11 +62,11 @@ def as_stored(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def children(jobset: Mapping[str, Any], label: str) -> Iterator[Subject]:
     """The Jobs of a JobSet, and Pods of each: of several that differ in their numbers only, the first and the last."""
-    spec = jobset["spec"]
-    for i, replicated in enumerate(spec.get("replicatedJobs") or ()):
-        home: Path = ("spec", "replicatedJobs", i, "template")
-        for replica in _ends(replicated.get("replicas", 1)):
-            job = _job(jobset, i, replica)
+    steps = JobSet.read(jobset)
+    for replicated in steps.jobs:
+        home: Path = (*replicated.path, "template")
+        for replica in _ends(replicated.replicas):
+            job = _job(steps, replicated, replica)
             name, namespace = job["metadata"]["name"], job["metadata"].get("namespace")
             where = f"{namespace}/" if namespace else ""
             sources = {"spec": (*home, "spec"), "metadata": (*home, "metadata")}
@@ -82,19 +83,13 @@ def _ends(count: int) -> tuple[int, ...]:
     return () if count < 1 else (0,) if count == 1 else (0, count - 1)
 
 
-def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, Any]:
-    replicated = jobset["spec"]["replicatedJobs"][position]
-    metadata, template = jobset["metadata"], replicated["template"]
-    name = f"{metadata['name']}-{replicated['name']}-{replica}"
-    labels, annotations = _marks(jobset, position, replica, name)
-    metadata_of_template = template.get("metadata") or {}
-    spec = dict(template["spec"])
-    pod = spec.get("template") or {}
-    pod_spec = dict(pod.get("spec") or {})
-    network = jobset["spec"].get("network") or {}
-    if network.get("enableDNSHostnames", True):
-        pod_spec["subdomain"] = network.get("subdomain") or metadata["name"]
-    pod_metadata = pod.get("metadata") or {}
+def _job(jobset: JobSet, step: ReplicatedJob, replica: int) -> dict[str, Any]:
+    name = f"{jobset.name}-{step.name}-{replica}"
+    labels, annotations = _marks(jobset, step, replica, name)
+    metadata_of_template = mapping(step.template.get("metadata"))
+    spec, pod_spec, pod_metadata = dict(step.job_spec), dict(step.pod_spec), step.pod_metadata
+    if jobset.has_hosts:
+        pod_spec["subdomain"] = jobset.service
     selector = {f"{_BATCH}/controller-uid": UID}
     controller_labels = {**selector, "controller-uid": UID, f"{_BATCH}/job-name": name, "job-name": name}
     spec["template"] = {
@@ -123,12 +118,12 @@ def _job(jobset: Mapping[str, Any], position: int, replica: int) -> dict[str, An
         "metadata": {
             **metadata_of_template,
             "name": name,
-            **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {}),
+            **({"namespace": jobset.namespace} if jobset.namespace else {}),
             "labels": {**(metadata_of_template.get("labels") or {}), **labels},
             "annotations": {**(metadata_of_template.get("annotations") or {}), **annotations},
-            "ownerReferences": [_owner("jobset.x-k8s.io/v1alpha2", "JobSet", metadata["name"])],
+            "ownerReferences": [_owner("jobset.x-k8s.io/v1alpha2", "JobSet", jobset.name)],
         },
-        "spec": {**defaults, **spec, "suspend": bool(jobset["spec"].get("suspend", False))},
+        "spec": {**defaults, **spec, "suspend": bool(jobset.spec.get("suspend", False))},
         "status": {},
     }
 
@@ -144,38 +139,33 @@ def _with_containers(spec: dict[str, Any], change: Callable[[Any], Any]) -> dict
     return {**spec, **{kind: [change(container) for container in spec[kind]] for kind in kinds}}
 
 
-def _marks(jobset: Mapping[str, Any], position: int, replica: int, name: str) -> tuple[dict[str, str], dict[str, str]]:
+def _marks(jobset: JobSet, step: ReplicatedJob, replica: int, name: str) -> tuple[dict[str, str], dict[str, str]]:
     """The labels and annotations that the JobSet controller gives a Job and its Pods."""
-    metadata, replicated_jobs = jobset["metadata"], jobset["spec"]["replicatedJobs"]
-    replicated = replicated_jobs[position]
-    counts = [job.get("replicas", 1) for job in replicated_jobs]
-    groups = [job.get("groupName", "default") for job in replicated_jobs]
-    group = groups[position]
-    of_group = [count if name == group else 0 for count, name in zip(counts, groups, strict=True)]
-    key = sha1(f"{metadata.get('namespace', '')}/{name}".encode(), usedforsecurity=False).hexdigest()
+    position, counts = step.index, [job.replicas for job in jobset.jobs]
+    of_group = [job.replicas if job.group == step.group else 0 for job in jobset.jobs]
+    key = sha1(f"{jobset.namespace}/{name}".encode(), usedforsecurity=False).hexdigest()
     marks = {
-        "jobset-name": metadata["name"],
+        "jobset-name": jobset.name,
         "jobset-uid": UID,
-        "replicatedjob-name": replicated["name"],
+        "replicatedjob-name": step.name,
         "restart-attempt": "0",
         "replicatedjob-replicas": str(counts[position]),
         "global-replicas": str(sum(counts)),
         "job-index": str(replica),
         "job-key": key,
         "job-global-index": str(sum(counts[:position]) + replica),
-        "group-name": group,
+        "group-name": step.group,
         "group-replicas": str(sum(of_group)),
         "job-group-index": str(sum(of_group[:position]) + replica),
     }
-    coordinator = jobset["spec"].get("coordinator")
+    coordinator = jobset.spec.get("coordinator")
     if coordinator:
         host = f"{coordinator['replicatedJob']}-{coordinator.get('jobIndex', 0)}-{coordinator.get('podIndex', 0)}"
-        subdomain = (jobset["spec"].get("network") or {}).get("subdomain") or metadata["name"]
-        marks["coordinator"] = f"{metadata['name']}-{host}.{subdomain}"
+        marks["coordinator"] = f"{jobset.name}-{host}.{jobset.service}"
     labels = {f"{_JOBSET}/{key}": value for key, value in marks.items()}
     own_annotations = {
-        **mapping(metadata.get("annotations")),
-        **mapping(mapping(replicated["template"].get("metadata")).get("annotations")),
+        **mapping(jobset.document["metadata"].get("annotations")),
+        **mapping(mapping(step.template.get("metadata")).get("annotations")),
     }
     exclusive = {key: own_annotations[key] for key in _EXCLUSIVE if key in own_annotations}
     return labels, {**labels, **exclusive}
