@@ -109,6 +109,8 @@ def _documents(document: Json, index: tuple[str | int, ...], other: Any) -> Iter
             yield other, changed(changed(document, index, other), twin, other)
         if "gpu" in str(index[-1]):
             yield "0", _without_gpus(document, index[:-2])
+    if index[-2:-1] == ("args",):  # Of several arguments each may suffice.
+        yield other, changed(document, index[:-1], [])
 
 
 def _without_gpus(document: Json, block: tuple[str | int, ...]) -> Json:

@@ -55,7 +55,6 @@ UNCONCERNED = {
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     # The record of each, in its `__init__`, is light: others read it for every job.
     *(f"trainc.plugins.{folder}.{name}" for folder in FOLDERS for name in BEHIND if (folder, name) not in CONCERNED),
-    "trainc.plugins.rows",
     *(f"trainc.reading.{name}" for name in ("libyaml", "json_text", "syntax_errors")),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "kueue", "parallelism")),
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets")),

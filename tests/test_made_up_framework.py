@@ -22,7 +22,6 @@ PLUGIN = Plugin(
     name="Ray",
     passes="trainc.plugins.ray.passes",
     policy="ray",
-    explain="trainc.plugins.ray.explain",
     lints=(Lint("lowered", "trainc.plugins.ray.lints", "one_node"),),
     defects=RANK_DEFECTS,
     addresses=(Address("RAY_HEAD", "RAY_PORT"),),
@@ -46,7 +45,7 @@ from trainc.plugins.plugin import Passes
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Sizes the trainer and tells its container where the head is."""
-    info = info.with_trainer_count(job.trainer.num_nodes)
+    info = info.sized_by_job()
     injected = (
         literal("RAY_HEAD", master_host(job, info)),
         literal("RAY_PORT", names.TRAINER_PORT),
@@ -57,23 +56,6 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 
 PASSES = Passes(enforce_ml_policy=enforce_ml_policy)
-'''
-EXPLAIN = '''\
-"""What `explain` says of Ray."""
-
-from __future__ import annotations
-
-from trainc.plugins.rows import COUNTS, Row, Rows, master, ml_policy, trainer_env
-
-ROWS: Rows = {
-    "enforce_ml_policy": (
-        *COUNTS,
-        Row("...env[RAY_HEAD].value", (master,)),
-        Row("...env[RAY_*]", (ml_policy("ray"),)),
-        Row("...ports", (ml_policy("ray"),)),
-        Row("...env", (trainer_env,)),
-    )
-}
 '''
 LINTS = '''\
 """What compiles for Ray and is of little use."""
@@ -99,7 +81,6 @@ API = "compiler/trainc/schema"
 COMMIT: Edits = {
     f"{FOLDER}/__init__.py": RECORD,
     f"{FOLDER}/passes.py": PASSES,
-    f"{FOLDER}/explain.py": EXPLAIN,
     f"{FOLDER}/lints.py": LINTS,
     REGISTRY: [('    "flux": ("Flux", "flux"),\n', '    "flux": ("Flux", "flux"),\n    "ray": ("Ray", "ray"),\n')],
     f"{API}/definitions.py": [

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir.info import ProvidedSecret
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json, Manifest, identity_of, mapping
 from trainc.options import Options, SecretsMode
@@ -118,7 +119,7 @@ def make_before_sync(job: TrainJob, secret: ProvidedSecret, documents: Sequence[
     findings = tuple(_problems(job, options))
     if findings:
         return Provision(findings=findings)
-    name = f"{job.plain_name}-ssh-keygen"
+    name = derived(f"{job.plain_name}-ssh-keygen", job.plain_name)
     role: Manifest = {
         **_hook(job, name, "Role", f"{_RBAC}/v1"),
         "rules": [

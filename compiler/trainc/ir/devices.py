@@ -11,6 +11,7 @@ from typing import Any
 from trainc.findings import Finding, Path, suggest
 from trainc.findings.text import correct_spelling
 from trainc.ir.info import Info
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.quantity import parse_quantity
@@ -42,6 +43,14 @@ def gpus(resources: Resources) -> int:
 def cpus(resources: Resources) -> int:
     """Return the cores per node, rounded up, from requests or else from limits."""
     return _amount(resources.get("requests"), "cpu") or _amount(resources.get("limits"), "cpu")
+
+
+def count_deviation(job: TrainJob, info: Info) -> str:
+    """Return the deviation that counts the devices of the resulting container, if those of the TrainJob differ."""
+    requested = job.trainer.resources_per_node
+    merged = info.trainer_container.resources if info.trainer_container else {}
+    differs = info.gitops and requested is not None and requested != merged
+    return "counts-from-merged-resources" if differs else ""
 
 
 def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -78,4 +87,4 @@ def _gpus_in(amounts: Mapping[str, Any] | None) -> int:
 
 def _amount(amounts: Mapping[str, Any] | None, name: str) -> int:
     value = (amounts or {}).get(name)
-    return 0 if value is None else parse_quantity(str(value)).units
+    return 0 if value is None else derived(parse_quantity(str(value)).units, value)

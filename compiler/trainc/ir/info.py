@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
+from trainc.ir.provenance import T, derived_from
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, pod_spec_of
-from trainc.kube.quantity import ResourceList, add_resources
+from trainc.kube.quantity import ResourceList, add_resources, format_resources
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field, replace
@@ -89,6 +90,7 @@ class PodSet:
     - `role`: "launcher" or "node" in MPI and Flux jobs, otherwise empty.
     - `main`: the container that gets the step's settings.
     - `requests`: the requests of one pod, as the scheduler counts them.
+    - `amounts`: for `explain`, the amounts behind each of them.
     - `min_count`: pods per replica that a gang waits for, if fewer than `count`.
     - `labels`, `annotations`: what schedulers add to the pods.
     - `pod_fields`: fields that plugins set in the pod spec.
@@ -108,6 +110,7 @@ class PodSet:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod_fields: Mapping[str, Any] = field(default_factory=dict)
+    amounts: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def main_container(self) -> Container | None:
@@ -222,6 +225,11 @@ class Size:
     path: Path = ()
     about: About = "runtime"
 
+    @property
+    def requested(self) -> Any:
+        """The value, if the TrainJob sets it; else None."""
+        return self.value if self.about == "trainjob" else None
+
 
 @dataclass(frozen=True, slots=True)
 class Info:
@@ -233,6 +241,7 @@ class Info:
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
     `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue for its Kueue, if that is known.
+    `traced` means that values know what they were made from (ir.provenance).
     """
 
     release: Release
@@ -252,6 +261,7 @@ class Info:
     plugins: tuple[str, ...] = ()
     kubernetes: str = DEFAULT_KUBERNETES
     kueue: str = ""
+    traced: bool = False
 
     @property
     def gitops(self) -> bool:
@@ -271,6 +281,10 @@ class Info:
         """The main container of the trainer's pod set, which the settings of `spec.trainer` apply to."""
         trainer = self.trainer
         return None if trainer is None else trainer.main_container
+
+    def made(self, value: T, *read: object, rule: str = "", deviation: str = "") -> T:
+        """Return a value that was made from others, or by a rule where no document decides: for `explain`."""
+        return derived_from(value, read, rule, deviation) if self.traced else value
 
     def policy(self, name: str) -> Json | None:
         """Return `mlPolicy.<name>`, the policy of an ML plugin, or None if the runtime does not select it."""
@@ -299,9 +313,9 @@ class Info:
         """Return a copy with the pod set of the same name replaced."""
         return replace(self, pod_sets=tuple([changed if p.name == changed.name else p for p in self.pod_sets]))
 
-    def with_trainer_count(self, count: int | None) -> Info:
-        """Return a copy with `count` pods in the trainer's pod set; unchanged if either is missing."""
-        trainer = self.trainer
+    def sized_by_job(self) -> Info:
+        """Return a copy with the TrainJob's numNodes as the trainer's pods; unchanged if it sets none."""
+        trainer, count = self.trainer, self.nodes.requested
         return self if trainer is None or count is None else self.with_pod_set(trainer.with_count(count))
 
     def with_trainer_container(self, edit: Callable[[Container], Container]) -> Info:
@@ -356,10 +370,20 @@ def delayed_members(info: Info) -> frozenset[str]:
 
 def min_member(info: Info) -> int:
     """Return the number of pods that the gang needs before any of them may start."""
-    return sum(pods(pod_set, info) for pod_set in members(info))
+    return gang_size(members(info), info)
 
 
-def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
+def gang_size(pod_sets: Iterable[PodSet], info: Info, deviation: str = "") -> int:
+    """Return the number of pods that a gang of these pod sets waits for."""
+    pod_sets = tuple(pod_sets)
+    size = sum(pods(pod_set, info) for pod_set in pod_sets)
+    if not info.traced:
+        return size
+    read = [amount for pod_set in pod_sets for amount in _counted(pod_set, info)]
+    return info.made(size, *read, deviation=_gang_deviation(info) or deviation)
+
+
+def min_resources(info: Info, at_most: int | None = None) -> dict[str, str]:
     """Return the total requests of the gang by resource name, or only of its first `at_most` pods.
 
     Empty if no container has requests.
@@ -372,7 +396,40 @@ def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
             count = min(count, left)
             left -= count
         total = add_resources(total, {name: amount * count for name, amount in pod_set.requests.items()})
-    return total
+    formatted = format_resources(total)
+    if not info.traced:
+        return formatted
+    made = {name: _amount_made(name, text, at_most, info) for name, text in formatted.items()}
+    return made or info.made(made, rule="no container of the gang has resource requests")
+
+
+def _amount_made(name: str, text: str, at_most: int | None, info: Info) -> str:
+    """Return one resource of the gang with what was counted for it."""
+    read: list[object] = [at_most]
+    for pod_set in members(info):
+        if name in pod_set.requests:
+            read += _counted(pod_set, info) if pod_set.requests[name].nanos else ()
+            read += pod_set.amounts.get(name, ()) if pod_set.count else ()
+    only_limits = info.gitops and any(
+        name in container.resources.get("limits", {}) and name not in container.resources.get("requests", {})
+        for pod_set in members(info)
+        for container in pod_set.containers
+    )
+    deviation = _gang_deviation(info) or ("gang-counts-limits" if only_limits else "")
+    return info.made(text, *read, deviation=deviation)
+
+
+def _counted(pod_set: PodSet, info: Info) -> tuple[object, ...]:
+    count = pod_set.count if pod_set.min_count is None else pod_set.min_count
+    return (count, pod_set.replicas) if info.gitops else (count,)
+
+
+def _gang_deviation(info: Info) -> str:
+    if not info.gitops:
+        return ""
+    if awaited_pod_sets(info):
+        return "gang-of-pods-that-run-together"
+    return "gang-counts-replicas" if any(pod_set.replicas > 1 for pod_set in info.pod_sets) else ""
 
 
 def pods(pod_set: PodSet, info: Info) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info, Item, PodSet, controller_port_match, port_match
+from trainc.ir.provenance import fields_only, with_deviation
 from trainc.kube import names
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field
@@ -104,9 +105,14 @@ class TrainJob:
         return self.trainer is not NO_TRAINER
 
     @property
+    def rank_deviation(self) -> str:
+        """The deviation that gives the pods of a job without a trainer their ranks; empty for other jobs."""
+        return "" if self.has_trainer else "rank-environment-without-trainer"
+
+    @property
     def plain_name(self) -> str:
         """The name as written, without the content hash; existing Secrets are named after it."""
-        return self.name.removesuffix(self.name_hash)
+        return fields_only(self.name.removesuffix(self.name_hash), self.name) if self.name_hash else self.name
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -195,16 +201,19 @@ def subdomain(job: TrainJob, info: Info) -> str:
     return str(network.get("subdomain") or job.name)
 
 
-def master_host(job: TrainJob, info: Info) -> str:
-    """Return the DNS name of rank 0.
+def master_host(job: TrainJob, info: Info, port: int | None = None) -> str:
+    """Return the DNS name of rank 0, and the port if there is one.
 
     The controller always uses `<job>-node-0-0.<job>`, even if the replicated job or subdomain has another name
     (kubeflow/trainer torch.go, jax.go, xgboost.go). `gitops` uses the name of the actual pod.
     """
-    trainer = info.trainer
+    trainer, ending = info.trainer, "" if port is None else f":{port}"
     if info.gitops and trainer is not None:
-        return names.first_host(job.name, trainer.name, subdomain(job, info))
-    return names.first_host(job.name, names.NODE, job.name)
+        domain = subdomain(job, info)
+        differs = trainer.name != names.NODE or domain != job.name
+        host = names.first_host(job.name, trainer.name, domain) + ending
+        return info.made(host, job.name, domain, trainer.name, deviation="real-master-address" if differs else "")
+    return info.made(names.first_host(job.name, names.NODE, job.name) + ending, job.name)
 
 
 def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
@@ -224,13 +233,16 @@ def _replicas(pod_set: PodSet, info: Info) -> int:
     return pod_set.replicas if info.release.hostfile_counts_replicas or info.gitops else 1
 
 
-def with_rendezvous(info: Info, env: Iterable[EnvVariable]) -> Info:
-    """Add the rendezvous variables and port to the trainer container.
+def with_rendezvous(info: Info, env: Iterable[EnvVariable], deviation: str = "") -> Info:
+    """Add the rendezvous variables and port to the trainer container; `deviation` says why, if the controller does not.
 
     The controller treats any two unnamed ports as the same port, and so overwrites the first one; `gitops` keeps both.
     """
     same = port_match if info.gitops else controller_port_match
-    return info.with_trainer_container(lambda container: container.with_env(env).with_ports(({**PORT},), same))
+    ports: Iterable[Item] = ({**PORT},)
+    if info.traced and deviation:
+        env, ports = with_deviation([*env], deviation), with_deviation(ports, deviation)
+    return info.with_trainer_container(lambda container: container.with_env(env).with_ports(ports, same))
 
 
 def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> Iterator[Finding]:

@@ -205,7 +205,7 @@ def _clean(value: Any, patch_path: Path) -> Any:
     if isinstance(value, list):
         items = [_clean(item, (*patch_path, i)) for i, item in enumerate(value)]
         return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not value:
         return value
     _directive(value, patch_path)
     fields = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}

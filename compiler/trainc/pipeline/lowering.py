@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from trainc.findings import Finding
 from trainc.ir import info as gang
 from trainc.ir.info import Container, Info, PodSet, Size
+from trainc.ir.provenance import derived, derived_from, made_of
 from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json, pod_spec_of
 from trainc.kube.kueue import step_of
-from trainc.kube.quantity import POD_LEVEL, pod_requests
+from trainc.kube.quantity import POD_LEVEL, container_requests, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.kube.strategic_merge import PatchFailedError
 from trainc.options import Options, Semantics
@@ -161,6 +162,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         annotations=annotations,
         nodes=nodes,
         processes=processes,
+        traced=made_of(job.name) is not None,
     )
     return with_trainer(info, job.trainer)
 
@@ -194,13 +196,19 @@ def _gang_policy(policies: Json | None, options: Options) -> Json | None:
     if not policies or options.gang == "runtime" or options.semantics == "controller":
         return policies
     replaced = {name: policy for name, policy in policies.items() if name != options.gang}
-    return {options.gang: {**(policies.get(options.gang) or {}), **replaced}}
+    gang_policy = {**(policies.get(options.gang) or {}), **replaced}
+    first = next(iter(replaced.values()), None)
+    if first is None:
+        return {options.gang: derived(gang_policy, policies.get(options.gang))}
+    if made_of(first) is not None:
+        gang_policy = derived_from(gang_policy, (first,), f"--gang {options.gang}: Kubernetes schedules the gang")
+    return {options.gang: gang_policy}
 
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
     pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
-    return pods > 1 or (job.trainer.num_nodes or 0) > 1
+    return pods > 1 or (info.nodes.requested or 0) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +234,12 @@ def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], di
 def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     template = replicated_job["template"]
     ancestor = (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL)
-    count = template.get("spec", {}).get("parallelism", 1)
+    holder, counted = template.get("spec", {}), "parallelism"
     if ancestor == names.TRAINER and setting.ml_policy is not None:
-        count = setting.ml_policy.get("numNodes", 1)
+        holder, counted = setting.ml_policy, "numNodes"
+    count, traced = holder.get(counted, 1), made_of(setting.job.name) is not None
+    if traced and counted not in holder:
+        count = derived_from(count, (), f"one pod, because {counted} is not set")
     pod_spec = pod_spec_of(replicated_job)
     requesting, requested = pod_spec, setting.job.trainer.resources_per_node
     if requested is not None and _takes_node_resources(role.role, ancestor, setting):
@@ -239,7 +250,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     return PodSet(
         name=replicated_job["name"],
         ancestor=ancestor,
-        count=max(count, 1),
+        count=count if count >= 1 else derived(1, count),
         replicas=replicated_job.get("replicas", 1),
         containers=tuple(Container(fields) for fields in running.get("containers", ())),
         init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
@@ -248,8 +259,30 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         role=role.role,
         main=role.main,
         # Lets `kubectl logs -l` select the pods of a step without the job's name.
-        labels={names.ANCESTOR_LABEL: ancestor} if ancestor and gitops else {},
+        labels={names.ANCESTOR_LABEL: _pod_label(ancestor) if traced else ancestor} if ancestor and gitops else {},
+        amounts=_amounts_behind(requesting, gitops, pod_level) if traced else {},
     )
+
+
+def _pod_label(ancestor: str) -> str:
+    rule = "pods have the step label of their job"
+    return derived_from(ancestor, (), rule, "ancestor-label-injection")
+
+
+def _amounts_behind(pod_spec: Json, limits_count: bool, pod_level: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
+    """Return the amounts from which `pod_requests` counts each resource."""
+    behind: dict[str, list[Any]] = {}
+    for kind in ("containers", "initContainers"):
+        for container in pod_spec.get(kind, ()):
+            resources = container.get("resources", {})
+            requests, limits = resources.get("requests", {}), resources.get("limits", {})
+            for name in container_requests(container, limits_count):
+                behind.setdefault(name, []).append(requests[name] if name in requests else limits[name])
+    of_pod = pod_spec.get("resources", {}).get("requests", {})
+    behind |= {name: [amount] for name, amount in of_pod.items() if name.startswith(pod_level)}
+    for name, amount in (pod_spec.get("overhead") or {}).items():
+        behind.setdefault(name, []).append(amount)
+    return {name: tuple(amounts) for name, amounts in behind.items()}
 
 
 def _containers_by_job(template: Json) -> dict[str, tuple[str, ...]]:

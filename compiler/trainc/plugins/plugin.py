@@ -1,7 +1,7 @@
 """The plugin record: what the rest of trainc needs to know about a framework, and the modules that implement it.
 
-The record is loaded for every job, so it contains only data that is cheap to import. The passes, the lints and the rows
-of `explain` are in modules that are imported only for the jobs that need them.
+The record is loaded for every job, so it contains only data that is cheap to import. The passes and the lints are in
+modules that are imported only for the jobs that need them.
 """
 
 from __future__ import annotations
@@ -142,7 +142,6 @@ class Plugin:
     Dotted names of modules that are imported when they are needed:
 
     - `passes`: its PASSES are the plugin's functions.
-    - `explain`: its ROWS say which inputs each field that the plugin writes is taken from.
     - `launchers`: its STARTING says how the framework's processes are started.
     - `detectors`: its DETECTORS find defects of the controller that are specific to this framework.
 
@@ -170,7 +169,6 @@ class Plugin:
     passes: str
     policy: str = ""
     applies_to: AppliesTo | None = None
-    explain: str = ""
     launchers: str = ""
     lints: tuple[Lint, ...] = ()
     detectors: str = ""

@@ -25,7 +25,6 @@ PLUGIN = Plugin(
     passes="trainc.plugins.coscheduling.passes",
     policy="coscheduling",
     applies_to=applies_to,
-    explain="trainc.plugins.coscheduling.explain",
     lints=(Lint("sized", "trainc.plugins.coscheduling.lints", "gang_without_pods"),),
     gang=Gang("scheduling.x-k8s.io", ("metadata", "labels", POD_GROUP_LABEL)),
 )

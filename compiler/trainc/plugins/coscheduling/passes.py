@@ -11,15 +11,16 @@ from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json, Manifest
-from trainc.kube.quantity import format_resources
 from trainc.plugins.coscheduling import POD_GROUP_LABEL
 from trainc.plugins.plugin import Passes
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Label the gang's pods with their PodGroup."""
+    any_policy = "pods are labeled for any podGroupPolicy (Trainer 2.0)" if info.gang("coscheduling") is None else ""
+    group = info.made(job.name, job.name, rule=any_policy)
     for pod_set in gang.members(info):
-        info = info.with_pod_set(pod_set.with_pod_labels({POD_GROUP_LABEL: job.name}))
+        info = info.with_pod_set(pod_set.with_pod_labels({POD_GROUP_LABEL: group}))
     return info
 
 
@@ -33,7 +34,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
         "metadata": job.metadata,
         "spec": {
             "minMember": gang.min_member(info),
-            "minResources": format_resources(gang.min_resources(info)),
+            "minResources": gang.min_resources(info),
             "scheduleTimeoutSeconds": policy["scheduleTimeoutSeconds"],
         },
     }

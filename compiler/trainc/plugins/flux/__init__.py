@@ -8,7 +8,6 @@ PLUGIN = Plugin(
     name="Flux",
     passes="trainc.plugins.flux.passes",
     policy="flux",
-    explain="trainc.plugins.flux.explain",
     launchers="trainc.plugins.flux.launchers",
     detectors="trainc.plugins.flux.lints",
     # The lead broker listens on the port.

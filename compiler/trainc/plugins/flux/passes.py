@@ -11,6 +11,7 @@ from string import Template
 from trainc.findings import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
+from trainc.ir.provenance import derived
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
@@ -28,11 +29,11 @@ SHARED_MEMORY_DIR = "/dev/shm"  # noqa: S108 - a mount in the pod, not a file of
 
 
 def _config_map_name(job: TrainJob) -> str:
-    return f"{job.name}-flux-entrypoint"
+    return derived(f"{job.name}-flux-entrypoint", job.name)
 
 
 def _curve_secret_name(job: TrainJob) -> str:
-    return f"{job.plain_name}-flux-curve"
+    return derived(f"{job.plain_name}-flux-curve", job.plain_name)
 
 
 # The settings of the Flux cluster that are read from variables.
@@ -48,7 +49,7 @@ def _settings(job: TrainJob, info: Info) -> dict[str, str]:
 
     A variable with `valueFrom` is ignored in the runtime, and counts as empty in the TrainJob.
     """
-    settings = dict(_DEFAULTS)
+    settings = {name: info.made(value, rule=f"{name} is not set") for name, value in _DEFAULTS.items()}
     container = info.trainer_container
     for variable in container.env if container else ():
         if variable["name"] in settings and "valueFrom" not in variable:
@@ -166,9 +167,9 @@ def scripts(job: TrainJob, info: Info) -> dict[str, str]:
     task all devices of the node, so that only one task fits; `gitops` uses the real ones, and divides the devices.
     """
     settings, node = _settings(job, info), info.pod_set_in_role(names.NODE)
-    requested, devices = job.trainer.num_nodes, gpus(resources_per_node(job, info))
+    requested, devices = info.nodes.requested, gpus(resources_per_node(job, info))
     nodes: int = requested if requested is not None else (node.count if node else 1)
-    processes: int = info.processes.value if info.processes.path else 1
+    processes: int = info.processes.value if info.processes.path else info.made(1, rule="numProcPerNode is not set: 1")
     prefix = f"{job.name}-{node.name if node and info.gitops else names.NODE}-0"
     domain = subdomain(job, info) if info.gitops else job.name
     hosts = f"{prefix}-[{_span(nodes)}]"
@@ -192,6 +193,11 @@ def scripts(job: TrainJob, info: Info) -> dict[str, str]:
         command='"$@"' if info.gitops else "$*",
     )
     installer = _INIT.substitute(install=INSTALL_DIR, nodes=nodes, broker=broker)
+    hosted = (job.name, nodes)
+    no_devices, deviation = "" if devices else "no GPU is requested", "flux-command-words" if info.gitops else ""
+    entrypoint = info.made(entrypoint, *hosted, processes, devices, rule=no_devices, deviation=deviation)
+    chosen = (settings["FLUX_NETWORK_DEVICE"], settings["FLUX_QUEUE_POLICY"])
+    installer = info.made(installer, *hosted, domain, job.namespace, *chosen)
     return {"entrypoint.sh": entrypoint, "init.sh": installer}
 
 
@@ -221,7 +227,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for a missing value without which the controller crashes."""
-    if job.trainer.num_nodes is None:
+    if info.nodes.requested is None:
         yield controller_panics("a Flux job needs the number of nodes", ("spec", "trainer"))
 
 
@@ -243,7 +249,9 @@ def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
         return (*(template_command if command is None else command), *(template_args if args is None else args))
     if command is None:
         command = template_command if info.release.flux_sees_template_command else ()
-    return (" ".join((*command, *(args or ()))).strip(),)
+    words = (*command, *(args or ()))
+    unseen = "" if words else "the image's own command, which trainc cannot see"
+    return (info.made(" ".join(words).strip(), *words, rule=unseen),)
 
 
 def _configure(node: PodSet, job: TrainJob, info: Info, image: str) -> PodSet:

@@ -29,7 +29,6 @@ PLUGIN = Plugin(
     name="Initializer",
     passes="trainc.plugins.initializer.passes",
     applies_to=applies_to,
-    explain="trainc.plugins.initializer.explain",
     lints=(
         Lint("lowered", "trainc.plugins.initializer.lints", "initializer_not_ordered", in_runtime),
         Lint("sized", "trainc.plugins.initializer.lints", "unusable_sources", in_runtime),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding
 from trainc.ir.info import Container, Info, PodSet
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import InitializerStep, TrainJob, carry_over, literal
 from trainc.kube import names
 from trainc.kube.documents import Json
@@ -57,7 +58,7 @@ def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
 
 def _configure(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
     def configure(container: Container) -> Container:
-        uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
+        uri = () if step.storage_uri is None else (literal(derived("STORAGE_URI", step.storage_uri), step.storage_uri),)
         container = container.with_env((*uri, *carry_over(step.env, info.semantics)))
         if step.secret is None:
             return container

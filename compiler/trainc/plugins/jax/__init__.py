@@ -9,7 +9,6 @@ PLUGIN = Plugin(
     name="JAX",
     passes="trainc.plugins.jax.passes",
     policy="jax",
-    explain="trainc.plugins.jax.explain",
     defects=RANK_DEFECTS,
     addresses=(Address("JAX_COORDINATOR_ADDRESS"),),
     shell_names={

@@ -27,16 +27,16 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set the coordinator's variables on its container, before those of the TrainJob."""
-    info = info.with_trainer_count(job.trainer.num_nodes)
+    info = info.sized_by_job()
     if (not job.has_trainer and not info.gitops) or info.trainer is None:
         return info
     injected = (
         literal("JAX_NUM_PROCESSES", info.trainer.count),
         completion_index("JAX_PROCESS_ID"),
-        literal("JAX_COORDINATOR_ADDRESS", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
+        literal("JAX_COORDINATOR_ADDRESS", master_host(job, info, names.TRAINER_PORT)),
         *trainer_env(job, info.semantics),
     )
-    return with_rendezvous(info, injected)
+    return with_rendezvous(info, injected, job.rank_deviation)
 
 
 PASSES = Passes(build_failures=build_failures, enforce_ml_policy=enforce_ml_policy)

@@ -8,5 +8,4 @@ PLUGIN = Plugin(
     name="JobSet",
     passes="trainc.plugins.jobset.passes",
     applies_to=always,
-    explain="trainc.plugins.jobset.explain",
 )

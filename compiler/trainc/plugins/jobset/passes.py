@@ -114,7 +114,9 @@ def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -
             },
         },
     }
-    return {**result, "replicas": 1} if pod_set.ancestor in _STEPS else result
+    if pod_set.ancestor not in _STEPS:
+        return result
+    return {**result, "replicas": info.made(1, rule="a labeled step runs as one replica")}
 
 
 def _pod_count(pod_set: PodSet, info: Info) -> int:
@@ -205,7 +207,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
         metadata["annotations"] = dict(info.annotations)
     templates = info.template.get("replicatedJobs", ())
     jobs = [replicated_job(t, pod_set, job, info) for t, pod_set in zip(templates, info.pod_sets, strict=True)]
-    spec = {**info.template, "replicatedJobs": jobs, "suspend": bool(job.suspend)}
+    spec = {**info.template, "replicatedJobs": jobs, "suspend": False if job.suspend is None else job.suspend}
     if not jobs:
         del spec["replicatedJobs"]
     yield {"apiVersion": names.JOBSET_API, "kind": "JobSet", "metadata": metadata, "spec": spec}

@@ -9,7 +9,6 @@ PLUGIN = Plugin(
     name="MPI",
     passes="trainc.plugins.mpi.passes",
     policy="mpi",
-    explain="trainc.plugins.mpi.explain",
     launchers="trainc.plugins.mpi.launchers",
     lints=(
         Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_awaited"),

@@ -13,6 +13,7 @@ from typing import Any
 from trainc.findings import Finding, Path, Severity, write
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
+from trainc.ir.provenance import derived, with_deviation
 from trainc.ir.trainjob import EnvVariable, TrainJob, endpoint_count, endpoints, literal, subdomain
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
@@ -37,7 +38,7 @@ _SSH_ARGS = "-o ConnectionAttempts=10"
 class Implementation:
     """An MPI implementation: the form of its hostfile lines, and the variables that its mpirun needs.
 
-    `{}` in a variable is the number of slots. `successors` are what newer versions read instead of `variables`, and older
+    The variable `{}` is the number of slots. `successors` are what newer versions read instead of `variables`, and older
     ones ignore. `hydra` is the process manager of Intel MPI and MPICH. With it, nodes connect back to the launcher by its
     bare hostname, and mpi-operator's images read the role of the pod from a variable.
     """
@@ -52,26 +53,34 @@ class Implementation:
         """Return the line of the hostfile for a host."""
         return self.line.format(host, slots)
 
-    def launcher_env(self, slots: int, own: Iterable[Item], info: Info) -> tuple[EnvVariable, ...]:
-        """Return the launcher's variables for nodes with this number of slots.
+    def launcher_env(
+        self, slots: int, own: Iterable[Item], info: Info, chosen: str | None = None
+    ) -> tuple[EnvVariable, ...]:
+        """Return the launcher's variables for nodes with this number of slots; `chosen` is the field that chose this one.
 
         Where only `gitops` adds the successors, the launcher's `own` variables take precedence over them.
         """
         taken = set() if info.release.mpi_successors else {variable.get("name") for variable in own}
         added = {name: value for name, value in self.successors_in(info).items() if name not in taken}
-        variables = {**self.variables, **added}
-        return (
-            *self.role_env("launcher"),
-            *[literal(name, value.format(slots)) for name, value in variables.items()],
-        )
+        successors = self._literals(added, slots, chosen)
+        if info.traced and not info.release.mpi_successors:
+            successors = with_deviation(successors, "mpi-variables-of-open-mpi-5")
+        return (*self.role_env("launcher", chosen), *self._literals(self.variables, slots, chosen), *successors)
+
+    def _literals(self, values: Mapping[str, str], slots: int, chosen: str | None) -> list[EnvVariable]:
+        chosen = chosen if self.hydra else None
+        return [
+            literal(derived(name, chosen), slots if value == "{}" else derived(value, chosen))
+            for name, value in values.items()
+        ]
 
     def successors_in(self, info: Info) -> Mapping[str, str]:
         """Return the variables for newer versions: those of the release's controller, and always under `gitops`."""
         return self.successors if info.release.mpi_successors or info.gitops else {}
 
-    def role_env(self, role: str) -> tuple[EnvVariable, ...]:
+    def role_env(self, role: str, chosen: str | None = None) -> list[EnvVariable]:
         """Return the variable with the pod's role, if the implementation's images need one."""
-        return (literal(_ROLE, role),) if self.hydra else ()
+        return self._literals({_ROLE: role}, 1, chosen) if self.hydra else []
 
     def reserved(self, info: Info) -> frozenset[str]:
         """Return the variables that a TrainJob must not set."""
@@ -133,7 +142,7 @@ _HOSTFILE_VOLUME = "mpi-hostfile"
 
 
 def _config_map_name(job: TrainJob) -> str:
-    return f"{job.name}-mpi-hostfile"
+    return derived(f"{job.name}-mpi-hostfile", job.name)
 
 
 def _host_pod_sets(info: Info) -> list[PodSet]:
@@ -162,7 +171,8 @@ _DEFAULT_MODE = 0o400
 
 
 def _secret_name(job: TrainJob) -> str:
-    return f"{job.name if job.new_keys else job.plain_name}-mpi-ssh-auth"
+    name = job.name if job.new_keys else job.plain_name
+    return derived(f"{name}-mpi-ssh-auth", name)
 
 
 def _ssh_volume(job: TrainJob, info: Info) -> Item:
@@ -179,9 +189,14 @@ def _ssh_volume(job: TrainJob, info: Info) -> Item:
 def slots_per_node(job: TrainJob, info: Info) -> int:
     """Return numProcPerNode of the TrainJob, else of the policy; since 2.1, the GPU count if the policy's is 1."""
     if counts_gpus(info):
-        return max(1, gpus(resources_per_node(job, info)))
+        devices = gpus(resources_per_node(job, info))
+        rule = "" if info.processes.path else _UNSET
+        return info.made(max(1, devices), info.processes.value, devices, rule=rule)
     slots = info.processes.value
-    return slots if isinstance(slots, int) else 1  # Validation has refused words.
+    return slots if isinstance(slots, int) else info.made(1, rule=_UNSET)  # Validation has refused words.
+
+
+_UNSET = "numProcPerNode is not set: 1"
 
 
 def counts_gpus(info: Info) -> bool:
@@ -251,11 +266,11 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
     Upstream checks the second only if the TrainJob sets numNodes and the launcher is a node.
     """
-    requested, node = job.trainer.num_nodes, info.pod_set_in_role(names.NODE)
+    requested, node = info.nodes.requested, info.pod_set_in_role(names.NODE)
     launcher_is_node = bool(policy.get("runLauncherAsNode"))
     path: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
-    after = _set_size(job, info, launcher_is_node)
+    after = _set_size(policy, info)
     hosts = _host_pod_sets(after)
     line = implementation(policy).host_line
     # A lower bound: the first line of each replicated job is its shortest.
@@ -282,7 +297,7 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the nodes, mount the keys and the hostfile, and set mpirun's variables on the launcher."""
-    info = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
+    info = _set_size(policy, info)
     slots = slots_per_node(job, info)
     for pod_set in info.pod_sets:
         if pod_set.role:
@@ -290,25 +305,33 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     return info
 
 
-def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+def _set_size(policy: Json, info: Info) -> Info:
     """Size the pods. Under `gitops`, numNodes counts hosts and never multiplies the launcher.
 
     The controller sizes only the nodes, and only by the TrainJob; lowering has set the policy's numNodes.
     """
     node, launcher, nodes = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER), info.nodes.value
+    launcher_is_node, of_runtime = policy.get("runLauncherAsNode"), info.nodes.about == "runtime"
     if not info.gitops:
-        if node is None or info.nodes.about == "runtime":
+        if node is None or of_runtime:
             return info
-        return info.with_pod_set(node.with_count(max(nodes - 1, 1) if launcher_is_node else nodes))
+        read = (nodes, launcher_is_node) if nodes > 1 else (nodes,)
+        count = info.made(max(nodes - 1, 1) if launcher_is_node else nodes, *read)
+        return info.with_pod_set(node.with_count(count))
+    deviation = "mpi-nodes-size-the-nodes"
     if launcher is not None:
-        info = info.with_pod_set(launcher.with_count(1))
+        one = info.made(1, rule="mpirun starts from one launcher", deviation=deviation)
+        info = info.with_pod_set(launcher.with_count(one))
     if node is None or nodes is None:
         return info
-    return info.with_pod_set(node.with_count(nodes - 1 if launcher_is_node and launcher is not None else nodes))
+    count = nodes - 1 if launcher_is_node and launcher is not None else nodes
+    deviation = deviation if of_runtime else "mpi-one-node-is-one-host" if nodes == 1 and count == 0 else ""
+    read = (nodes,) if launcher is None else (nodes, launcher_is_node)
+    return info.with_pod_set(node.with_count(info.made(count, *read, deviation=deviation)))
 
 
 def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
-    mpi = implementation(policy)
+    mpi, chosen = implementation(policy), policy.get("mpiImplementation")
     launches = pod_set.role == names.LAUNCHER
     pod_set = pod_set.with_volumes((_ssh_volume(job, info),))
     if launches:
@@ -319,7 +342,9 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
     if mpi.hydra:
         # Intel MPI and MPICH need the DNS search domain with which pods resolve each other's bare hostnames.
         config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
-        domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
+        host_domain = subdomain(job, info)
+        domain = f"{host_domain}.{job.namespace}.svc.{info.cluster_domain}"
+        domain = derived(domain, job.name, host_domain, job.namespace)
         searches = list(dict.fromkeys([*config.get("searches", ()), domain]))
         pod_set = pod_set.with_pod_fields(dnsConfig={**config, "searches": searches})
     keys = {"name": _SSH_VOLUME, "mountPath": policy.get("sshAuthMountPath", "/root/.ssh")}
@@ -327,9 +352,9 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
     def equip(container: Container) -> Container:
         container = container.with_mounts((keys,))
         if not launches:
-            return container.with_env(mpi.role_env("worker"))
+            return container.with_env(mpi.role_env("worker", chosen))
         hostfile = {"name": _HOSTFILE_VOLUME, "mountPath": HOSTFILE_DIR}
-        return container.with_mounts((hostfile,)).with_env(mpi.launcher_env(slots, container.env, info))
+        return container.with_mounts((hostfile,)).with_env(mpi.launcher_env(slots, container.env, info, chosen))
 
     return pod_set.with_main(equip)
 
@@ -337,13 +362,29 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     """Yield the ConfigMap of the hostfile: one host per line, in the order of the runtime's replicated jobs."""
     line, slots = implementation(policy).host_line, slots_per_node(job, info)
-    hosts = (host for pod_set in _host_pod_sets(info) for host in endpoints(pod_set, job, info))
+    hosts = [host for pod_set in _host_pod_sets(info) for host in endpoints(pod_set, job, info)]
+    content = "".join(line(host, slots) for host in hosts)
+    if info.traced:
+        content = _hostfile_made(content, job, policy, info, slots)
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": job.metadata_for(_config_map_name(job)),
-        "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
+        "data": {HOSTFILE_NAME: content},
     }
+
+
+def _hostfile_made(content: str, job: TrainJob, policy: Json, info: Info, slots: int) -> str:
+    """Return the hostfile with all that decides which hosts it lists."""
+    read: list[object] = [job.name, subdomain(job, info), slots] if content else []
+    counts_replicas = info.gitops or info.release.hostfile_counts_replicas
+    for pod_set in info.pod_sets:
+        if pod_set.role == names.NODE:
+            read += (pod_set.name, pod_set.count) if pod_set.count else (pod_set.count,)
+            read += (pod_set.replicas,) if pod_set.count and counts_replicas else ()
+    if info.pod_set_in_role(names.LAUNCHER) is not None:
+        read.append(policy.get("runLauncherAsNode"))
+    return info.made(content, *read, policy.get("mpiImplementation") if implementation(policy).hydra else None)
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:

@@ -8,6 +8,5 @@ PLUGIN = Plugin(
     name="PlainML",
     passes="trainc.plugins.plain.passes",
     applies_to=always,
-    explain="trainc.plugins.plain.explain",
     yields=True,
 )

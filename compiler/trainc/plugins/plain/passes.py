@@ -18,7 +18,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """
     if not job.has_trainer:
         return info
-    sized = info.with_trainer_count(job.trainer.num_nodes)
+    sized = info.sized_by_job()
     env = trainer_env(job, info.semantics)
     return sized.with_trainer_container(lambda container: container.with_env(env))
 

@@ -31,7 +31,6 @@ PLUGIN = Plugin(
     name="Torch",
     passes="trainc.plugins.torch.passes",
     policy="torch",
-    explain="trainc.plugins.torch.explain",
     launchers="trainc.plugins.torch.launchers",
     lints=(Lint("sized", "trainc.plugins.torch.lints", "torchtune_words", _tunes, per="container"),),
     detectors="trainc.plugins.torch.elastic",

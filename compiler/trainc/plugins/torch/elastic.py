@@ -11,6 +11,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
@@ -18,6 +19,7 @@ from trainc.startup.records import dataclass, replace
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
 _POLICY: Path = ("spec", "mlPolicy", "torch", "elasticPolicy")
+_UNSIZED = "one node, because numNodes is not set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def elastic_range(info: Info) -> ElasticRange | None:
     size = info.nodes.value
     fewest, most = policy.get("minNodes"), policy.get("maxNodes")
     if fewest is None:
-        fewest = most if most is not None else (1 if size is None else size)
+        fewest = most if most is not None else (info.made(1, rule=_UNSIZED) if size is None else size)
     if most is None:
         most = fewest
     start = fewest if size is None else size
@@ -64,11 +66,12 @@ def resize(info: Info, elastic: ElasticRange) -> Info:
 def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int | str) -> tuple[EnvVariable, ...]:
     """Return torchrun's variables. They have no rank or master address: c10d, unlike `static`, finds both itself."""
     restarts = () if elastic.restarts is None else (literal("PET_MAX_RESTARTS", elastic.restarts),)
+    policy = (info.policy("torch") or {})["elasticPolicy"]
     return (
-        literal("PET_NNODES", f"{elastic.fewest}:{elastic.most}"),
+        literal("PET_NNODES", derived(f"{elastic.fewest}:{elastic.most}", elastic.fewest, elastic.most)),
         literal("PET_NPROC_PER_NODE", processes),
-        literal("PET_RDZV_BACKEND", "c10d"),
-        literal("PET_RDZV_ENDPOINT", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
+        literal(derived("PET_RDZV_BACKEND", policy), derived("c10d", policy)),
+        literal("PET_RDZV_ENDPOINT", master_host(job, info, names.TRAINER_PORT)),
         literal("PET_RDZV_ID", job.name),
         *restarts,
     )

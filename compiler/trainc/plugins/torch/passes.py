@@ -10,8 +10,9 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from trainc.findings import Finding
-from trainc.ir.devices import ambiguous_gpus, cpus, gpus, is_gpu, resources_per_node
+from trainc.ir.devices import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import (
     EnvVariable,
     Trainer,
@@ -35,26 +36,31 @@ from trainc.startup.records import replace
 
 
 AUTO = "auto"
+_NO_TRAINER = "one node, because no job is labeled as the trainer"
 
 
 def requested_processes(info: Info) -> int | str:
     """Return numProcPerNode of the TrainJob, else of the runtime's torch policy, else "auto"."""
     requested: int | str | None = info.processes.value
-    return AUTO if requested is None else requested
+    return info.made(AUTO, rule=f"numProcPerNode is not set: {AUTO}") if requested is None else requested
 
 
 def processes_per_node(job: TrainJob, info: Info) -> int | str:
     """Return the value of PET_NPROC_PER_NODE: a number, or a word that torchrun resolves on the node."""
     requested = requested_processes(info)
     if info.release.torch_processes == "limits then requests" and not info.gitops:
-        return _limits_then_requests(requested, job)
+        return _limits_then_requests(requested, job, info)
     resources = resources_per_node(job, info)
-    if requested == "cpu" or (requested == AUTO and gpus(resources) == 0):
-        return max(1, cpus(resources))
-    return requested
+    devices = gpus(resources) if requested == AUTO else 1
+    deviation = count_deviation(job, info) if info.traced else ""
+    if requested == "cpu" or devices == 0:
+        cores = cpus(resources)
+        rule = "" if cores else "at least one, because no CPU is requested"
+        return info.made(max(1, cores), requested, devices, cores, rule=rule, deviation=deviation)
+    return info.made(requested, requested, devices, deviation=deviation)
 
 
-def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
+def _limits_then_requests(requested: int | str, job: TrainJob, info: Info) -> int | str:
     """Return the value in v2.0.1: from limits if they decide a CPU count, else from requests; without requests it is 1."""
     resources = job.trainer.resources_per_node
     if resources is None:
@@ -62,8 +68,12 @@ def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
     for kind in ("limits", "requests"):
         amounts: Mapping[str, Any] | None = resources.get(kind)
         if amounts is not None and counts_cpus(requested, amounts):
-            return max(1, parse_quantity(str(amounts.get("cpu", 0))).units)
-    return 1 if requested == "cpu" or resources.get("requests") is None else requested
+            cores = amounts.get("cpu", 0)
+            return derived(max(1, parse_quantity(str(cores)).units), requested, cores)
+    if resources.get("requests") is None:
+        rule = "one process, because resourcesPerNode has no requests (Trainer 2.0)"
+        return info.made(1, rule=rule)
+    return derived(1, requested) if requested == "cpu" else requested
 
 
 def counts_cpus(requested: int | str, amounts: Mapping[str, Any]) -> bool:
@@ -128,10 +138,10 @@ def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set torchrun's variables on its container and on every injection target."""
-    info = info.with_trainer_count(job.trainer.num_nodes)
+    info = info.sized_by_job()
     processes, port = processes_per_node(job, info), names.TRAINER_PORT
     pet: tuple[EnvVariable, ...] = (
-        literal("PET_NNODES", info.trainer.count if info.trainer else 1),
+        literal("PET_NNODES", info.trainer.count if info.trainer else info.made(1, rule=_NO_TRAINER)),
         literal("PET_NPROC_PER_NODE", processes),
         completion_index("PET_NODE_RANK"),
     )
@@ -152,7 +162,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
             from trainc.plugins.torch import torchtune
 
             info = replace(info, command=torchtune.command(job, info, processes))
-        info = with_rendezvous(info, injected)
+        info = with_rendezvous(info, injected, job.rank_deviation)
     # Validation has refused containers that do not exist.
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from trainc.findings import Finding, Fix, Hint, remove
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
+from trainc.ir.provenance import derived
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob, master_host
 from trainc.kube import names
@@ -30,10 +31,11 @@ def validate(job: TrainJob, info: Info, processes: int | str) -> Iterator[Findin
         message = f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}{model_text}"
         hint = f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}"
         yield Finding("UnsupportedModel", "error", message, hint, ("spec", "runtimeRef", "name"))
-    if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:
+    requested = info.nodes.requested
+    if requested is None and info.release.torch_checks_need_num_proc and not info.gitops:
         yield controller_panics("trainer.numNodes is not set", ("spec", "trainer"))
         return
-    nodes = 1 if trainer.num_nodes is None else trainer.num_nodes
+    nodes = 1 if requested is None else requested
     if nodes > 1 and model != _ANY_SIZE:
         message = f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}"
         hint = Hint("set numNodes to 1", Fix("set", "1", "numNodes"))
@@ -70,13 +72,15 @@ def command(job: TrainJob, info: Info, processes: int | str) -> tuple[str, ...]:
     """Return the full `tune run` command of a job that `calls_torchtune`."""
     nodes = info.trainer.count if info.trainer else 1
     devices = gpus(resources_per_node(job, info))
-    rendezvous = f"--rdzv_endpoint={master_host(job, info)}:{names.TRAINER_PORT}"
+    master = master_host(job, info, names.TRAINER_PORT)
+    rendezvous = info.made(f"--rdzv_endpoint={master}", master)
+    tune_run = job.trainer.command or TORCHTUNE
     recipe, config = recipe_and_config(job, info, nodes, processes, devices)
     return (
-        *TORCHTUNE,
+        *tune_run,
         *((rendezvous,) if _needs_rendezvous(info, nodes, processes, devices) else ()),
         recipe,
-        "--config",
+        derived("--config", tune_run[0]),
         config,
         *_kept_overrides(info),
     )
@@ -88,14 +92,26 @@ def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | st
     LoRA is for exactly one node: with zero or several nodes upstream uses the full distributed recipe, even if the
     arguments configure LoRA.
     """
-    model = model_of(job.runtime_name)
-    lora = lora_kind(job.trainer.args or (), info)
+    model, args = model_of(job.runtime_name), job.trainer.args or ()
     if nodes != 1:
-        return "full_finetune_distributed", f"{model}_full_multinode" if nodes > 1 else f"{model}_full"
-    counts_devices = info.release.torchtune_lora != "unknown"
-    if processes == 1 or (counts_devices and devices == 1):
-        return f"{'lora' if lora else 'full'}_finetune_single_device", f"{model}_{lora or 'full'}_single_device"
-    return f"{'lora' if lora else 'full'}_finetune_distributed", f"{model}_{lora or 'full'}"
+        config = f"{model}_full_multinode" if nodes > 1 else f"{model}_full"
+        recipe = info.made("full_finetune_distributed", rule="several nodes train the full model")
+        return recipe, info.made(config, job.runtime_name, nodes)
+    lora, counts_devices = lora_kind(args, info), info.release.torchtune_lora != "unknown"
+    kind, single = "lora" if lora else "full", processes == 1 or (counts_devices and devices == 1)
+    recipe = f"{kind}_finetune_{'single_device' if single else 'distributed'}"
+    config = f"{model}_{lora or 'full'}{'_single_device' if single else ''}"
+    if not info.traced:
+        return recipe, config
+    quantized = _is_mentioned(args, _QUANTIZE)
+    words = (_LORA, *((_QUANTIZE, _DORA) if quantized else ())) if counts_devices else ()
+    read: list[object] = [arg for arg in args if any(_is_mentioned((arg,), word) for word in words)]
+    if counts_devices and devices == 1:
+        read += () if processes == 1 else (devices,)
+    else:
+        read += (processes,) if processes == 1 else (processes, devices)
+    sized = (nodes,) if not config.endswith("_full") or _ANY_SIZE in config else ()
+    return info.made(recipe, *((nodes,) if lora else ()), *read), info.made(config, job.runtime_name, *sized, *read)
 
 
 def lora_kind(args: tuple[str, ...], info: Info) -> str:

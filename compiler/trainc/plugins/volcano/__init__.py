@@ -11,7 +11,6 @@ PLUGIN = Plugin(
     name="Volcano",
     passes="trainc.plugins.volcano.passes",
     policy="volcano",
-    explain="trainc.plugins.volcano.explain",
     lints=(Lint("sized", "trainc.plugins.volcano.lints", "gang_too_large"),),
     gang=Gang("scheduling.volcano.sh", ("metadata", "annotations", GROUP_ANNOTATION), scheduler=SCHEDULER),
 )

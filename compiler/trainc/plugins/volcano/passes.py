@@ -14,7 +14,6 @@ from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json, Manifest
-from trainc.kube.quantity import format_resources
 from trainc.plugins.plugin import Passes
 from trainc.plugins.volcano import GROUP_ANNOTATION, SCHEDULER
 
@@ -51,7 +50,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
     """Yield the PodGroup."""
     spec: dict[str, Any] = {
         "minMember": policy.get("minMember", gang.min_member(info)),
-        "minResources": format_resources(gang.min_resources(info, policy.get("minMember"))),
+        "minResources": gang.min_resources(info, policy.get("minMember")),
     }
     queue = policy.get("queue", info.annotations.get(QUEUE_ANNOTATION))
     if queue is not None:

@@ -13,7 +13,6 @@ PLUGIN = Plugin(
     name="Workload",
     passes="trainc.plugins.workload.passes",
     policy="workload",
-    explain="trainc.plugins.workload.explain",
     lints=(
         Lint("sized", "trainc.plugins.workload.lints", "too_few_pods"),
         Lint("sized", "trainc.plugins.workload.lints", "topology_behind_gate"),

@@ -11,6 +11,7 @@ from typing import Any
 from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
 from trainc.ir.info import Info, PodSet
+from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, Manifest, value_at
@@ -41,8 +42,12 @@ def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """Return the groups of a job, in the order of its replicated jobs; empty if the job has no pods."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
     if gang.delayed_members(info):
-        return tuple(Group(f"{job.name}.{pod_set.name}", pod_set.name, (pod_set,)) for pod_set in members)
+        return tuple(Group(_group_name(job, pod_set), pod_set.name, (pod_set,)) for pod_set in members)
     return (Group(job.name, job.name, members),) if members else ()
+
+
+def _group_name(job: TrainJob, pod_set: PodSet) -> str:
+    return derived(f"{job.name}.{pod_set.name}", job.name, pod_set.name)
 
 
 def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str, Any]:
@@ -61,7 +66,9 @@ def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str
 def min_count(group: Group, policy: Json, info: Info) -> int:
     """Return the number of pods for which the group waits: minMember of a replaced Volcano policy, else all pods."""
     requested: int | None = value_at(policy, ("volcano", "minMember"))
-    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if requested is None else requested
+    if requested is None:
+        return gang.gang_size(group.pod_sets, info, "gang-by-kubernetes")
+    return info.made(requested, requested, deviation="gang-by-kubernetes")
 
 
 def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
@@ -228,8 +235,9 @@ def _lost_setting(message: str, hint: str, path: Path) -> Finding:
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Make the gang's pods join their groups."""
     for group in groups(job, info):
+        name = info.made(group.name, group.name, policy, deviation="gang-by-kubernetes")
         for pod_set in group.pod_sets:
-            info = info.with_pod_set(pod_set.with_pod_fields(schedulingGroup={"podGroupName": group.name}))
+            info = info.with_pod_set(pod_set.with_pod_fields(schedulingGroup={"podGroupName": name}))
     return info
 
 

@@ -8,7 +8,6 @@ PLUGIN = Plugin(
     name="XGBoost",
     passes="trainc.plugins.xgboost.passes",
     policy="xgboost",
-    explain="trainc.plugins.xgboost.explain",
     defects=RANK_DEFECTS,
     addresses=(Address("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"),),
     reserved=frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"}),
