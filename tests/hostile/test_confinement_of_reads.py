@@ -154,7 +154,7 @@ def test_migrate_writes_through_no_link(repository: Path) -> None:
     text = JOB.replace("trainer.kubeflow.org", "kubeflow.org").replace("v1alpha1", "v2alpha1")
     job = repository / "jobs" / "llm.yaml"
     job.write_text(text, encoding="utf-8")
-    (repository / "jobs" / "llm.yaml.trainc-migrate").symlink_to(repository.parent / "outside" / "secret.yaml")
+    (repository / "jobs" / "llm.yaml.trainc-new").symlink_to(repository.parent / "outside" / "secret.yaml")
     assert run("migrate", "jobs/llm.yaml").status == 0
     assert job.read_text(encoding="utf-8") != text
     assert (repository.parent / "outside" / "secret.yaml").read_text(encoding="utf-8") == SECRET

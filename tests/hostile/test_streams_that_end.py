@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import fcntl
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
 
+import trainc as trainc_package
 from trainc.cli.command import COMMANDS
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -38,6 +42,8 @@ PRINTS = {
     "schema": "schema",
     "version": "version",
 }
+# Containers usually set PYTHONUNBUFFERED. It must make no difference.
+BUFFERED = [*((command, "1") for command in PRINTS), ("build", "")]
 # These print nothing by themselves, or need the SDK.
 SILENT = {"lsp", "sdk"}
 VERSIONS = """apiVersion: apps/v1
@@ -69,10 +75,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("cluster.yaml").write_text(CLUSTER, encoding="utf-8")
 
 
-def trainc(words: str, output: str) -> tuple[list[str], str]:
+def trainc(words: str, output: str, **environment: str) -> tuple[list[str], str]:
     """The exit codes of `trainc ... | output`, and what stderr says."""
     command = f'"$0" -m trainc {words} 2>stderr | {output}; echo "${{PIPESTATUS[0]}}" >status'
-    subprocess.run(["bash", "-c", command, sys.executable], check=False, stdin=subprocess.DEVNULL)
+    environ = {**os.environ, **environment}
+    subprocess.run(["bash", "-c", command, sys.executable], check=False, stdin=subprocess.DEVNULL, env=environ)
     return Path("status").read_text().split(), Path("stderr").read_text()
 
 
@@ -80,16 +87,78 @@ def test_every_command_is_here() -> None:
     assert {command.name for command in COMMANDS} == {*PRINTS, *SILENT}
 
 
-@pytest.mark.parametrize("command", PRINTS)
-def test_a_reader_that_goes_away_and_a_full_disk_are_no_defects(command: str) -> None:
+@pytest.mark.parametrize(("command", "unbuffered"), BUFFERED)
+def test_a_reader_that_goes_away_and_a_full_disk_are_no_defects(command: str, unbuffered: str) -> None:
     # The cluster of `doctor` shows no version.
-    status, stderr = trainc(PRINTS[command], "true")
+    status, stderr = trainc(PRINTS[command], "true", PYTHONUNBUFFERED=unbuffered)
     assert status in (["0"], ["141"], ["1"] if command == "doctor" else ["0"]), stderr
     assert "Traceback" not in stderr
-    status, stderr = trainc(f"{PRINTS[command]} > /dev/full", "cat")
+    status, stderr = trainc(f"{PRINTS[command]} > /dev/full", "cat", PYTHONUNBUFFERED=unbuffered)
     assert status == ["1"], stderr
     assert "No space left on device" in stderr
     assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(("command", "unbuffered"), BUFFERED)
+def test_a_pipe_that_does_not_block_gets_the_whole_output(command: str, unbuffered: str) -> None:
+    words = [sys.executable, "-m", "trainc", *PRINTS[command].split()]
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    whole = subprocess.run(words, check=False, capture_output=True, env=environ)
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    filler = os.write(writing, b"x" * 4096)
+    with open("stderr", "wb") as err:
+        process = subprocess.Popen(words, stdout=writing, stderr=err, env=environ)
+    os.close(writing)
+    while not ({"S", "Z"} & set(state_of(process.pid))):  # Before it waits for the reader, it is starting.
+        os.sched_yield()
+    with os.fdopen(reading, "rb") as stream:
+        assert stream.read()[filler:] == whole.stdout
+    assert process.wait() == whole.returncode, Path("stderr").read_text(encoding="utf-8")
+
+
+def state_of(process: int) -> str:
+    """The state of a process, once it has been asleep for a while: `S`; `Z` if it has ended."""
+    states = set()
+    for _ in range(5):
+        states.add(Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0])
+        select.select([], [], [], 0.02)
+    return "".join(states) if len(states) == 1 else ""
+
+
+def test_input_that_comes_late_on_a_pipe_that_does_not_block_is_read_to_its_end() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    words = [sys.executable, "-m", "trainc", "build", "-", *FLAGS]
+    process = subprocess.Popen(words, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(reading)
+    with os.fdopen(writing, "wb", 0) as stream:
+        for document in (HEAD, HEAD.replace("name: llm", "name: late")):
+            stream.write(f"{document}---\n".encode())
+            select.select([], [], [], 1.0)
+    out, err = process.communicate()
+    assert (process.returncode, out.count(b"kind: JobSet")) == (0, 2), err
+
+
+@pytest.mark.parametrize(("command", "unbuffered"), BUFFERED)
+def test_a_disk_that_takes_part_of_stdout_ends_with_an_error(command: str, unbuffered: str) -> None:
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    words = [sys.executable, "-c", FULL, *PRINTS[command].split()]
+    with open("part", "wb") as part:
+        done = subprocess.run(words, stdout=part, stderr=subprocess.PIPE, text=True, check=False, env=environ)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "File too large" in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_messages_that_cannot_be_written_are_no_success(unbuffered: str) -> None:
+    Path("wrong.yaml").write_text(f"{HEAD}  trainer: {{numNode: 2}}\n", encoding="utf-8")
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    for words in ("check wrong.yaml", "explain job.yaml nothing", "build job.yaml -o out"):
+        command = [sys.executable, "-m", "trainc", *words.split()]
+        with open("/dev/full", "wb") as full:
+            assert subprocess.run(command, stderr=full, check=False, env=environ).returncode == 1
 
 
 FULL = """
@@ -144,3 +213,32 @@ def test_the_seed_of_hashes_changes_nothing_of_any_case() -> None:
         assert len(done.stdout.splitlines()) >= 5 * len(list(CASES.glob("*.yaml")))
         outputs.add(done.stdout)
     assert len(outputs) == 1
+
+
+def test_one_place_writes() -> None:
+    package = Path(trainc_package.__file__).parent
+    found = {
+        f"{path.relative_to(package)}: {ast.unparse(node)}"
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and _writes(node)
+    }
+    assert {line.partition(":")[0] for line in found} == {
+        "reading/opening.py",
+        "reading/git.py",  # Into a temporary folder.
+        "features/authoring/lsp/command.py",  # A copy of the stream for pygls.
+        "features/authoring/run/command.py",  # The lock of a working folder, in which nothing is written.
+    }, found
+
+
+def _writes(call: ast.Call) -> bool:
+    """Whether a call opens a file for writing, or writes to the process's own streams."""
+    name = ast.unparse(call.func)
+    modes = [
+        word.value for word in (*call.args, *(word.value for word in call.keywords)) if isinstance(word, ast.Constant)
+    ]
+    return (
+        (name in ("open", "os.fdopen") and any(set(str(mode)) <= set("wxabt+r") - {"r"} for mode in modes))
+        or name in ("os.write", "print", "sys.stdout.write", "sys.stdout.buffer.write")
+        or name.endswith((".write_text", ".write_bytes"))
+    )

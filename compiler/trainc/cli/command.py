@@ -6,7 +6,6 @@ the words are right.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import time
@@ -222,11 +221,12 @@ COMMANDS = tuple(
 )
 
 
-class _Parser(ArgumentParser):
-    """A parser with help that fits on one screen: topic options are only listed by name, and -h and the like come last.
+class HelpText(Exception):
+    """The text that --help asks for."""
 
-    Unlike argparse, it raises an error when the help cannot be written, e.g. to a full disk or a closed pipe.
-    """
+
+class _Parser(ArgumentParser):
+    """A parser with help that fits on one screen: topic options are only listed by name, and -h and the like come last."""
 
     def format_help(self) -> str:
         """Return the help text of one command."""
@@ -245,13 +245,9 @@ class _Parser(ArgumentParser):
         formatter.add_text(self.epilog)
         return formatter.format_help()
 
-    def print_help(self, file: Any = None) -> None:
-        """Write the help to `file`, standard output by default. Raises OSError if that fails."""
-        stream = file or sys.stdout
-        if stream is None:
-            raise OSError(errno.EBADF, "it is closed")
-        stream.write(self.format_help())
-        stream.flush()
+    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - as argparse calls it
+        """Raise HelpText: a full disk or a closed pipe would not be known of here."""
+        raise HelpText(self.format_help())
 
 
 def build_parser(command: Command) -> ArgumentParser:

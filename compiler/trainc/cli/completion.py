@@ -112,7 +112,9 @@ def complete_for_kubectl() -> None:
     """Entry point of the console script kubectl_complete-trainc."""
     import sys
 
-    sys.stdout.write(complete(sys.argv[1:]))
+    from trainc.cli.main import main
+
+    sys.exit(main(["__complete", *sys.argv[1:]]))
 
 
 def complete(command_line: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
@@ -19,6 +20,7 @@ from trainc import __version__
 from trainc.cli.command import (
     COMMANDS,
     Command,
+    HelpText,
     Progress,
     Status,
     Streams,
@@ -27,6 +29,7 @@ from trainc.cli.command import (
     build_parser,
     parse_arguments,
 )
+from trainc.cli.streams import whole_input, whole_messages, whole_output
 from trainc.startup.records import replace
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
@@ -58,8 +61,7 @@ def main(command_line: Sequence[str] | None = None, streams: Streams | None = No
             _dispatch, _process_words() if command_line is None else list(command_line), streams
         )
         streams.out.flush()
-        if sys.stdout is not None:
-            sys.stdout.flush()  # argparse prints its help to sys.stdout.
+        streams.err.flush()
     except KeyboardInterrupt as stopped:
         return _TERMINATED if isinstance(stopped, TerminatedError) else _INTERRUPTED
     except BrokenPipeError:
@@ -72,7 +74,8 @@ def main(command_line: Sequence[str] | None = None, streams: Streams | None = No
         # Output files are created on demand, so an error without a file name is about the current directory.
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "standard output"
         where = error.filename if isinstance(error.filename, str) else nameless
-        streams.err.write(escape_report(f"trainc: {escape_line(where)}: {error.strerror or error}\n"))
+        with suppress(OSError):  # Standard error may be what cannot be written.
+            streams.err.write(escape_report(f"trainc: {escape_line(where)}: {error.strerror or error}\n"))
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:
@@ -95,9 +98,9 @@ def _process_words() -> list[str]:
 
 def _own_streams() -> Streams:
     """Return the process's streams. A stream missing at startup is replaced by an empty input or a closed output."""
-    stdin: BinaryIO = sys.stdin.buffer if sys.stdin is not None else BytesIO()
-    out: Any = sys.stdout.buffer if sys.stdout is not None else _Closed()
-    return Streams(stdin, out, sys.stderr if sys.stderr is not None else StringIO())
+    stdin: BinaryIO = whole_input(sys.stdin) if sys.stdin is not None else BytesIO()
+    out: Any = whole_output(sys.stdout) if sys.stdout is not None else _Closed()
+    return Streams(stdin, out, whole_messages(sys.stderr) if sys.stderr is not None else StringIO())
 
 
 class _Closed(RawIOBase):
@@ -110,11 +113,10 @@ class _Closed(RawIOBase):
 
 def _discard_output(streams: Streams) -> None:
     """Discard buffered output; otherwise Python reports a write error at exit."""
-    from contextlib import suppress
-
-    if sys.stdout is not None and streams.out is sys.stdout.buffer:
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for own, stream in ((sys.stdout, streams.out), (sys.stderr, streams.err)):
+        with suppress(OSError, ValueError):
+            if own is not None and stream.fileno() == own.fileno():
+                os.dup2(os.open(os.devnull, os.O_WRONLY), own.fileno())
 
 
 def _dispatch(command_line: list[str], streams: Streams) -> int:
@@ -155,6 +157,8 @@ def _run(command: Command, command_line: list[str], streams: Streams) -> int:
         parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")
         return Status.USAGE
-    except SystemExit as finished:
-        # argparse has already printed its help or the usage error.
-        return Status.DONE if not finished.code else Status.USAGE
+    except HelpText as help_text:
+        streams.write(str(help_text))
+        return Status.DONE
+    except SystemExit:  # argparse has already printed the usage error.
+        return Status.USAGE

@@ -19,7 +19,7 @@ from trainc.output.ownership import (
     listed_files,
     stays_inside,
 )
-from trainc.reading.opening import NoRegularFileError, read_file
+from trainc.reading.opening import NoRegularFileError, read_file, write_file
 
 _JOURNAL = "journal"
 _STAGED = "staged"
@@ -86,18 +86,17 @@ def _stage(folder: str, new: Mapping[str, str | None], new_folders: list[str]) -
     _discard(folder)  # Files of a build that was killed before its commit.
     os.mkdir(_state(folder, _STAGED))
     # Hide a build in progress from git.
-    with open(_state(folder, ".gitignore"), "w", encoding="utf-8") as stream:
-        stream.write("*\n")
+    write_file(_state(folder, ".gitignore"), "*\n", links=False)
     lines = [_HEAD]
     for number, (path, text) in enumerate(new.items()):
         lines.append(f"{_REMOVED if text is None else number} {path}")
         if text is not None:
-            _write(_state(folder, _STAGED, str(number)), text)
+            write_file(_state(folder, _STAGED, str(number)), text, new=True)
             parent = os.path.dirname(os.path.join(folder, path))
             if not os.path.isdir(parent):
                 os.mkdir(parent)
                 new_folders.append(parent)
-    _write(_state(folder, _STAGED, _JOURNAL), "\n".join(lines) + "\n")
+    write_file(_state(folder, _STAGED, _JOURNAL), "\n".join(lines) + "\n", new=True)
 
 
 def _entries(folder: str) -> list[tuple[str, str]]:
@@ -131,11 +130,6 @@ def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> boo
 
 def _is_ours(path: str) -> bool:
     return not os.path.islink(path) and os.path.isfile(path) and is_marked_file(path)
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "x", encoding="utf-8", newline="") as stream:
-        stream.write(text)
 
 
 def _state(folder: str, *names: str) -> str:

@@ -1,4 +1,4 @@
-"""The only module that opens files for reading, except for the files that trainc ships.
+"""The only module that opens files, except for the files that trainc ships.
 
 Only regular files are opened, up to a size limit. Devices, pipes and sockets are rejected before a read could block.
 Pipes from process substitution are allowed, because the user passed them explicitly. Inside `unsaved`, the contents of
@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import BinaryIO
 
@@ -21,6 +21,7 @@ from trainc.startup.patterns import pattern
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _BLOCK = 1 << 16
+_WRITING = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # `trainc build <(helm template .)`. Paths inside files cannot lead here, as this is outside any repository.
 _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 # The contents of editor buffers by real path.
@@ -90,6 +91,39 @@ def read_bounded(stream: BinaryIO, most: int, name: str = "-") -> bytes:
         if left < 0:
             raise NoRegularFileError(errno.EFBIG, f"it has more than {most:,} bytes (see --max-file-bytes)", name)
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def write_file(path: str, text: str, *, new: bool = False, links: bool = True) -> None:
+    """Write a file as UTF-8, whole or not at all: one that is there is replaced at the end, with its mode.
+
+    With `new`, there must be none. A link is kept and its target replaced; without `links`, it is refused.
+    """
+    data = text.encode("utf-8")
+    if not links and os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a symbolic link", path)
+    if new or not os.path.isfile(path):  # /dev/stdout is written, not replaced.
+        _write(path, data, os.O_EXCL if new or not os.path.lexists(path) else 0)
+        return
+    path = os.path.realpath(path)
+    temporary = f"{path}.trainc-new"
+    with suppress(FileNotFoundError):
+        os.remove(temporary)  # Never write through an existing file or link of this name.
+    _write(temporary, data, os.O_EXCL)
+    os.chmod(temporary, os.stat(path).st_mode)
+    os.replace(temporary, path)
+
+
+def _write(path: str, data: bytes, exclusive: int) -> None:
+    descriptor = os.open(path, _WRITING | exclusive, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+    except BaseException as error:
+        if exclusive:
+            os.unlink(path)
+        if isinstance(error, OSError):
+            error.filename = path
+        raise
 
 
 def error_reason(error: OSError) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, report, start
-from trainc.api.documents import Document, catalog, read_documents, read_paths
+from trainc.api.documents import Document, catalog, opening, read_documents, read_paths
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs
 from trainc.api.kube import (
@@ -63,8 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report(diagnostics, arguments, streams, Files(text.encode()))
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "x", encoding="utf-8", newline="") as stream:
-        stream.write(text)
+    opening.write_file(file, text, new=True)
     report(diagnostics, arguments, streams, Files(text.encode()))
     if not arguments.quiet:
         streams.err.write("".join(_news(job, other_jobs)))

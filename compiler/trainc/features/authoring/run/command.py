@@ -13,6 +13,7 @@ from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
+from trainc.api.documents import opening
 from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
 from trainc.api.git import find_program
 from trainc.api.jobs import OneJob, Plugin, enabled
@@ -170,8 +171,7 @@ def _make(plan: Plan) -> None:
         os.makedirs(folder, exist_ok=True)
     for path, text in plan.files.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        opening.write_file(path, text)
         if path in plan.executable:
             os.chmod(path, 0o700)
 

@@ -19,6 +19,7 @@ from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 from kubeflow.trainer.options import Name
 from kubeflow.trainer.types import types
 
+from trainc.api.documents import opening
 from trainc.api.findings import CompileError, sort_diagnostics
 from trainc.api.jobs import Compilation
 from trainc.api.kube import Manifest, releases
@@ -163,8 +164,7 @@ class OfflineBackend(KubernetesBackend):
                     raise FileExistsError(f"{path} was not written by trainc; move it, or give the job another Name")
         for path, name in files.items():
             job, _, origin = self._jobs[name]
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(file_text(job, origin))
+            opening.write_file(path, file_text(job, origin))
         return list(files)
 
     def to_yaml(self) -> str:

@@ -94,8 +94,7 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
             continue
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         try:
-            with open(target, "x", encoding="utf-8", newline="") as stream:
-                stream.write(text)
+            opening.write_file(target, text, new=True)
         except FileExistsError:
             if not os.path.isfile(target) or opening.read_file(target, 10_000_000).decode(errors="replace") != text:
                 problems.append(f"{target} is there already, and was not overwritten")

@@ -66,8 +66,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for path, text in merged.items():
         target = os.path.normpath(os.path.join(folder, path))
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
-        with open(target, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        opening.write_file(target, text, links=False)
     if requirement.wheel and REQUIREMENTS in merged:
         os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
         shutil.copyfile(requirement.wheel, os.path.join(folder, VENDORED, os.path.basename(requirement.wheel)))

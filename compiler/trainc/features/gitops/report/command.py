@@ -10,7 +10,7 @@ from typing import TypeAlias
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, judge_of, kept_in, report
-from trainc.api.documents import Document
+from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
 from trainc.api.jobs import JobSet, Judge, OneJob, Plugin, enabled
 from trainc.api.kube import Json, identity_of, releases
@@ -86,8 +86,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.output == "-":
         streams.write(text)
         return status
-    with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
+    opening.write_file(arguments.output, text)
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted(len(jobs), 'job')}\n")
     return status

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import difference, report
@@ -15,6 +13,7 @@ from trainc.api.documents import (
     decode,
     encode,
     label_of,
+    opening,
     read_documents,
     shown_path,
 )
@@ -125,19 +124,7 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
         streams.progress.clear()
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:
-        _replace(file, migrated.text)
-
-
-def _replace(file: str, text: str) -> None:
-    """Replace a file atomically through a temporary file. A symbolic link is kept, and its target replaced."""
-    file = os.path.realpath(file)
-    temporary = f"{file}.trainc-migrate"
-    with suppress(FileNotFoundError):
-        os.remove(temporary)  # Never write through an existing file or link of this name.
-    with open(temporary, "x", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-    os.chmod(temporary, os.stat(file).st_mode)
-    os.replace(temporary, file)
+        opening.write_file(file, migrated.text)
 
 
 # The migration report: every v1 job of a repository, its replacement, and the open decisions.
