@@ -186,9 +186,9 @@ def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> No
 
 
 # What GitHub's expression gives at each event, as it is written in the workflow.
-BASES = {"pull_request": "origin/main", "merge_group": "0123abc", "push": ""}
+BASES = {"pull_request": "refs/remotes/origin/main", "merge_group": "0123abc", "push": ""}
 EXPRESSION = (
-    "${{ github.event_name == 'pull_request' && format('origin/{0}', github.base_ref)"
+    "${{ github.event_name == 'pull_request' && format('refs/remotes/origin/{0}', github.base_ref)"
     " || github.event.merge_group.base_sha }}"
 )
 

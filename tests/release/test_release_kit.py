@@ -183,7 +183,7 @@ def test_there_is_one_comment_and_it_is_edited(pull_request: Path) -> None:
         assert sorted(comments) == ["1", "2", "3"]
         assert (comments["1"], comments["2"]) == ("<!-- another --> by hand", "<!-- trainc diff --> by hand")
         assert comments["3"].startswith("<!-- trainc diff -->\n")
-        assert "### `git:origin/main` → `working tree`" in comments["3"]
+        assert "### `git:refs/remotes/origin/main` → `working tree`" in comments["3"]
         assert f"**4 → {nodes}**" in comments["3"]
         assert "**1 of 2 jobs restarts, 32 GPUs**" in comments["3"]
 

@@ -13,7 +13,7 @@ from trainc.findings.compile_error import CompileError
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.settings_file import read_configuration
-from trainc.reading.git import SHALLOW_HINT, merge_base
+from trainc.reading.git import REVISION_HINT, merge_base
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import replace
 
@@ -72,8 +72,8 @@ def _about(before: Configuration, after: Configuration, base: str) -> Iterator[D
 def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
     """The error that what is to be compared with the base cannot be, with what to fetch."""
     message = f"there is no base to compare {compared} with: {refused.message}"
-    hint, (remote, slash, branch) = refused.hint, (base or "").partition("/")
-    if refused.code == "NoSuchRevision" and hint != SHALLOW_HINT:
+    hint, (remote, slash, branch) = refused.hint, (base or "").removeprefix("refs/remotes/").partition("/")
+    if refused.code == "NoSuchRevision" and hint == REVISION_HINT:
         fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
         hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")

@@ -16,16 +16,34 @@ from trainc.findings.compile_error import CompileError
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.opening import error_reason, is_git_folder, is_inside, repository_above
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 # Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
 #
-# It only looks up revisions and prints files. It never changes the repository or fetches anything.
+# It only looks up revisions and prints files. It never changes the repository or fetches anything, and it runs no program
+# that the repository's configuration names (git help config): commands that could use filters, textconv or merge drivers
+# are not among those that are started.
+_OWN_SETTINGS = (
+    *("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.sshCommand=false", "core.gitProxy=false"),
+    *("core.askPass=false", "core.editor=false", "core.pager=cat", "core.alternateRefsCommand=false"),
+    *("credential.helper=", "diff.external=", "log.showSignature=false", "gpg.program=false"),
+    # A folder of a pull request that looks like a bare repository is none.
+    *("safe.bareRepository=explicit", "core.warnAmbiguousRefs=false"),
+)
 
 
 _ERROR_BLOCK = 1 << 16
 # No prompts, and no downloads: a partial clone uses the objects that it has.
-_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_PAGER": "cat",
+}
 REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 
 
@@ -92,7 +110,8 @@ def _command(folder: str, arguments: Iterable[str]) -> list[str]:
     git = find_program("git")
     if git is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    return [git, "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
+    settings = [word for setting in _OWN_SETTINGS for word in ("-c", setting)]
+    return [git, "--no-pager", "--literal-pathspecs", *settings, "-C", folder or ".", *arguments]
 
 
 def _environment() -> dict[str, str]:
@@ -149,9 +168,42 @@ def repository_of(folder: str) -> Repository:
 
 
 def commit_of(repository: Repository, revision: str) -> str:
-    """Resolve a revision to a commit. Raises CompileError if it does not exist."""
+    """Resolve a revision to the ID of a commit.
+
+    Raises CompileError if it does not exist, or if its name has two meanings: git would take a tag rather than a branch,
+    and whoever may push a tag could give the name `origin/main` to any commit.
+    """
+    name = _NAME.match(revision)[0]  # type: ignore[index] - it matches every text
+    meanings = [] if name in ("", "HEAD") or _OBJECT_ID.fullmatch(name) else _meanings(repository, name)
+    if len(meanings) > 1:
+        hint = f"write which one is meant, such as {meanings[-1]}{revision[len(name) :]}"
+        raise revision_error(f"the revision {revision!r} is ambiguous: {' and '.join(meanings)} have that name", hint)
+    if name.startswith("refs/") and meanings != [name]:
+        raise _no_commit(repository, f"there is no revision {revision!r}")
     arguments = ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
     return _find_commit(repository, arguments, f"there is no revision {revision!r}")
+
+
+# The part of a revision before what navigates from it (gitrevisions), and a whole object ID, which is never a name.
+_NAME = pattern(r"(?:[^~^:@]|@(?!\{))*")
+_OBJECT_ID = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_ABBREVIATED = pattern(r"[0-9a-fA-F]{7,}")
+# Where git looks for a name (refs.c, ref_rev_parse_rules), without what lies in .git itself.
+_PLACES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+
+
+def _meanings(repository: Repository, name: str) -> list[str]:
+    """What a name stands for: references by their full names, and a commit whose ID starts with it.
+
+    A full name of a reference is one whatever tags there are.
+    """
+    candidates = [name] if name.startswith("refs/") else [place.format(name) for place in _PLACES]
+    listed = run_git(repository.top, ["for-each-ref", "--format=%(refname)", "--", *candidates])
+    found = listed.decode("utf-8", "replace").split("\n")
+    meanings = [candidate for candidate in candidates if candidate in found]
+    if meanings and _ABBREVIATED.fullmatch(name):
+        meanings += run_git(repository.top, ["rev-parse", f"--disambiguate={name}"]).decode().split()
+    return meanings
 
 
 def merge_base(repository: Repository, revision: str) -> str:
@@ -165,8 +217,11 @@ def _find_commit(repository: Repository, arguments: Sequence[str], message: str)
     try:
         return run_git(repository.top, arguments).decode().strip()
     except CompileError:
-        hint = SHALLOW_HINT if is_shallow(repository) else REVISION_HINT
-        raise revision_error(message, hint) from None
+        raise _no_commit(repository, message) from None
+
+
+def _no_commit(repository: Repository, message: str) -> CompileError:
+    return revision_error(message, SHALLOW_HINT if is_shallow(repository) else REVISION_HINT)
 
 
 def submodules(repository: Repository, folder: str, commit: str | None = None) -> dict[str, bytes]:

@@ -1,0 +1,161 @@
+"""A revision is the commit that its name has meant to its author, and no program of the repository runs to read it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+import repositories
+from commands import run
+from repositories import edit, git, job, runtime, write
+
+import trainc
+
+RENDERED = "rendered/nlp/llm.yaml"
+TAKEN = "registry.example.com/taken:1"
+
+
+@pytest.fixture
+def origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A clone on a branch whose rendered job has another image; the commit that is the base."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(name, os.devnull)
+    git("init", "-q")
+    write("trainc.yaml", repositories.SETTINGS)
+    runtime()
+    job("nlp", "llm")
+    repositories.build()
+    base = repositories.commit()
+    git("update-ref", "refs/remotes/origin/main", base)
+    git("remote", "add", "origin", "https://git.example/team/training.git")
+    repositories.branch("evil")
+    edit(RENDERED, "registry.example.com/train:1", TAKEN)
+    repositories.commit()
+    return base
+
+
+CHECKS = (
+    "build --check --base {}",
+    "check --base {}",
+    "diff git:{}",
+    "report --since git:{} -o -",
+    "explain git:{}:jobs/nlp/llm.yaml",
+)
+
+
+@pytest.mark.parametrize("command", CHECKS)
+@pytest.mark.parametrize("name", ["origin/main", "origin/main~0", "release", "abbreviated"])
+def test_a_name_with_two_meanings_is_refused_with_both(command: str, name: str, origin: str) -> None:
+    name = origin[:8] if name == "abbreviated" else name
+    tag = name.removesuffix("~0")
+    git("tag", tag, "HEAD")
+    git("update-ref", "refs/heads/release", origin)
+    result = run(*command.format(name).split())
+    assert (result.status, result.stdout) == (1, "")
+    other = {"release": "refs/heads/release", "origin/main": "refs/remotes/origin/main"}.get(tag, origin)
+    assert f"the revision '{name}' is ambiguous: refs/tags/{tag} and {other} have that name" in result.stderr
+    assert f"write which one is meant, such as {other}" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["refs/remotes/origin/main", "COMMIT", "remotes/origin/main"])
+def test_a_full_name_and_an_id_mean_the_same_whatever_tags_there_are(name: str, origin: str) -> None:
+    name = origin if name == "COMMIT" else name
+    if name != "remotes/origin/main":  # Which is an abbreviation, too.
+        git("tag", name, "HEAD")
+    for tag in ("origin/main", "HEAD"):
+        git("tag", tag, "HEAD")
+    result = run("build", "--check", "--base", name)
+    assert result.status == 1
+    assert "error[KeptNotProven]" in result.stderr
+    assert TAKEN in run("diff", f"git:{name}").stdout
+
+
+def test_a_tag_does_not_take_the_place_of_a_reference_that_is_missing(origin: str) -> None:
+    git("tag", "refs/remotes/origin/gone", "HEAD")
+    result = run("build", "--check", "--base", "refs/remotes/origin/gone")
+    assert result.status == 1
+    assert "there is no revision 'refs/remotes/origin/gone'" in result.stderr
+    assert "git fetch origin gone" in result.stderr
+
+
+# The keys of git's configuration that name a program, and a value that may. A repository can hold all of them.
+PROGRAMS = (
+    "core.fsmonitor core.sshCommand core.gitProxy core.askPass core.editor core.pager core.alternateRefsCommand "
+    "pager.diff pager.show pager.ls-files pager.ls-tree pager.rev-parse pager.branch diff.external diff.x.textconv diff.x.command "
+    "merge.x.driver filter.x.clean filter.x.smudge filter.x.process gpg.program gpg.ssh.program credential.helper "
+    "sequence.editor uploadpack.packObjectsHook remote.origin.uploadpack remote.origin.vcs receive.procReceiveRefs "
+    "interactive.diffFilter mergetool.x.cmd difftool.x.cmd sendemail.smtpServer alias.ls-files alias.rev-parse "
+    "trailer.x.command web.browser man.x.cmd guitool.x.cmd submodule.x.update gc.recentObjectsHook"
+).split()
+HOOKS = ("post-index-change", "reference-transaction", "post-checkout", "fsmonitor-watchman", "pre-auto-gc")
+READERS = (
+    *(command.format("refs/remotes/origin/main") for command in CHECKS),
+    "build --check", "build", "__complete diff git:", "init new", "migrate --check jobs", "fits --cluster cluster",
+)  # fmt: skip
+
+
+def test_no_program_of_the_repository_runs(origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    mark, program = outside / "ran", outside / "program"
+    program.write_text(f'#!/bin/sh\necho "$0 $@" >> {mark}\nexit 1\n', encoding="utf-8")
+    program.chmod(0o755)
+    for key in PROGRAMS:
+        git("config", key, f"!{program}" if key.startswith("alias.") else str(program))
+    # A repository of partial objects would fetch what it lacks.
+    for key, value in {
+        "remote.origin.url": f"ext::{program}",
+        "remote.origin.promisor": "true",
+        "protocol.ext.allow": "always",
+    }.items():
+        git("config", key, value)
+    for name in HOOKS:
+        (tmp_path / ".git/hooks" / name).write_bytes(program.read_bytes())
+        (tmp_path / ".git/hooks" / name).chmod(0o755)
+    write(".gitattributes", "* filter=x diff=x merge=x\n")
+    write("cluster/queue.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\n")
+    mark.unlink(missing_ok=True)
+    for command in READERS:
+        assert run(*command.split()).status in (0, 1, 2), command
+        assert not mark.exists(), (command, mark.read_text(encoding="utf-8"))
+    git("rev-parse", "HEAD")
+    assert run("diff", "git:HEAD", "git:refs/remotes/origin/main").status == 0
+
+
+def test_a_folder_that_looks_like_a_bare_repository_is_none(origin: str) -> None:
+    write("jobs/bare/HEAD", "ref: refs/heads/main\n")
+    write("jobs/bare/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /etc\n")
+    write("jobs/bare/job.yaml", repositories.JOB)
+    for name in ("objects/x", "refs/x"):
+        write(f"jobs/bare/{name}", "")
+    result = run("diff", "git:HEAD:jobs/bare", "jobs/bare")
+    assert "/etc" not in result.stdout + result.stderr
+
+
+def test_one_place_starts_git() -> None:
+    package = Path(trainc.__file__).parent
+    starters = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if ast.unparse(node).startswith(
+            (
+                "subprocess.Popen",
+                "subprocess.run",
+                "asyncio.create_subprocess",
+                "os.system",
+                "os.exec",
+                "os.spawn",
+                "os.popen",
+            )
+        )
+    }
+    assert starters == {
+        "reading/git.py",
+        "features/authoring/run/command.py",  # The user's interpreter.
+        "features/authoring/run/processes.py",  # The job.
+        "features/cluster/doctor/command.py",  # kubectl.
+    }
