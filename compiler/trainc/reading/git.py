@@ -173,7 +173,7 @@ def commit_of(repository: Repository, revision: str) -> str:
     Raises CompileError if it does not exist, or if its name has two meanings: git would take a tag rather than a branch,
     and whoever may push a tag could give the name `origin/main` to any commit.
     """
-    name = _NAME.match(revision)[0]  # type: ignore[index] - it matches every text
+    name = _NAVIGATION.split(revision, 1)[0]
     meanings = [] if name in ("", "HEAD") or _OBJECT_ID.fullmatch(name) else _meanings(repository, name)
     if len(meanings) > 1:
         hint = f"write which one is meant, such as {meanings[-1]}{revision[len(name) :]}"
@@ -185,7 +185,7 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 # The part of a revision before what navigates from it (gitrevisions), and a whole object ID, which is never a name.
-_NAME = pattern(r"(?:[^~^:@]|@(?!\{))*")
+_NAVIGATION = pattern(r"[~^:]|@\{|^@$")
 _OBJECT_ID = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ABBREVIATED = pattern(r"[0-9a-fA-F]{7,}")
 # Where git looks for a name (refs.c, ref_rev_parse_rules), without what lies in .git itself.
