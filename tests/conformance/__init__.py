@@ -42,6 +42,7 @@ SETS = (
     Recorded("policies", "policies.judge_policies"),
     Recorded("live", "live.judge_dumps"),
     Recorded("fits", "queues.judge_fits"),
+    Recorded("v1", "v1.judge_pods"),
     Recorded("runs", "runs.judge_runs"),
     Recorded("runs2", "runs.judge_runs"),
     Recorded("runs3", "runs.judge_twins", least=0.4),

@@ -1,71 +1,67 @@
-"""The pods of every recorded v1 job compared with those of the JobSet that it becomes, by the recorded cases' own scorer."""
+"""The pods of every recorded v1 job compared with those of the JobSet that it becomes, whatever is chosen for it."""
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from conformance import SETS, Case
+from conformance.v1 import answer, different_pods
 
-from trainc import CompileError, Options, compile_trainjob, migrate
-from trainc.reading.catalog import find
-
-OPTIONS = Options(release="2.3")
+(V1,) = (recorded for recorded in SETS if recorded.name == "v1")
 # What a runtime of the catalog decides, whatever the job had: how it restarts, ends and is deleted.
-_OF_THE_CATALOG = {"restart", "lost-ttl", "lost-backoffLimit", "lost-schedulingPolicy"}
-
-
-@pytest.fixture(scope="module")
-def scorer() -> ModuleType:
-    program = Path(__file__).parents[6] / "shared" / "vectors" / "check_migration.py"
-    if not program.is_file():
-        pytest.skip(f"the program that compares pods is not at {program}")
-    spec = importlib.util.spec_from_file_location("check_migration", program)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def answer(case: dict[str, Any], **choices: Any) -> dict[str, Any]:
-    """What the scorer reads: manifests and diagnostics, or why the job is refused."""
-    try:
-        moved = migrate([case["input"]], OPTIONS, **choices)
-        (job,) = (document for document in moved.documents if document["kind"] == "TrainJob")
-        runtimes = [document for document in moved.documents if document["kind"] == "TrainingRuntime"]
-        if not runtimes:
-            shipped = find(job["spec"]["runtimeRef"]["name"], "2.3")
-            runtimes = [shipped.data] if hasattr(shipped, "data") else []
-        compiled = compile_trainjob(job, runtimes, OPTIONS)
-    except CompileError as error:
-        return {"refused": [str(diagnostic) for diagnostic in error.diagnostics if diagnostic.severity == "error"]}
-    others = [document for document in moved.documents if document["kind"] == "ConfigMap"]
-    reported = [f"{d.code} {d.path}: {d.message} {d.hint}" for d in (*moved.diagnostics, *compiled.diagnostics)]
-    return {"manifests": compiled.manifests + others, "diagnostics": reported}
+_OF_THE_CATALOG = frozenset(("restartPolicy", "ttlSecondsAfterFinished", "backoffLimit", "schedulingPolicy"))
 
 
 @pytest.mark.parametrize(
     ("choices", "excused"),
-    [
-        ({}, set()),
-        ({"variables": "torchrun"}, set()),
-        ({"into": "catalog"}, _OF_THE_CATALOG),
-    ],
+    [({"variables": "torchrun"}, frozenset()), ({"into": "catalog"}, _OF_THE_CATALOG)],
+    ids=["variables of torchrun", "runtimes of the catalog"],
 )
-def test_no_pod_is_another_than_in_v1(
-    choices: dict[str, Any], excused: set[str], scorer: ModuleType, vectors: Path
-) -> None:
-    wrong: dict[str, Any] = {}
-    for line in gzip.decompress((vectors / "v1.jsonl.gz").read_bytes()).splitlines():
-        case = json.loads(line)
-        scorer.prepare(case)
-        _, findings = scorer.check(case, answer(case, **choices))
-        hard = [found for found in findings if found[0] not in scorer.SOFT | excused | {"refused"}]
-        if hard:
-            wrong[case["id"]] = hard
-    assert wrong == {}
+def test_no_pod_is_another_than_in_v1(choices: dict[str, Any], excused: frozenset[str], vectors: Path) -> None:
+    wrong = {case["id"]: different_pods(case, answer(case, **choices), excused) for case in V1.cases(vectors)}
+    assert {name: differences for name, differences in wrong.items() if differences} == {}
+
+
+def _container(jobset: Case) -> Case:
+    container: Case = jobset["spec"]["replicatedJobs"][-1]["template"]["spec"]["template"]["spec"]["containers"][0]
+    return container
+
+
+def _job(jobset: Case) -> Case:
+    job: Case = jobset["spec"]["replicatedJobs"][-1]["template"]["spec"]
+    return job
+
+
+BREAKAGES: dict[str, Callable[[Case], object]] = {
+    "image": lambda jobset: _container(jobset).update(image="other"),
+    "resources": lambda jobset: _container(jobset).update(resources={"limits": {"cpu": "77"}}),
+    "command": lambda jobset: _container(jobset).update(command=["other"]),
+    "env": lambda jobset: _container(jobset).update(env=[]),
+    "pods": lambda jobset: _job(jobset).update(parallelism=99, completions=99),
+    "parallelism": lambda jobset: _job(jobset).update(completions=99),
+    "volumes": lambda jobset: _job(jobset)["template"]["spec"].update(volumes=[{"name": "a", "emptyDir": {}}]),
+    "hostNetwork": lambda jobset: _job(jobset)["template"]["spec"].update(hostNetwork=True),
+    "suspend": lambda jobset: jobset["spec"].update(suspend=True),
+    "name": lambda jobset: jobset["metadata"].update(name="other"),
+    "address": lambda jobset: jobset["spec"].update(network={"subdomain": "other"}),
+}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_the_comparison_sees_what_is_broken(breakage: str, vectors: Path) -> None:
+    seen: set[str] = set()
+    for case in list(V1.cases(vectors))[:40]:
+        given = deepcopy(answer(case))
+        for manifest in given.get("manifests", ()):
+            if manifest["kind"] == "JobSet":
+                BREAKAGES[breakage](manifest)
+                seen.update(difference.split(":")[0] for difference in different_pods(case, given))
+    assert seen & {
+        breakage,
+        "env" if breakage == "address" else breakage,
+        "pods" if breakage == "parallelism" else breakage,
+    }
