@@ -9,7 +9,7 @@ from builders import is_text
 
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
-from trainc.functions import compile_paths
+from trainc.paths import compile_paths
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

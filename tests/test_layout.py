@@ -15,7 +15,7 @@ import trainc
 PACKAGE = Path(trainc.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
-TOP = {"__init__", "__main__", "compilation", "functions", "kubeflow", "options"}
+TOP = {"__init__", "__main__", "compilation", "functions", "kubeflow", "options", "paths"}
 
 # The compiler, from the bottom to the top: each folder, and each module beside them, imports only what stands before it.
 ORDER = (
@@ -38,6 +38,7 @@ ORDER = (
     "pipeline",
     "explain",
     "functions",
+    "paths",
 )
 # What one imports as a user: these tell a type checker what features add to them, and import nothing of a feature.
 PUBLIC = {"__init__", "kubeflow", "testing"}
@@ -68,6 +69,9 @@ BESIDE = {
     "sweeps": "findings pipeline.inputs project.configuration project.overlays.patterns schema.document_kinds",
 }
 PRINTING = {"__main__", "cli", "feature"}
+# What compiles documents, without the command line and the reading of files: one reads it in a day.
+COMPILING = ("functions.py", "pipeline/session.py")
+MOST_LINES_COMPILING = 30_500
 # A module is what belongs together: nobody reads more than this at once.
 MOST_LINES = 600
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
@@ -133,12 +137,8 @@ def test_what_users_import_names_features_for_type_checkers_alone() -> None:
     named = {module: [n for n in imported(module) if n.startswith("trainc.features.")] for module in MODULES}
     for module in MODULES:
         if home(module) in PUBLIC:
-            for_types = [
-                node
-                for node in tree(module).body
-                if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            ]
-            allowed = [name for node in for_types for name in _imports(node) if name.startswith("trainc.features.")]
+            for_types = [name for node in tree(module).body if is_for_types(node) for name in _imports(node)]
+            allowed = [name for name in for_types if name.startswith("trainc.features.")]
             assert named[module] == allowed, module
 
 
@@ -167,7 +167,7 @@ def test_the_door_is_narrow_and_nothing_behind_it_looks_through_it() -> None:
     names = [name for path in (PACKAGE / "api").glob("[a-z]*.py") for name in exported(path)]
     assert len(names) == len(set(names)) <= MOST_NAMES
     entered = [name for path in (PACKAGE / "api").glob("[a-z]*.py") for name in imported_names(path)]
-    assert {name.rpartition(".")[2] for name in entered if is_module(name)} == WHOLE_MODULES
+    assert {name.rpartition(".")[2] for name in entered if file_of(name)} == WHOLE_MODULES
     assert {module for module, used in arrows() if used == "api"} == {"feature"}
 
 
@@ -175,11 +175,6 @@ def imported_names(path: Path) -> Iterator[str]:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def is_module(name: str) -> bool:
-    path = "/".join(name.split(".")[1:])
-    return f"{path}.py" in MODULES or f"{path}/__init__.py" in MODULES
 
 
 def exported(path: Path) -> list[str]:
@@ -191,6 +186,38 @@ def exported(path: Path) -> list[str]:
         alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names
     )
     return list(listed)
+
+
+def test_what_compiles_a_document_is_read_in_a_day() -> None:
+    needed: set[str] = set()
+    waiting = {*COMPILING, *(module for module in MODULES if home(module) == "plugins")}
+    while waiting:
+        module = waiting.pop()
+        needed.add(module)
+        waiting |= set(run_with(module)) - needed
+    assert {home(module) for module in needed} & {"feature", "cli", "api", "paths", "output"} == set()
+    assert sum(map(lines, needed)) <= MOST_LINES_COMPILING
+
+
+@cache
+def run_with(module: str) -> list[str]:
+    """The modules that one imports when it runs, at its top, inside a function or by a name in a table."""
+    names: list[str] = []
+    for node in (node for part in tree(module).body if not is_for_types(part) for node in ast.walk(part)):
+        if isinstance(node, ast.ImportFrom):
+            names += (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.append(node.value)
+    return [file for name in names if name.startswith("trainc.") and (file := file_of(name))]
+
+
+def file_of(name: str) -> str | None:
+    path = "/".join(name.split(".")[1:])
+    return next((file for file in (f"{path}.py", f"{path}/__init__.py") if file in MODULES), None)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
 def test_every_folder_has_its_place() -> None:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from trainc.features.migration.v1.migrate import migrate as migrate
     from trainc.findings import Diagnostic, Source
     from trainc.findings.compile_error import CompileError
-    from trainc.functions import JobResult, catalog, compile_many, compile_paths, compile_trainjob
+    from trainc.functions import JobResult, catalog, compile_many, compile_trainjob
     from trainc.options import Limits, Options
+    from trainc.paths import compile_paths
 
 __version__ = "0.2.0"
 
@@ -33,7 +34,7 @@ _HOMES = {
     "admit": "trainc.admission.admit",
     "catalog": "trainc.functions",
     "compile_many": "trainc.functions",
-    "compile_paths": "trainc.functions",
+    "compile_paths": "trainc.paths",
     "compile_trainjob": "trainc.functions",
     "refusals": "trainc.admission.updates",
 }

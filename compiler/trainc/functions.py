@@ -6,28 +6,23 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trainc.compilation import Compilation
 from trainc.explain import place
-from trainc.findings import Diagnostic, has_errors
+from trainc.findings import Diagnostic
 from trainc.findings.compile_error import CompileError
-from trainc.findings.policy import Policy, Rules, keep_severities
+from trainc.findings.policy import Rules, keep_severities
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release
 from trainc.options import Options
-from trainc.pipeline.inputs import AnyPath, read_inputs
 from trainc.pipeline.session import Judge, Session
-from trainc.project.dialects import is_legacy
 from trainc.reading.catalog import Catalog, find, names
 from trainc.reading.document import Document
-from trainc.reading.ignores import Comments
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-
-    from trainc.project.overlays.load import Loaded
 
 
 def catalog(release: str) -> list[Manifest]:
@@ -73,62 +68,6 @@ def compile_documents(  # noqa: PLR0913, PLR0917 - what a session takes
     """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
     session = Session(options, catalog, place, rules, judge, cluster)
     return session.with_input(documents, runtime_sources).compile_all()
-
-
-def compile_paths(
-    paths: Sequence[AnyPath],
-    *,
-    runtimes: Sequence[AnyPath] = (),
-    overlays: Sequence[AnyPath] = (),
-    options: Options = Options(),
-) -> Compilation:
-    """Compile every TrainJob in the files and folders of `paths`, after applying `overlays` in order.
-
-    Runtimes are looked up in the same input, then in each folder of `runtimes`, then among trainc's built-in ones. The
-    settings of an overlay apply to fields that have their default in `options`.
-    Raises CompileError with the problems of all files, and TypeError for a single path instead of a list. Amounts are
-    Kubernetes quantities, times are seconds.
-    """
-    for name, value in (("paths", paths), ("runtimes", runtimes), ("overlays", overlays)):
-        if isinstance(value, str):
-            raise TypeError(f"{name} is a list of paths: write [{value!r}]")
-    return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
-
-
-def compile_inputs(
-    paths: Sequence[AnyPath],
-    *,
-    runtimes: Sequence[AnyPath] = (),
-    overlays: Sequence[AnyPath] = (),
-    options: Options = Options(),
-    stdin: BinaryIO | None = None,
-) -> Compilation:
-    """Like `compile_paths`; `-` among the paths refers to `stdin`."""
-    loaded, options = _load(overlays, options)
-    inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
-    rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments().about)
-    session = Session(options, inputs.catalog, place, rules, cluster=())
-    from trainc.project.dialects.enclosed import legacy_job  # Few inputs have such jobs.
-
-    legacy = [legacy_job(document, "warning") for document in inputs.documents if is_legacy(document.data)]
-    diagnostics = [*inputs.diagnostics, *legacy]
-    compilation = session.with_input(inputs.documents, inputs.runtime_sources).compile_all(diagnostics)
-    if legacy and not compilation.jobs:
-        raise CompileError(replace(diagnostic, severity="error") for diagnostic in legacy)
-    return compilation
-
-
-def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
-    """Load the overlays and add their settings to the options. Raises CompileError with all their problems."""
-    if not paths:
-        return (), options
-    from trainc.project.overlays.load import load_overlays, overlaid_options
-
-    overlays, problems = load_overlays(paths, options.limits)
-    options, contradictions = overlaid_options(options, overlays)
-    if has_errors([*problems, *contradictions]):
-        raise CompileError([*problems, *contradictions])
-    return overlays, options
 
 
 # Compile a stream of TrainJobs, each independently of the others, on any executor.

@@ -244,17 +244,6 @@ def _is_of(path: str, manifest: Manifest) -> bool:
     return manifest["kind"] == "JobSet" and is_named and namespace == os.path.dirname(path)
 
 
-def errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
-    errors = [d for d in diagnostics if d.severity == "error"]
-    if not errors:
-        return list(diagnostics)
-    first, more = errors[0], f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-    message = f"the job is kept as built, but could not be built again: {first.message}{more}"
-    warning = Diagnostic("KeptCannotRebuild", "warning", message, first.hint, label, first.path, first.source)
-    return [*(d for d in diagnostics if d.severity != "error"), warning]
-
-
 # What a pull request proves: a rendered file is what compiling gives, or as it was at the base.
 
 

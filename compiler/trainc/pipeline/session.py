@@ -213,10 +213,8 @@ class Session:
 
     def _keep_as_built(self, result: Result, manifests: Sequence[Manifest]) -> Outcome:
         """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
-        from trainc.output.keeping import errors_as_warning
-
         job = result.job
-        diagnostics = errors_as_warning(job.label, self.diagnose(result))
+        diagnostics = _errors_as_warning(job.label, self.diagnose(result))
         secrets = () if result.objects is None else result.objects.secrets
         compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
         findings = () if self.judge is None else _about_objects(self.judge(manifests))
@@ -274,14 +272,12 @@ class Session:
         if self.hold is None:
             return kept, diagnostics
         for document in self.index.refused_jobs:
-            from trainc.output.keeping import errors_as_warning
-
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
             if (manifests := self.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 unrelated = [d for d in diagnostics if d.object != label]
-                diagnostics = [*unrelated, *errors_as_warning(label, [d for d in diagnostics if d.object == label])]
+                diagnostics = [*unrelated, *_errors_as_warning(label, [d for d in diagnostics if d.object == label])]
         return kept, diagnostics
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
@@ -326,3 +322,14 @@ def option_notes(options: Options) -> list[Diagnostic]:
         hint = "compile with --semantics gitops, or remove the option"
         notes.append(Diagnostic("OptionWithoutEffect", "info", message, hint))
     return [*notes, *choose(options.plugins)[1]] if options.plugins else notes
+
+
+def _errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
+    errors = [d for d in diagnostics if d.severity == "error"]
+    if not errors:
+        return list(diagnostics)
+    first, more = errors[0], f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    message = f"the job is kept as built, but could not be built again: {first.message}{more}"
+    warning = Diagnostic("KeptCannotRebuild", "warning", message, first.hint, label, first.path, first.source)
+    return [*(d for d in diagnostics if d.severity != "error"), warning]

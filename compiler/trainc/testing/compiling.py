@@ -55,7 +55,7 @@ def compile_for_test(
 ) -> Compilation:
     """Implement the fixture. Relative paths start at `root`; runtimes given as text or documents join the input."""
     __tracebackhide__ = True  # pytest omits this frame from its report
-    from trainc.functions import compile_inputs
+    from trainc.paths import compile_inputs
     from trainc.reading.files import STDIN
 
     paths, texts = _split_inputs(inputs, root)
