@@ -40,6 +40,8 @@ SLICED_GROUPS = _span("0.20.0")
 # The annotations podset-topology-spreading, wait-for-pods-ready and pod-group-max-not-ready-count exist: #14820, #15503,
 # #16059.
 NEW_ANNOTATIONS = _span("0.20.0")
+# A WorkloadPriorityClass named `default` is that of jobs that name none: gate WorkloadPriorityClassDefaulting.
+DEFAULT_PRIORITY_CLASS = _span("0.20.0")
 # The API kueue.x-k8s.io/v1beta1 is served: #14558.
 V1BETA1 = _span("0.19.2", "0.19.6")
 

@@ -160,7 +160,7 @@ def looks(count: int) -> int:
     scheduler = Scheduler(idle_state(read))
     for order, job in enumerate(jobs(count, count // 20)):
         workload = workload_of(job, job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], read)
-        scheduler.submit(Entry(order, workload), read.cluster_queues[workload.queue])
+        scheduler.submit(Entry((order,), workload), read.cluster_queues[workload.queue])
     return scheduler.looks
 
 

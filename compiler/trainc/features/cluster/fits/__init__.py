@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 class _Callable(ModuleType):
     """Makes the package callable: `trainc.fits` is both the public function and this package."""
 
-    def __call__(self, jobsets: Sequence[Mapping[str, Any]], cluster: Sequence[Mapping[str, Any]]) -> Fits:
+    def __call__(
+        self, jobsets: Sequence[Mapping[str, Any]], cluster: Sequence[Mapping[str, Any]], **options: Any
+    ) -> Fits:
         """Call `trainc.features.cluster.fits.answer.fits`."""
         from trainc.features.cluster.fits.answer import fits
 
-        return fits(jobsets, cluster)
+        return fits(jobsets, cluster, **options)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import inf
 from typing import Literal, TypeAlias
 
 from trainc.admission.post_admission import pod_refusals
@@ -11,9 +13,10 @@ from trainc.api.findings import Diagnostic
 from trainc.api.kube import Json, mapping, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits import findings, scheduling
-from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment, State
+from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
+from trainc.features.cluster.fits.now import Moment
 from trainc.features.cluster.fits.pods import PODS, times_in
 from trainc.features.cluster.fits.references import Created, missing_objects
 from trainc.features.cluster.fits.shortfall import (
@@ -28,15 +31,21 @@ from trainc.features.cluster.fits.shortfall import (
     unplaced_pods,
 )
 from trainc.features.cluster.fits.snapshot import read_cluster
+from trainc.features.cluster.fits.state import State
+from trainc.features.cluster.fits.usage import dump_time, priority_of, read_usage, time_of
 from trainc.features.cluster.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
-from trainc.kube.kueue import normalize_kueue
+from trainc.kube.kueue import DEFAULT_PRIORITY_CLASS, normalize_kueue
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.schema.unknown_fields import find_wrong_type, without_nulls
 
-Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
+Verdict: TypeAlias = Literal[
+    "fits", "never", "inactive", "refused", "admitted", "reserved", "preempts", "waits", "unknown"
+]
 
 _KUBE, _KUEUE = "kube-scheduler", "kueue"
 PODS_REFUSED = "pods-refused"
+# Causes of answers about now.
+NO_QUEUE, NO_WORKLOADS, NO_PRIORITY_CLASS = "no-queue", "no-workloads", "priority-class-missing"
 # Codes of refused pods that Kueue's verdict is about already.
 _TOLD_BY_KUEUE = ("OutsideLimitRange", "RequestExceedsLimit")
 
@@ -46,13 +55,18 @@ class Fit:
     """The answer for one job, `namespace/name`.
 
     `verdict` for the job alone on the idle cluster is "fits", "never", "inactive" or "refused". For all jobs together,
-    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on.
+    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on. Now, it is
+    "admitted", "reserved" (admission checks are left), "preempts" or "waits", also of what can never be admitted.
     `cause` is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says
     whether usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive;
     `places` maps pod set -> domain -> pods. `runs` says whether the pods are then accepted and placed, which Kueue does not
     check: ResourceQuotas and LimitRanges of the namespace, and the nodes when empty; None if that is not known. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
     per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
-    "fits" if the nodes, when empty, can hold its pods. No verdict says that resources are free at the moment.
+    "fits" if the nodes, when empty, can hold its pods. Only answers about now say that resources are free at the moment.
+
+    Of answers about now, `preempts` names the Workloads that are evicted, `missing` what the first attempt lacks, as
+    `resource`, `flavor` and `more`, and `ahead` the Workloads before it in its ClusterQueue. `tried` is False for a job that
+    Kueue never looks at. `latest` is the time by which it starts, if that is certain as long as nothing else is submitted.
     """
 
     job: str
@@ -68,39 +82,62 @@ class Fit:
     queue: str = ""
     scheduler: str = _KUEUE
     diagnostics: tuple[Diagnostic, ...] = ()
+    preempts: tuple[str, ...] = ()
+    missing: tuple[Mapping[str, str], ...] = ()
+    ahead: tuple[str, ...] = ()
+    tried: bool = True
+    latest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """The answers for all jobs in order, alone and together. `diagnostics` are about the snapshot."""
+    """The answers for all jobs in order, alone and together. `diagnostics` are about the snapshot.
+
+    `now` is about the moment of the snapshot, `at`, each job as if it was the only new one; it is empty unless asked for.
+    """
 
     alone: list[Fit]
     together: list[Fit]
     diagnostics: list[Diagnostic]
+    now: list[Fit] = field(default_factory=list)
+    at: str = ""
+    moment: Moment | None = field(default=None, repr=False)
 
 
-def fits(jobsets: Sequence[Json], cluster: Sequence[Json], kueue: str | None = None) -> Fits:
+def fits(
+    jobsets: Sequence[Json],
+    cluster: Sequence[Json],
+    kueue: str | None = None,
+    *,
+    now: bool = False,
+    at: str | None = None,
+) -> Fits:
     """Predict how Kueue treats `jobsets` in the cluster that the objects in `cluster` describe.
 
     `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
     invalid or incomplete snapshot raises no CompileError but is reported in the `diagnostics` of the result. `kueue` is
     the version of Kueue, such as "0.20"; without it, that of its image in a Deployment of the snapshot counts, or else
-    0.19. Raises ValueError if it is not supported.
+    0.19. Raises ValueError if it is not supported. With `now`, the Workloads of the snapshot are counted, too; it was made
+    `at` a time such as "2026-09-01T12:00:00Z", or else at the newest time in it.
     """
     version = normalize_kueue(kueue) if kueue else None
     names = [
         job_name(*jobset_identity(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
         for jobset in jobsets
     ]
-    return fits_named(list(zip(names, jobsets, strict=True)), Dump.of_objects(cluster), kueue=version)
+    named = list(zip(names, jobsets, strict=True))
+    return fits_named(named, Dump.of_objects(cluster), kueue=version, now=now, at=at)
 
 
-def fits_named(
+def fits_named(  # noqa: PLR0913 - two go by their names
     jobsets: Sequence[tuple[str, Json]],
     dump: Dump,
     created: Created = (),
     kueue: str | None = None,
     over: Callable[[str, Sequence[_Job]], Iterable[_Job]] = lambda _, jobs: jobs,
+    *,
+    now: bool = False,
+    at: str | None = None,
 ) -> Fits:
     """Like `fits`, for JobSets under the names that their answers are to have: those of the TrainJobs.
 
@@ -113,7 +150,54 @@ def fits_named(
     judge = _Judge(state)
     alone = [judge.judge(job) for job in over("judging", jobs)]
     about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
-    return Fits(alone, _together(jobs, alone, state), [*problems, *about])
+    answers = Fits(alone, _together(jobs, alone, state), [*problems, *about])
+    return _with_now(answers, jobs, state, at) if now else answers
+
+
+def _with_now(answers: Fits, jobs: Sequence[_Job], idle: State, at: str | None) -> Fits:
+    """The answers together with those about the moment of the snapshot."""
+    dump = idle.cluster.dump
+    taken, stated = (at, True) if at else dump_time(dump)
+    try:
+        seconds = time_of(taken)
+    except ValueError:
+        taken, seconds = "", None
+    usage, problems = read_usage(idle.cluster, seconds or 0)
+    moment = Moment(idle, usage)
+    unseen = findings.unseen_workloads(dump, stated=stated)
+    now = [
+        _now(job, alone, moment, seconds, is_known=unseen is None)
+        for job, alone in zip(jobs, answers.alone, strict=True)
+    ]
+    diagnostics = [*answers.diagnostics, *problems, *([unseen] if unseen else [])]
+    return replace(answers, now=now, at=taken, moment=moment, diagnostics=diagnostics)
+
+
+def _now(job: _Job, alone: Fit, moment: Moment, seconds: float | None, *, is_known: bool) -> Fit:
+    """What becomes of one job now. A job with a Workload in the snapshot is not a new one."""
+    workload, queue = job.workload, job.queue
+    if alone.verdict in ("refused", "inactive", "unknown") or workload is None:
+        return alone
+    if queue is None:
+        return replace(alone, verdict="unknown", cause=NO_QUEUE)
+    if not is_known:
+        return replace(alone, verdict="unknown", cause=NO_WORKLOADS)
+    if workload.unknown_class:
+        return replace(alone, verdict="waits", cause=NO_PRIORITY_CLASS, tried=False)
+    there = moment.usage.of(workload.namespace, (workload.name, job.name.rpartition("/")[2]))
+    if there and (known := moment.known(there)):
+        return replace(alone, verdict=known[0], cause=known[1])
+    fate = moment.fate_of(replace(workload, created=inf if seconds is None else seconds), queue, there)
+    fit = _fit(job, _Outcome(fate.verdict, fate.cause or alone.cause, fate.assignment, alone.runs), alone.diagnostics)
+    latest = None if fate.latest is None else datetime.fromtimestamp(fate.latest, UTC).isoformat()
+    return replace(
+        fit,
+        preempts=fate.preempts,
+        missing=fate.missing,
+        ahead=fate.ahead,
+        tried=fate.tried,
+        latest=latest and latest.replace("+00:00", "Z"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +242,8 @@ def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
     workload = workload_of(jobset, queue, cluster)
     if not queue:
         return _Job(job, workload)
+    priority, unknown_class = priority_of(jobset, cluster.dump, default_class=cluster.kueue in DEFAULT_PRIORITY_CLASS)
+    workload = replace(workload, priority=priority, unknown_class=unknown_class)
     local = cluster.local_queues.get((namespace, queue))
     behind = cluster.cluster_queues.get(local.cluster_queue) if local else None
     unexported = ""  # A kind that the snapshot lacks, and that would decide.
@@ -314,7 +400,7 @@ def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[
     entries: dict[int, scheduling.Entry] = {}
     for order, job in enumerate(jobs):
         if job.workload and job.queue:
-            entries[order] = scheduling.Entry(order, job.workload)
+            entries[order] = scheduling.Entry((order,), job.workload)
             everyone.submit(entries[order], job.queue)
     together = list(alone)
     for order, entry in entries.items():

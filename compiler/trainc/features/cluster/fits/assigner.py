@@ -7,20 +7,13 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from trainc.api.kube import MalformedSelector
-from trainc.api.records import dataclass, field
-from trainc.features.cluster.fits.cluster import (
-    Cluster,
-    ClusterQueue,
-    FlavorResource,
-    Group,
-    QuotaNode,
-    Used,
-    available,
-    borrow_level,
-)
+from trainc.api.records import dataclass, field, replace
+from trainc.features.cluster.fits.cluster import ClusterQueue, FlavorResource, Group, available, borrow_level
 from trainc.features.cluster.fits.placement import NoPlace, Placements, find_place, has_levels
 from trainc.features.cluster.fits.pods import PODS, Amounts, add_amounts, barring_taint, flavor_matches
-from trainc.features.cluster.fits.topology import Occupancy, Placement, Request, Tree, Values, occupy
+from trainc.features.cluster.fits.preemption import Target, find_targets
+from trainc.features.cluster.fits.state import Places, State
+from trainc.features.cluster.fits.topology import Placement, Request, Values, occupy
 from trainc.features.cluster.fits.workload import PodSet, Workload
 
 # By pod set: resource -> index of the flavor at which the search stopped, -1 if all flavors were tried.
@@ -62,13 +55,15 @@ class Choice:
 class Attempt:
     """The result of trying a flavor: its mode, the cause if it does not fit, and a description of the mismatch.
 
-    `short` maps resources that can never suffice to (requested amount, largest possible amount).
+    `short` maps resources that can never suffice to (requested amount, largest possible amount), `more` those that others
+    hold to the amount that is missing.
     """
 
     mode: Mode
     cause: str
     reason: str = ""
     short: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    more: Mapping[str, int] = field(default_factory=dict)
 
 
 Attempts: TypeAlias = dict[str, Attempt]
@@ -107,7 +102,7 @@ class Assigned:
 class Assignment:
     """The result for a job: its pod sets as far as the search got. `level` is how far up the tree quota is borrowed.
 
-    `saw_nodes` means that the result depends on what is placed on the nodes.
+    `saw_nodes` means that the result depends on what is placed on the nodes. `targets` are evicted to make room for it.
     """
 
     pod_sets: list[Assigned] = field(default_factory=list)
@@ -115,6 +110,7 @@ class Assignment:
     level: int = 0
     mode: Mode = Mode.NO
     saw_nodes: bool = False
+    targets: list[Target] = field(default_factory=list)
 
     @property
     def progress(self) -> Progress:
@@ -175,28 +171,27 @@ def _pod_set_cause(assigned: Assigned, queue: ClusterQueue) -> str:
 
 # One scheduling attempt: assign flavors to the pod sets in order, then place those that need a topology.
 #
-# The flavors of a resource group are tried in order, for pod sets that belong together. Preemption is not simulated:
-# what would require it has mode WAITS. Source: kubernetes-sigs/kueue
+# The flavors of a resource group are tried in order, for pod sets that belong together. What needs others to leave has
+# mode WAITS, whether or not they can be evicted. Source: kubernetes-sigs/kueue
 # pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
 
-PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
-# The places of each pod set, or the pod set for which none was found.
-Places: TypeAlias = "Placements | tuple[str, NoPlace]"
+
+class _Way(IntEnum):
+    """How a flavor becomes available: not at all, when others end, by eviction in the own queue or in others, or now."""
+
+    NONE = 0
+    ENDING = 1
+    EVICTING = 2
+    RECLAIMING = 3
+    NOW = 4
+
+    @property
+    def mode(self) -> Mode:
+        return Mode.NO if self == _Way.NONE else Mode.FITS if self == _Way.NOW else Mode.WAITS
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """The state of the cluster at one moment of scheduling: its objects, and the quota and nodes in use.
-
-    `place_cache` has where jobs would go on empty nodes, by their shape and flavors.
-    """
-
-    cluster: Cluster
-    nodes: Mapping[str, QuotaNode]
-    trees: Mapping[str, Tree]
-    used: Used
-    occupied: Occupancy
-    place_cache: dict[PlacesKey, Places] = field(default_factory=dict)
+# How preferable a flavor is: the larger, the better.
+_Rank: TypeAlias = tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -207,6 +202,7 @@ class GroupSearch:
     """
 
     assigner: Assigner
+    workload: Workload
     group: Group
     pod_sets: Sequence[PodSet]
     requested: Amounts
@@ -219,23 +215,36 @@ class GroupSearch:
     def run(self, start: int) -> dict[str, Choice]:
         """The best flavor for each resource, from the flavor at index `start` on; empty if there is none."""
         best: dict[str, Choice] = {}
-        best_rank, last = (Mode.NO, 0), -1
+        best_rank: _Rank = (0,)
+        last = -1
         for at in range(start, len(self.group.flavors)):
             last, name = at, self.group.flavors[at]
             if not self._usable(name):
                 if self.malformed:
                     return {}
                 continue
-            choices, rank = self._try(name)
-            if rank[0] == Mode.FITS and (rank[1] == 0 or not self.assigner.queue.tries_next):
-                best, best_rank = choices, rank
+            choices, (way, level) = self._try(name)
+            rank = self._rank(way, level)
+            stops = self._stops(way, level)
+            if stops or (way and rank > best_rank):
+                best, best_rank, self.mode = choices, rank, way.mode
+            if stops:
                 break
-            if rank[0] != Mode.NO and rank > best_rank:
-                best, best_rank = choices, rank
         for choice in best.values():
             choice.tried = -1 if last == len(self.group.flavors) - 1 else last
-        self.mode = best_rank[0]
         return best
+
+    def _stops(self, way: _Way, level: int) -> bool:
+        """Return whether no further flavor is tried after this one."""
+        queue = self.assigner.queue
+        if way <= _Way.ENDING or (level and queue.next_before_borrowing):
+            return False
+        return way == _Way.NOW or not queue.next_before_preempting
+
+    def _rank(self, way: _Way, level: int) -> _Rank:
+        if way <= _Way.ENDING:
+            return way, -level
+        return (2, -level, way) if self.assigner.queue.prefers_preempting else (2, way, -level)
 
     def _usable(self, name: str) -> bool:
         """Return whether a flavor is suitable for all pod sets, regardless of the quota left."""
@@ -250,34 +259,44 @@ class GroupSearch:
             self.attempts[name] = Attempt(Mode.NO, NO_MATCH, mismatch)
         return not mismatch
 
-    def _try(self, name: str) -> tuple[dict[str, Choice], tuple[Mode, int]]:
-        """The choices of a flavor for all resources, and its rank: the worst mode, then the least borrowing."""
+    def _try(self, name: str) -> tuple[dict[str, Choice], tuple[_Way, int]]:
+        """The choices of a flavor for all resources, and the worst of their ways and levels of borrowing."""
         choices: dict[str, Choice] = {}
         short: dict[str, tuple[int, int]] = {}
-        rank, cause = (Mode.FITS, 0), ""
+        more: dict[str, int] = {}
+        worst, cause = (_Way.NOW, 0), ""
         for resource in self.requested:
-            mode, level, why = self._quota(name, resource, short)
+            way, level, why = self._quota(name, resource, short, more)
             cause = more_severe(cause, why)
-            rank = min(rank, (mode, -level))
-            choices[resource] = Choice(name, mode, level)
-        self.attempts[name] = Attempt(rank[0], cause, "", short)
-        return choices, rank
+            worst = min(worst, (way, level), key=lambda item: self._rank(*item))
+            choices[resource] = Choice(name, way.mode, level)
+        self.attempts[name] = Attempt(worst[0].mode, cause, "", short, more)
+        return choices, worst
 
-    def _quota(self, name: str, resource: str, short: dict[str, tuple[int, int]]) -> tuple[Mode, int, str]:
-        """The mode of a flavor's resource, how far up the tree it borrows, and the cause if it does not fit."""
-        node, queue, used = self.assigner.node, self.assigner.queue, self.assigner.state.used
+    def _quota(
+        self, name: str, resource: str, short: dict[str, tuple[int, int]], more: dict[str, int]
+    ) -> tuple[_Way, int, str]:
+        """The way to a flavor's resource, how far up the tree it borrows, and the cause if it does not fit."""
+        node, queue, state = self.assigner.node, self.assigner.queue, self.assigner.state
         key = (name, resource)
         needed, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
         if needed > most:
             short[resource] = (needed, most)
-            return Mode.NO, 0, TOO_MUCH
-        level, reclaimable = borrow_level(node, key, needed, used)
-        if needed <= max(0, available(node, key, used)):
-            return Mode.FITS, level, ""
+            return _Way.NONE, 0, TOO_MUCH
+        level, reclaimable = borrow_level(node, key, needed, state.used)
+        left = max(0, available(node, key, state.used))
+        if needed <= left:
+            return _Way.NOW, level, ""
+        more[resource] = needed - left
         quota = queue.quotas.get(key)
-        if (quota and quota.nominal >= needed) or reclaimable or queue.preempts_borrowing:
-            return Mode.WAITS, level, ""
-        return Mode.NO, level, QUOTA_TAKEN
+        if not ((quota and quota.nominal >= needed) or reclaimable or queue.preemption.borrows):
+            return _Way.NONE, level, QUOTA_TAKEN
+        targets, without = find_targets(state, queue, self.workload, {key: needed}, (key,))
+        if not targets:
+            return _Way.ENDING, level, ""
+        level, _ = borrow_level(node, key, needed, without.used)
+        own = any(target.holder.queue == queue.name for target in targets)
+        return _Way.EVICTING if own else _Way.RECLAIMING, level, ""
 
 
 def merge_attempts(attempts: Attempts, added: Mapping[str, Attempt], group: Group) -> None:
@@ -285,14 +304,15 @@ def merge_attempts(attempts: Attempts, added: Mapping[str, Attempt], group: Grou
     for name, other in added.items():
         if existing := attempts.get(name):
             cause = more_severe(existing.cause, other.cause)
-            short = {**existing.short, **other.short}
-            attempts[name] = Attempt(min(existing.mode, other.mode), cause, existing.reason or other.reason, short)
+            short, more = {**existing.short, **other.short}, {**existing.more, **other.more}
+            mode, reason = min(existing.mode, other.mode), existing.reason or other.reason
+            attempts[name] = Attempt(mode, cause, reason, short, more)
         else:
             attempts[name] = other
     if added:
         for name in group.flavors:
             if name in attempts and name not in added:
-                attempts[name] = Attempt(Mode.NO, NO_MATCH, attempts[name].reason, attempts[name].short)
+                attempts[name] = replace(attempts[name], mode=Mode.NO, cause=NO_MATCH)
 
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -321,11 +341,30 @@ class Assigner:
         )
         if assignment.settle() != Mode.NO and complete:
             self._place(workload, assignment)
-        if assignment.mode == Mode.WAITS:  # Where it would be placed on empty nodes is reserved for it.
-            result = self._search(workload, self._requests(assignment), empty=True)
-            if isinstance(result, dict):
-                assignment.put(result)
+        if assignment.mode == Mode.WAITS:
+            self._make_room(workload, assignment)
         return assignment
+
+    def _make_room(self, workload: Workload, assignment: Assignment) -> None:
+        """Find who is evicted for a job; without anybody, its places on empty nodes are reserved for it."""
+        needing = {
+            (choice.flavor, resource)
+            for assigned in assignment.pod_sets
+            for resource, choice in assigned.flavors.items()
+            if choice.mode == Mode.WAITS
+        }
+        requests = self._requests(assignment)
+
+        def places(state: State) -> Places:
+            return Assigner(state, self.queue)._search(workload, requests, empty=False)  # noqa: SLF001 - a changed state
+
+        used = {key: amount for key, amount in assignment.used.items() if amount}
+        assignment.targets, without = find_targets(
+            self.state, self.queue, workload, used, needing, lambda state: isinstance(places(state), dict)
+        )
+        found = places(without) if assignment.targets else self._search(workload, requests, empty=True)
+        if isinstance(found, dict):
+            assignment.put(found)
 
     # Flavors, by group of pod sets.
 
@@ -356,7 +395,7 @@ class Assigner:
                 break
             of_group = {name: amount for name, amount in total.items() if name in group.covered}
             allowed = {held.get(pod_set.name, {}).get(name) for pod_set in pod_sets} if held else None
-            search = GroupSearch(self, group, pod_sets, of_group, assignment.used, allowed)
+            search = GroupSearch(self, workload, group, pod_sets, of_group, assignment.used, allowed)
             best = search.run(progress[members[0]].get(name, -1) + 1 if members[0] < len(progress) else 0)
             merge_attempts(attempts, search.attempts, group)
             if not best:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.kube import Json
+from trainc.api.kube import Json, mapping, objects
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits.pods import Amounts, Limits, Written
 from trainc.kube.kueue import DEFAULT
@@ -58,12 +58,25 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """By which policies a queue evicts Workloads of its own (`within`) and of its cohort (`reclaim`) to make room.
+
+    With `borrows`, it may borrow while it evicts those of lower priority, up to `threshold` if that is not None.
+    """
+
+    within: str = "Never"
+    reclaim: str = "Never"
+    borrows: bool = False
+    threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     """A ClusterQueue. `namespaces` selects the namespaces that may use it; None matches none.
 
-    `strict` means StrictFIFO; `tries_next`, that the next flavor is tried before borrowing; `preempts_borrowing` and
-    `reclaims_any` come from its preemption policy; `checks` maps its admission checks to the flavors that they are about,
-    none for all.
+    `strict` means StrictFIFO; `next_before_borrowing` and `next_before_preempting`, that the next flavor is tried first;
+    `prefers_preempting`, that preemption is preferred to borrowing; `checks` maps its admission checks to the flavors that
+    they are about, none for all; `fault` is why Kueue says that it is inactive.
     """
 
     name: str
@@ -73,10 +86,12 @@ class ClusterQueue:
     namespaces: Json | None
     stopped: bool
     strict: bool
-    tries_next: bool
-    preempts_borrowing: bool
-    reclaims_any: bool
+    next_before_borrowing: bool
+    next_before_preempting: bool
+    prefers_preempting: bool
+    preemption: Preemption
     checks: Mapping[str, frozenset[str]]
+    fault: str = ""
 
     def group(self, resource: str) -> Group | None:
         """The resource group that covers `resource`."""
@@ -190,9 +205,22 @@ class Cluster:
                 faults.append(f"there is no ResourceFlavor {name}")
             elif flavor.topology is not None and flavor.topology not in self.topologies:
                 faults.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
+        faults += self._faulty_checks(queue)
         if self.loops(queue.cohort):
             faults.append(f"the parents of cohort {queue.cohort} form a cycle")
         return faults
+
+    def _faulty_checks(self, queue: ClusterQueue) -> Iterator[str]:
+        """The admission checks for which Kueue keeps a queue inactive: its condition says so, or the checks themselves."""
+        if queue.fault:
+            yield queue.fault
+        for name in queue.checks if not queue.fault and self.dump.covers("AdmissionCheck") else ():
+            check = self.dump.get("AdmissionCheck", "", name)
+            if check is None:
+                yield f"there is no AdmissionCheck {name}"
+            for condition in objects(mapping(mapping(check).get("status")).get("conditions")):
+                if condition.get("type") == "Active" and condition.get("status") == "False":
+                    yield f"AdmissionCheck {name} is not active: {condition.get('message') or condition.get('reason')}"
 
 
 # Quota in the tree of queues and cohorts: nominal quota, borrowing, lending and usage.
@@ -307,13 +335,25 @@ def use(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:
         use(node.parent, key, amount - left, used)
 
 
+def release(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:
+    """Take `amount` off a node; what was charged to its parent is taken off there as well."""
+    above = used.get((node, key), 0) - node.local.get(key, 0)
+    used[node, key] = used.get((node, key), 0) - amount
+    if node.parent and above > 0:
+        release(node.parent, key, min(amount, above), used)
+
+
+def nominal_of(queue: QuotaNode, key: FlavorResource) -> int:
+    """The nominal quota of a queue itself."""
+    return queue.limits.get(key, _NOTHING).nominal
+
+
 def borrow_level(queue: QuotaNode, key: FlavorResource, amount: int, used: Used) -> tuple[int, bool]:
     """The height of the lowest subtree that can hold `amount` more; 0 if the queue's own quota suffices.
 
     The second value says whether that subtree is below another cohort, from which quota could be reclaimed.
     """
-    nominal = queue.limits.get(key, _NOTHING).nominal
-    if queue.parent is None or used.get((queue, key), 0) + amount <= nominal:
+    if queue.parent is None or used.get((queue, key), 0) + amount <= nominal_of(queue, key):
         return 0, queue.parent is not None
     needed = amount - left_local(queue, key, used)
     node: QuotaNode | None = queue.parent

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
-from trainc.api.kube import names, value_at
+from trainc.api.kube import mapping, names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
 from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.references import Missing
 from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
-from trainc.features.cluster.fits.snapshot import READ_KINDS, export_command
+from trainc.features.cluster.fits.snapshot import READ_KINDS, WORKLOADS, export_command
 from trainc.features.cluster.fits.workload import QUEUE, Refusal, Workload
 from trainc.kube.kueue import IMAGE, MINORS, V1BETA1, minor_of, step_of, version_of
 from trainc.reading.cluster import label_of as named
@@ -133,6 +133,24 @@ def about_snapshot(cluster: Cluster, alone: Sequence[Fit]) -> Iterator[Diagnosti
         if queue.checks:
             message = f"its admission checks ({', '.join(queue.checks)}) are not evaluated; they run once it has reserved quota"
             yield Diagnostic("AdmissionCheckUnknown", "info", message, "", f"ClusterQueue {queue.name}")
+
+
+def unseen_workloads(dump: Dump, *, stated: bool) -> Diagnostic | None:
+    """What the snapshot lacks to say what is in use; None if it has it.
+
+    The status of ClusterQueues counts their Workloads. Without one, a snapshot without Workloads is believed only if it
+    says when it was made.
+    """
+    if dump.of_group(names.KUEUE_GROUP, "Workload"):
+        return None
+    statuses = [mapping(queue.get("status")) for queue in dump.of("ClusterQueue").values()]
+    counted = [status.get("reservingWorkloads") or status.get("pendingWorkloads") or 0 for status in statuses if status]
+    if (counted and not any(counted)) or (not counted and stated):
+        return None
+    message = "the snapshot has no Workload, so it is unknown what is in use"
+    return Diagnostic(
+        "SnapshotIncomplete", "warning", message, f"run: {WORKLOADS} > cluster/workloads.yaml", "Workload"
+    )
 
 
 def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:

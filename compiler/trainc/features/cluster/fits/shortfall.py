@@ -35,6 +35,7 @@ from trainc.features.cluster.fits.pods import (
     times_in,
     written_amount,
 )
+from trainc.features.cluster.fits.state import State
 from trainc.features.cluster.fits.workload import PodSet, Workload, with_size, with_tolerations, with_topology
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
@@ -313,7 +314,7 @@ def left_in_domain(pod_set: PodSet, domain: str, count: int, held: int) -> Short
     return Shortfall(message, hint, pod_set.name, certain=False)
 
 
-def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: assigner.State, inventory: Inventory) -> Shortfall:
+def shortfall(entry: scheduling.Entry, queue: ClusterQueue, state: State, inventory: Inventory) -> Shortfall:
     """What prevents a job from being admitted to its queue."""
     assignment = entry.assignment or assigner.Assignment()
     return _Explainer(entry.workload, assignment, queue, state, inventory).explain(entry.cause)
@@ -324,7 +325,7 @@ class _Explainer:
     workload: Workload
     assignment: assigner.Assignment
     queue: ClusterQueue
-    state: assigner.State
+    state: State
     inventory: Inventory
 
     def explain(self, cause: str) -> Shortfall:

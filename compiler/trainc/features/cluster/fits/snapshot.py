@@ -21,6 +21,7 @@ from trainc.features.cluster.fits.cluster import (
     Group,
     LocalQueue,
     Node,
+    Preemption,
     Quota,
 )
 from trainc.features.cluster.fits.pods import amount, amounts, merged_limits
@@ -71,7 +72,7 @@ _SHAPES: Mapping[str, Any] = {
 }
 
 
-def _check_shape(value: Any, shape: Any, path: str) -> None:
+def check_shape(value: Any, shape: Any, path: str) -> None:
     """Raise WrongValue for the first value of another type."""
     kind: Any = str if shape is str else type(shape)
     if value is not None and not isinstance(value, kind):
@@ -79,18 +80,18 @@ def _check_shape(value: Any, shape: Any, path: str) -> None:
     if isinstance(shape, list):
         for i, item in enumerate(value or ()):
             for inner in shape:
-                _check_shape(item, inner, f"{path}[{i}]")
+                check_shape(item, inner, f"{path}[{i}]")
     elif isinstance(shape, dict) and value:
         for key, inner in shape.items():
             for item in value.values() if key == "*" else (value.get(key),):
-                _check_shape(item, inner, path if key == "*" else f"{path}.{key}".lstrip("."))
+                check_shape(item, inner, path if key == "*" else f"{path}.{key}".lstrip("."))
 
 
 def _texts(value: Any) -> dict[str, str]:
     return {str(key): item or "" for key, item in mapping(value).items()}
 
 
-def _check_type(value: Any, definition: str, path: str) -> Json:
+def check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
     steps = find_wrong_type(value, definition, releases.NEWEST_RELEASE)
     if steps is not None:
@@ -110,7 +111,7 @@ def _flavor(name: str, document: Json) -> Flavor:
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
-        tuple(_check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
+        tuple(check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
         spec.get("topologyName") or None,
     )
 
@@ -148,7 +149,7 @@ def _cohort(name: str, document: Json) -> Cohort:
 
 def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     spec = mapping(document.get("spec"))
-    policy, selector = mapping(spec.get("preemption")), spec.get("namespaceSelector")
+    selector, fungibility = spec.get("namespaceSelector"), mapping(spec.get("flavorFungibility"))
     checks = {str(check): frozenset[str]() for check in spec.get("admissionChecks") or ()}
     for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
         checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
@@ -162,14 +163,41 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
         spec.get("cohortName") or spec.get("cohort") or "",
         tuple(groups),
         _quotas(spec),
-        None if selector is None else _check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
+        None if selector is None else check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
         _is_stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
-        mapping(spec.get("flavorFungibility")).get("whenCanBorrow") == "TryNextFlavor",
-        (mapping(policy.get("borrowWithinCohort")).get("policy") or "Never") != "Never",
-        policy.get("reclaimWithinCohort") == "Any",
+        fungibility.get("whenCanBorrow") == "TryNextFlavor",
+        (fungibility.get("whenCanPreempt") or "TryNextFlavor") == "TryNextFlavor",
+        fungibility.get("preference") == "PreemptionOverBorrowing",
+        _preemption(mapping(spec.get("preemption"))),
         checks,
+        _reported_fault(document),
     )
+
+
+def _preemption(spec: Json) -> Preemption:
+    borrowing = mapping(spec.get("borrowWithinCohort"))
+    threshold = borrowing.get("maxPriorityThreshold")
+    return Preemption(
+        str(spec.get("withinClusterQueue") or "Never"),
+        str(spec.get("reclaimWithinCohort") or "Never"),
+        (borrowing.get("policy") or "Never") != "Never",
+        threshold if isinstance(threshold, int) else None,
+    )
+
+
+# What other objects of the dump show better is left to them.
+_REPORTED = ("AdmissionCheckNotFound", "AdmissionCheckInactive")
+
+
+def _reported_fault(document: Json) -> str:
+    """The message of Kueue's condition that a ClusterQueue is inactive for an admission check; empty otherwise."""
+    for condition in objects(mapping(document.get("status")).get("conditions")):
+        if condition.get("type") == "Active" and condition.get("status") == "False":
+            reason = str(condition.get("reason"))
+            if any(reported in reason for reported in _REPORTED) or "MultiKueue" in reason:
+                return str(condition.get("message") or reason)
+    return ""
 
 
 def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
@@ -235,6 +263,7 @@ _NAMES_ONLY = (
     r""" .metadata.name}}{{range $key, $value := .data}}{{printf "%q: \"\", " $key}}{{end}}"""
     r"""{{range $key, $value := .binaryData}}{{printf "%q: \"\", " $key}}{{end}}{{"}}\n"}}{{end}}'"""
 )
+WORKLOADS = "kubectl get workloads.kueue.x-k8s.io -A -o yaml"
 # Everything that is read, by the file to write it to.
 EXPORT = {"core.yaml": export_command(_CORE), "kueue.yaml": export_command(_KUEUE), "names.yaml": _NAMES_ONLY}
 
@@ -246,16 +275,16 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     to decide.
     """
     problems = [*dump.problems]
-    problems += [_unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
+    problems += [unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
     problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
     def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
         for key, document in dump.of(kind).items():
             try:
-                _check_shape(document, _SHAPES[kind], "")
+                check_shape(document, _SHAPES[kind], "")
                 value = parse(key[1], document)
             except ValueError as error:
-                problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
+                problems.append(unreadable(document, getattr(error, "path", ""), str(error)))
             else:
                 yield key, value
 
@@ -336,7 +365,7 @@ def _low_enough(
     """The cohorts without those that are nested too deeply."""
     deep = {name for name in cohorts if _is_below_too_many(name, cohorts)}
     message = f"more than {_MOST_PARENTS} cohorts are above it"
-    problems += [_unreadable(d, "spec.parentName", message) for (_, name), d in documents.items() if name in deep]
+    problems += [unreadable(d, "spec.parentName", message) for (_, name), d in documents.items() if name in deep]
     return {name: cohort for name, cohort in cohorts.items() if name not in deep}
 
 
@@ -348,8 +377,10 @@ def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:
     return len(seen) > _MOST_PARENTS
 
 
-def _unreadable(document: Json, path: str, message: str) -> Diagnostic:
-    message, hint = f"this object cannot be read: {message}", f"export it again: {export_command([document['kind']])}"
+def unreadable(document: Json, path: str, message: str, command: str = "") -> Diagnostic:
+    """An object that cannot be read, and the command that exports it again."""
+    command = command or export_command([document["kind"]])
+    message, hint = f"this object cannot be read: {message}", f"export it again: {command}"
     return Diagnostic("SnapshotUnreadable", "error", message, hint, label_of(document), path)
 
 

@@ -5,7 +5,7 @@ Source: kubernetes-sigs/kueue pkg/cache/scheduler/{tas_topology_tree,tas_nodes_c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.api.kube import Json, MalformedSelector
@@ -77,6 +77,8 @@ class Tree:
         self._leaf_of: dict[Values, Leaf] = {}
         self._domain_of: dict[Values, Domain] = {}
         self._matching: dict[str, list[Leaf]] = {}
+        # How often pods with some requests fit into a leaf, by the requests and the leaf's key, with the usage that it was for.
+        self.counted: dict[tuple[tuple[str, int], ...], dict[Values, tuple[Amounts, int]]] = {}
         for node in nodes:
             self._add(node)
         kinds: dict[tuple[tuple[str, int], ...], int] = {}
@@ -303,18 +305,11 @@ class Counts:
         for_leader = None
         if request.leader and self.tree.by_node and self.tree.kueue in LEADER_FEASIBLE:
             for_leader = {leaf.domain.index for leaf in self.tree.matching(request.leader.pod)}
-        untouched: dict[int, int] = {}
-        for leaf in suitable:
-            room = remaining(leaf.capacity, leaf.key, usage) if usage else leaf.capacity
+        self._count_workers(suitable, worker, usage)
+        for leaf in suitable if leader is not None else ():
             i = leaf.domain.index
-            if room is leaf.capacity:
-                if leaf.kind not in untouched:
-                    untouched[leaf.kind] = times_in(worker, room)
-                self.pods[i] = untouched[leaf.kind]
-            else:
-                self.pods[i] = times_in(worker, room)
-            self.pods_led[i] = self.pods[i]
-            if leader is not None and (for_leader is None or i in for_leader) and times_in(leader.items(), room):
+            room = remaining(leaf.capacity, leaf.key, usage)
+            if leader and (for_leader is None or i in for_leader) and times_in(leader.items(), room):
                 self.leaders[i] = 1
                 self.pods_led[i] = times_in(worker, _without(room, leader))
         if for_leader and leader is not None:
@@ -324,6 +319,26 @@ class Counts:
             if self.tree.hidden and level == len(self.tree.levels) - 1:
                 bounds = {d.index: self._bound(d, worker, leader, usage) for d in self.tree.by_level[level]}
             self._add_up(level, bounds)
+
+    def _count_workers(self, leaves: Iterable[Leaf], worker: tuple[tuple[str, int], ...], usage: Usage) -> None:
+        """Count how many pods fit into each leaf. Usage is replaced, never changed: the same object means the same room."""
+        untouched: dict[int, int] = {}
+        counted = self.tree.counted.setdefault(worker, {})
+        for leaf in leaves:
+            used = [part[leaf.key] for part in usage if leaf.key in part]
+            known = counted.get(leaf.key) if len(used) == 1 else None
+            if not used:
+                if leaf.kind not in untouched:
+                    untouched[leaf.kind] = times_in(worker, leaf.capacity)
+                pods = untouched[leaf.kind]
+            elif known and known[0] is used[0]:
+                pods = known[1]
+            else:
+                pods = times_in(worker, remaining(leaf.capacity, leaf.key, usage))
+                if len(used) == 1:
+                    counted[leaf.key] = used[0], pods
+            i = leaf.domain.index
+            self.pods[i] = self.pods_led[i] = pods
 
     def _count_leader_alone(self, indexes: set[int], leader: Mapping[str, int], usage: Usage) -> None:
         """Count the nodes that suit the leader but not the workers."""

@@ -21,6 +21,7 @@ from trainc.kube.kueue import CONTAINERS_COUNT, DEFAULT, FALSE_REFUSED, LIMITS_F
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL
+PRIORITY = f"{PREFIX}priority-class"
 REQUIRED, PREFERRED, UNCONSTRAINED = (
     f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained")
 )
@@ -81,13 +82,19 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A queued job. The scheduler treats two jobs of the same `shape` in one queue alike."""
+    """A queued job. The scheduler treats two jobs of the same `shape` in one queue alike.
+
+    `created` is when it was queued, in seconds. `unknown_class` is a WorkloadPriorityClass that it names and the cluster lacks.
+    """
 
     namespace: str
     name: str
     queue: str
     pod_sets: tuple[PodSet, ...]
     shape: str
+    priority: int = 0
+    created: float = 0
+    unknown_class: str = ""
 
     @property
     def job(self) -> str:
