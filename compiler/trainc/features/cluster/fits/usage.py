@@ -13,6 +13,7 @@ from typing import Any
 
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Diagnostic
+from trainc.api.jobs import JobSet
 from trainc.api.kube import Json, mapping, names, objects
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import Cluster, FlavorResource
@@ -32,7 +33,6 @@ from trainc.features.cluster.fits.workload import (
     UNCONSTRAINED,
     Workload,
     job_name,
-    replicated_jobs,
     workload_of,
 )
 
@@ -315,13 +315,8 @@ def priority_of(jobset: Json, dump: Dump, *, default_class: bool) -> tuple[int, 
     if name:
         document = dump.get("WorkloadPriorityClass", "", name)
         return (whole(document.get("value")), "") if document else (0, name)
-    specs = (
-        mapping(mapping(mapping(job.get("template")).get("spec")).get("template")).get("spec")
-        for job in replicated_jobs(jobset)
-    )
-    pod_class = next(
-        (str(spec["priorityClassName"]) for spec in map(mapping, specs) if spec.get("priorityClassName")), ""
-    )
+    specs = (job.pod_spec for job in JobSet.read(jobset).jobs)
+    pod_class = next((str(spec["priorityClassName"]) for spec in specs if spec.get("priorityClassName")), "")
     classes = dump.of("PriorityClass")
     chosen = classes.get(("", pod_class)) if pod_class else _global_default(classes)
     return whole(mapping(chosen).get("value")), ""
