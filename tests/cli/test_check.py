@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from commands import run
@@ -192,3 +194,32 @@ def test_a_claim_in_a_file_of_its_own_is_looked_at(tmp_path: Path, monkeypatch: 
     assert "ClaimOnSeveralNodes" not in run("check", "jobs", "--release", "2.3").stderr
     Path("jobs/claim.yaml").write_text(f"apiVersion: v1\n{claim}", encoding="utf-8")
     assert "warning[ClaimOnSeveralNodes]" in run("check", "jobs", "--release", "2.3").stderr
+
+
+TWO_MISTAKES = str(Path(__file__).parents[2] / "examples" / "mistakes" / "typo.yaml")
+
+
+def test_concise_is_one_line_for_each_finding() -> None:
+    done = run("check", TWO_MISTAKES, "--release", "2.3", "--format", "concise")
+    lines = done.stdout.splitlines()
+    assert done.status == 1
+    assert [re.sub(r"^.*/typo.yaml:", "", line).partition(" spec")[0] for line in lines] == [
+        "11:5: error[UnknownField]",
+        "14:9: error[InvalidQuantity]",
+    ]
+
+
+def test_junit_has_a_test_for_each_finding_and_one_that_passes_if_there_is_none() -> None:
+    suite = ET.fromstring(run("check", TWO_MISTAKES, "--release", "2.3", "--format", "junit").stdout)
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    assert [case.findtext("failure") for case in suite] == ["did you mean numNodes?", "write 8"]
+    silent = run(
+        "check",
+        str(Path(__file__).parents[1] / "cases" / "torch-llm-pretrain.yaml"),
+        "--release",
+        "2.3",
+        "--format",
+        "junit",
+    ).stdout
+    assert 'failures="0"' in silent
+    assert len(ET.fromstring(silent)) >= 1

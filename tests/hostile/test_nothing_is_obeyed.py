@@ -129,7 +129,7 @@ def test_a_patch_that_goes_to_a_file_applies_and_one_that_a_runner_reads_command
         )
 
 
-@pytest.mark.parametrize("form", ["github", "gitlab", "json", "sarif"])
+@pytest.mark.parametrize("form", ["concise", "github", "gitlab", "json", "junit", "sarif"])
 def test_a_report_for_programs_holds_nothing_that_a_terminal_obeys(form: str, repository: Path) -> None:
     (repository / "jobs" / "name.yaml").write_text((JOB % "a").replace("llm", TEXT), encoding="utf-8")
     report = run("check", "--format", form).stdout

@@ -155,11 +155,7 @@ def _report(
     ordered = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format in ("text", "github"):
         return report(ordered, arguments, streams, files)
-    from trainc.cli.report_formats import gitlab_report, json_report, sarif_report
+    from trainc.cli.report_formats import FORMATS
 
-    if arguments.format == "gitlab":
-        text = gitlab_report(ordered)
-    else:
-        text = (json_report if arguments.format == "json" else sarif_report)(ordered, files)
-    streams.write(text)
+    streams.write(FORMATS[arguments.format](ordered, files))
     return Status.DIAGNOSED if is_failure(ordered, strict=arguments.strict) else Status.DONE

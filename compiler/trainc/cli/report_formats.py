@@ -1,4 +1,4 @@
-"""Diagnostics for programs: JSON, SARIF 2.1.0, GitHub workflow commands, and GitLab's code quality."""
+"""Diagnostics for programs: lines, JSON, SARIF 2.1.0, JUnit, GitHub workflow commands, and GitLab's code quality."""
 
 from __future__ import annotations
 
@@ -146,6 +146,44 @@ def _sarif_location(d: Diagnostic) -> dict[str, Any]:
     return location
 
 
+def concise_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
+    """One line for each finding, as compilers print them and editors and `grep` read them."""
+    lines = (f"{_place(d)}: {d.severity}[{d.code}] {escape_line(full_message(d))}\n" for d in diagnostics)
+    return escape_report("".join(lines))
+
+
+def _place(d: Diagnostic) -> str:
+    return escape_line(str(d.source) if d.source else d.object or "trainc")
+
+
+def junit_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
+    """A JUnit file with one test for each finding, which fails if it is an error; a single one that passes if there is none.
+
+    The attributes are those that Jenkins, GitLab and Azure DevOps read.
+    """
+    from xml.sax.saxutils import escape, quoteattr
+
+    errors = sum(d.severity == "error" for d in diagnostics)
+    lines = [f'<testsuite name="trainc" tests="{len(diagnostics) or 1}" failures="{errors}">']
+    for d in diagnostics:
+        where = d.source.file if d.source else d.object or "trainc"
+        case = f"  <testcase classname={quoteattr(_xml(where))} name={quoteattr(_xml(f'{d.code} {_place(d)}'))}"
+        text = f"message={quoteattr(_xml(full_message(d)))}>{escape(_xml(d.hint))}"
+        if d.severity == "error":
+            lines += [f"{case}>", f'    <failure type="error" {text}</failure>', "  </testcase>"]
+        else:
+            lines.append(
+                f"{case}><system-out>{escape(_xml(f'{d.severity}: {full_message(d)}'))}</system-out></testcase>"
+            )
+    lines += ['  <testcase classname="trainc" name="check"/>'] if not diagnostics else []
+    return escape_report("\n".join(('<?xml version="1.0" encoding="UTF-8"?>', *lines, "</testsuite>", "")))
+
+
+def _xml(text: str) -> str:
+    """The text on one line, without the characters that XML cannot hold."""
+    return escape_line(text).replace("\ufffe", "").replace("\uffff", "")
+
+
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
@@ -172,7 +210,7 @@ def _escaped(text: str, special: str) -> str:
 _GITLAB_SEVERITIES = {"error": "critical", "warning": "major", "info": "info"}
 
 
-def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
+def gitlab_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
     """A code quality report, which GitLab shows in merge requests. It recognizes a finding by its fingerprint.
 
     Source: docs.gitlab.com, "Code quality report format". Every entry needs a file; trainc.yaml stands for the settings.
@@ -194,3 +232,13 @@ def gitlab_report(diagnostics: Sequence[Diagnostic]) -> str:
             }
         )
     return _json(entries) + "\n"
+
+
+# The formats of a report that goes to standard output, by the word for --format.
+FORMATS = {
+    "concise": concise_report,
+    "json": json_report,
+    "gitlab": gitlab_report,
+    "sarif": sarif_report,
+    "junit": junit_report,
+}

@@ -20,7 +20,7 @@ from argparse import ArgumentParser
 
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 
-FORMATS = ("text", "json", "github", "gitlab", "sarif")
+FORMATS = ("text", "concise", "json", "github", "gitlab", "sarif", "junit")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
