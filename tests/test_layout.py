@@ -29,6 +29,7 @@ ORDER = (
     "reading",
     "project",
     "ir",
+    "knowledge",
     "plugins",
     "lints",
     "emit",

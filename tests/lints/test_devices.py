@@ -42,7 +42,7 @@ COUNTED: dict[str, tuple[str, int, int | None, dict[str, Any], list[tuple[str, s
     "TPUs that Trainer does not count": ("google.com/tpu", 4, None, {}, []),
     "half of the TPUs": ("google.com/tpu", 4, 2, {}, [IDLE]),
     "a MIG slice": ("nvidia.com/mig-3g.40gb", 1, 1, {}, []),
-    "MIG slices": ("nvidia.com/mig-1g.10gb", 2, 2, {}, []),
+    "MIG slices, of which a process sees one": ("nvidia.com/mig-1g.10gb", 2, 2, {}, [MORE]),
     "more processes than MIG slices": ("nvidia.com/mig-3g.40gb", 1, 8, {}, [MORE]),
     "a MIG slice with CPUs, which Trainer counts instead": ("nvidia.com/mig-3g.40gb", 1, None, {"cpu": 16}, [MORE]),
     "a device of a vendor's own": ("acme.com/npu", 8, 4, {}, []),

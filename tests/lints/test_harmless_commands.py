@@ -53,7 +53,7 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "gosu": (["gosu", "1000", "torchrun", "train.py"], {}),
     "make": (["make", "train"], {}),
     "litgpt": (["litgpt", "finetune", "--devices", "8"], {}),
-    "composer": (["composer", "train.py"], {}),
+    "composer": (["composer", "train.py"], ONE),
     "spark": (["spark-submit", "train.py"], {}),
     "vllm": (["vllm", "serve", "m", "--tensor-parallel-size", "8"], ONE),
     "the launcher in a variable": (["$(LAUNCHER)", "train.py"], {"env": {"LAUNCHER": "torchrun"}}),

@@ -95,7 +95,7 @@ TOGETHER: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
     "c10d with its own port": ([*C10D, "--rdzv_endpoint=$(PET_MASTER_ADDR)", "t.py"], {}),
     "c10d with an endpoint in a variable": (
         [*C10D, "t.py"],
-        {"env": {"PET_RDZV_ENDPOINT": "$(PET_MASTER_ADDR):29400"}},
+        {"env": {"PET_RDZV_ENDPOINT": "llm-node-0-0.llm:29400"}},
     ),
     "c10d with an address that it ignores": ([*C10D, MEET, "--master_addr=localhost", "--node_rank=0", "t.py"], {}),
     "c10d on one node": ([*C10D, "t.py"], {"nodes": 1}),

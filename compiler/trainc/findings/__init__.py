@@ -7,7 +7,7 @@ into `Diagnostic`s, which name the object and, if known, the source position.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.startup.records import dataclass, field, replace
 
@@ -149,8 +149,9 @@ class Diagnostic:
 class Finding:
     """A diagnostic without a source position.
 
-    `about` is what `path` refers to: "trainjob" (including its patches), "runtime", or the label of a built object, such
-    as "JobSet team-a/llm". `source_path` is a more precise path for the source position, if upstream reports a coarser
+    `about` is what `path` refers to: "trainjob" (including its patches), "runtime", "file", or the label of a built object,
+    such as "JobSet team-a/llm". A file is a text in `document`, another one of the input, and `line` its line, from 0.
+    `source_path` is a more precise path for the source position, if upstream reports a coarser
     one. If the cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path`
     refers to. `stage` is set by the `Report` to which the finding is added.
     """
@@ -164,13 +165,15 @@ class Finding:
     source_path: Path | None = None
     built_by: str = ""
     stage: str = ""
+    document: Any = None
+    line: int = 0
 
 
 # What all stages of the compilation of one job have found.
 
 # Without these a job cannot be built. The errors of all other stages can be lowered or ignored by the user's rules.
 _BLOCKING = frozenset({"reference", "lowering", "validation"})
-_DOCUMENTS = frozenset({"trainjob", "runtime"})
+_DOCUMENTS = frozenset({"trainjob", "runtime", "file"})
 
 
 @dataclass(slots=True)

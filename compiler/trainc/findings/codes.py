@@ -104,6 +104,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
             MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
             MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
+            DeviceLacksFeature FileNotMounted MisplacedSetting SettingRefused SettingsDisagree
             ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
             PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
@@ -112,7 +113,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         """,
         "info": """
             DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
-            RestartsMultiply
+            RestartsMultiply SettingWithoutEffect
             RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
         """,
     },

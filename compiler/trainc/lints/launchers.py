@@ -8,6 +8,7 @@ from typing import TypeAlias
 from trainc.findings import Finding, Severity, remove, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
 from trainc.ir.commands.started import CommandLine, Start
+from trainc.knowledge.tables import starts_processes
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
@@ -119,7 +120,7 @@ def _missing(training: Training) -> Iterator[Finding]:
     if line.starts_of("unknown") or line.unclosed or _runs_unread_shell(line):
         return
     starts = line.starts_of("python") or line.starts_of("code")
-    if not starts or _reads_rank(training):
+    if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
         return
     start = starts[-1]
     if (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):

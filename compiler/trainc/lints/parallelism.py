@@ -4,113 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import gcd, prod
-from posixpath import join, normpath
 from typing import Any
 
 from trainc.findings import Finding, Severity
-from trainc.findings.compile_error import CompileError
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
+from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
 from trainc.lints.training import Training
-from trainc.options import Limits
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
-
-# The files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script.
-
-
-# Configurations of programs are small and flat.
-_LIMITS = Limits(document_bytes=200_000, depth=20)
-
-
-def visible_files(training: Training) -> dict[str, str | None]:
-    """Return the texts of files by path; None for one that is known only in the pod."""
-    if not training.documents and training.line.script is None:
-        return {}
-    return {**dict(_mounted_files(training)), **dict(_heredoc_files(training))}
-
-
-def read_config(files: Mapping[str, str | None], path: str) -> Any:
-    """Return the value of one of these files, or None if it is not there or cannot be read."""
-    text = files.get(path, files.get(normpath(path))) if path else None
-    if text is None or len(text) > _LIMITS.document_bytes:
-        return None
-    if path.endswith(".toml"):
-        return _toml(text)
-    from trainc.reading.yaml_reader import read_value
-
-    try:
-        return read_value(text, _LIMITS)
-    except CompileError:
-        return None
-
-
-def flat(value: Any) -> dict[str, str]:
-    """Return the scalars of nested mappings by their dotted keys."""
-    scalars: dict[str, str] = {}
-    waiting = [("", value)]
-    while waiting:
-        prefix, current = waiting.pop()
-        for key, inner in current.items() if isinstance(current, Mapping) else ():
-            if isinstance(inner, Mapping):
-                waiting.append((f"{prefix}{key}.", inner))
-            elif isinstance(inner, (str, int, float)):
-                scalars[f"{prefix}{key}"] = str(inner)
-    return scalars
-
-
-def _toml(text: str) -> Any:
-    import tomllib
-
-    depth = deepest = 0
-    for c in text:
-        depth += (c in "[{") - (c in "]}")
-        deepest = max(deepest, depth)
-    try:
-        return tomllib.loads(text) if deepest <= _LIMITS.depth else None
-    except ValueError:
-        return None
-
-
-def _heredoc_files(training: Training) -> Iterator[tuple[str, str | None]]:
-    """Yield (path, text) for each file that the script writes with a here-document; None if the shell changes it."""
-    if training.line.script is None:
-        return
-    from trainc.ir.commands.shell import commands
-
-    for command, _ in commands(training.line.items):
-        targets = [target for operator, target in command.redirects if operator in (">", ">|")]
-        if targets and len(command.heredocs) == 1:
-            heredoc = command.heredocs[0]
-            changed = heredoc.rewritten and ("$" in heredoc.body or "`" in heredoc.body)
-            yield targets[-1], None if changed else heredoc.body
-
-
-def _mounted_files(training: Training) -> Iterator[tuple[str, str]]:
-    """Yield (path, text) for each file of a ConfigMap of the input that the container mounts."""
-    sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
-    for mount in training.entry.container.mounts:
-        source = sources.get(mount.get("name"))
-        data = _data(training, str(source.get("name"))) if source else {}
-        items = (source or {}).get("items")
-        files = {str(item.get("path")): data.get(item.get("key")) for item in items} if items else data
-        mount_path, sub_path = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
-        for name, text in files.items():
-            if isinstance(text, str) and (not sub_path or sub_path == name):
-                yield normpath(mount_path if sub_path else join(mount_path, str(name))), text
-
-
-def _data(training: Training, name: str) -> Mapping[str, Any]:
-    for document in training.documents:
-        data = document.data
-        metadata = data.get("metadata") if data.get("kind") == "ConfigMap" else None
-        if not isinstance(metadata, Mapping) or metadata.get("name") != name:
-            continue
-        values = data.get("data")
-        if metadata.get("namespace", training.job.namespace) == training.job.namespace and isinstance(values, Mapping):
-            return values
-    return {}
-
 
 # The degrees and batch sizes.
 
@@ -150,7 +52,7 @@ class _Job:
 
 def parallelism(training: Training) -> Iterator[Finding]:
     """Yield findings about each program that a launcher starts."""
-    files = visible_files(training)
+    files = files_by_path(visible_files(training))
     for start in training.line.starts:
         launch = start.launch
         if launch is None or not (files or launch.launcher.total or read_arguments(training.arguments(start)).divides):
@@ -181,14 +83,15 @@ def _is_elastic(training: Training, start: Start) -> bool:
 
 
 def _check_divisions(
-    job: _Job, arguments: Arguments, files: Mapping[str, str | None], launcher: str
+    job: _Job, arguments: Arguments, files: Mapping[str, ConfigFile], launcher: str
 ) -> Iterator[Finding]:
     configs = {}
     for option in _CONFIG_OPTIONS if files else ():
         setting = arguments.settings.get(option)
-        if setting is not None and (value := read_config(files, setting.value or "")) is not None:
+        file = files.get(setting.value or "") if setting is not None else None
+        if file is not None and file.value is not None:
             configs[option] = {
-                key.rpartition("_config.")[2].replace("-", "_"): text for key, text in flat(value).items()
+                key.rpartition("_config.")[2].replace("-", "_"): str(value) for key, value in flat(file.value).items()
             }
     for division in divisions(arguments, configs, launcher):
         problem = next(_mismatches(job, division), None)
@@ -291,13 +194,13 @@ def _is_rack_scale(training: Training) -> bool:
     return _RACK_SCALE.search(repr((*scheduling, *metadata))) is not None
 
 
-def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, str | None]) -> Iterator[Finding]:
+def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, ConfigFile]) -> Iterator[Finding]:
     """Yield an error for batch sizes in DeepSpeed's configuration that do not fit (runtime/config.py)."""
     for option in _DEEPSPEED_OPTIONS if files else ():
         setting = arguments.settings.get(option)
-        value = read_config(files, setting.value or "") if setting is not None else None
-        if setting is not None and isinstance(value, Mapping):
-            yield from _check_deepspeed(job, arguments, setting, value)
+        file = files.get(setting.value or "") if setting is not None else None
+        if setting is not None and file is not None and isinstance(file.value, Mapping):
+            yield from _check_deepspeed(job, arguments, setting, file.value)
 
 
 def _check_deepspeed(job: _Job, arguments: Arguments, setting: Setting, config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -191,7 +191,7 @@ def _no_endpoint(training: Training, start: Start, launch: Launch, endpoint_opti
     hint = f"add --rdzv_endpoint={_first_pod(training)}, or remove --rdzv_backend: the runtime sets up the rendezvous"
     if option is not None:
         return _finding(training, (start, option), "error", message, hint)
-    hint = "set PET_RDZV_ENDPOINT to $(PET_MASTER_ADDR):$(PET_MASTER_PORT) too, or remove PET_RDZV_BACKEND"
+    hint = f"set PET_RDZV_ENDPOINT to {min(training.hosts, key=len)}:29500 too, or remove PET_RDZV_BACKEND"
     return Finding("RanksDoNotMeet", "error", message, hint, *training.entry.variable_path("PET_RDZV_BACKEND"))
 
 

@@ -108,7 +108,7 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
         return False
     folders = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
-    return all(_volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders)
+    return all(volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders)
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
         return
     is_output = _KEPT.fullmatch(key) is not None
     if (is_output or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
-        kind, volume = _volume_at(training, path)
+        kind, volume = volume_at(training, path)
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
@@ -127,12 +127,12 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             )
             hint = "remove readOnly, or write to a volume of its own"
             yield training.finding("OutputNotKept", "warning", message, hint, index)
-    elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and _volume_at(training, path)[0] is None:
+    elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
         message = f"{path} is in no volume of the pod, so it is there only if the image has it"
         yield training.finding("DataNotMounted", "info", message, _claim_at(training, path), index)
 
 
-def _volume_at(training: Training, path: str) -> tuple[str | None, str]:
+def volume_at(training: Training, path: str) -> tuple[str | None, str]:
     """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
     name = str(_mount_at(training, path).get("name", ""))
     return (_kind(_volume(training, name)) if name else None), name
@@ -189,7 +189,7 @@ def _workers(key: str, setting: Setting) -> int:
 
 def _has_default_shm(training: Training) -> bool:
     spec = training.info.pod_spec(training.entry.pod_set.name)
-    return _volume_at(training, _SHM)[0] is None and spec.get("hostIPC") is not True
+    return volume_at(training, _SHM)[0] is None and spec.get("hostIPC") is not True
 
 
 def _few_shared_memory(training: Training, option: str, index: int) -> Finding:
@@ -201,7 +201,7 @@ def _few_shared_memory(training: Training, option: str, index: int) -> Finding:
 
 def _shared_memory(training: Training) -> Iterator[Finding]:
     """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
-    kind, name = _volume_at(training, _SHM)
+    kind, name = volume_at(training, _SHM)
     source = _volume(training, name).get("emptyDir")
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return

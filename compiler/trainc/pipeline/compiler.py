@@ -93,7 +93,10 @@ class Result:
     report: Report = field(default_factory=Report)
 
     def diagnose(self, finding: Finding) -> Diagnostic:
-        """Return a finding about the TrainJob or its runtime as a diagnostic, with its position in that document."""
+        """Return a finding about the TrainJob, its runtime or a file as a diagnostic, with its position in that document."""
+        if finding.about == "file":
+            found: Diagnostic = finding.document.diagnose_text(finding)
+            return found
         if finding.about == "runtime" and self.runtime and self.lowered and (patches := self.lowered.job.patches):
             finding = at_patch(finding, self.lowered.info.template, self.runtime.data, patches)
         document = self.runtime if finding.about == "runtime" else self.job

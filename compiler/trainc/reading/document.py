@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,18 @@ class Document:
             format_path(finding.path),
             self.locate(finding.path if finding.source_path is None else finding.source_path),
         )
+
+    def diagnose_text(self, finding: Finding) -> Diagnostic:
+        """Convert a finding about a line of a text in this document, which is usually a block scalar below its key."""
+        diagnostic = self.diagnose(finding)
+        source = diagnostic.source
+        text = self.data.get(str(finding.path[0]), {}).get(finding.path[1]) if len(finding.path) > 1 else None
+        lines = text.splitlines() if isinstance(text, str) else []
+        if source is None or len(lines) < 2 or finding.line >= len(lines):
+            return diagnostic
+        line = lines[finding.line]
+        column = source.column + 2 + len(line) - len(line.lstrip())
+        return replace(diagnostic, source=Source(source.file, source.line + 1 + finding.line, column, source.origin))
 
 
 def label_of(data: Mapping[str, Any]) -> str:

@@ -1,0 +1,189 @@
+"""The language of rows: conditions and checks over keys and roles, and the words in which a failed check is told.
+
+    num_generations >= 2            a relation between two terms, separated by spaces
+    train_batch_size % micro * 2    a % b: the first is a multiple of the second; also == != < <= > >=
+    optim in adam|adamw             one of several words (not in); model ~ meta-llama/*: a pattern, whatever its case (!~)
+    use_peft, !use_peft, not use_peft  is given and not switched off; is not; is not given at all
+    accumulation?1                  with the value that it has if it is not given
+
+A term is a number, a word, a key or a role; a product, a quotient, or a sum of products. Where a value is known only in the
+pod, or may be given in a place that is not visible, a condition is neither true nor false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+from trainc.knowledge.said import Facts, Said, is_on, number
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+_RELATIONS = ("==", "!=", "<=", ">=", "<", ">", "%", "~", "!~", "in", "not")
+_WORDS = {
+    "==": "has to be",
+    "!=": "must not be",
+    "<=": "has to be at most",
+    ">=": "has to be at least",
+    "<": "has to be less than",
+    ">": "has to be more than",
+    "%": "has to be a multiple of",
+    "in": "has to be one of",
+    "not": "must not be one of",
+}
+_OPERATORS = frozenset(("+", "*", "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term with its value (None if it is unknown), the values that it is made of, and how a message names it."""
+
+    value: Any
+    parts: tuple[Said, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A condition with both of its terms. `right` is empty for a single key."""
+
+    left: tuple[str, ...]
+    operator: str
+    right: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Relation:
+    """Return a condition as a relation."""
+    words = text.split()
+    at = next((i for i, word in enumerate(words) if word in _RELATIONS), None)
+    if at is None:
+        return Relation((text.removeprefix("!"),), "!" if text.startswith("!") else "", ())
+    after = at + 2 if words[at] == "not" and at else at + 1
+    return Relation(tuple(words[:at]), words[at], tuple(words[after:]))
+
+
+def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
+    name, _, default = word.partition("?")
+    if number(name) is not None:
+        return Term(number(name), (), name)
+    said = facts.find(name)
+    if said is None:
+        known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
+        return Term(number(default) if known else None, (), default or name)
+    value = said.value
+    if name in reads and value is not None:
+        match = pattern(reads[name]).search(str(value))
+        value = match[1] if match else None
+    return Term(value, (said,), said.text)
+
+
+def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
+    """Return the value of a term: sums of products, without brackets."""
+    if len(words) == 1:
+        return _atom(facts, words[0], reads)
+    total: Any = 0
+    product: Any = None
+    parts: tuple[Said, ...] = ()
+    texts: list[str] = []
+    operator = ""
+    for word in (*words, "+"):
+        if word in _OPERATORS:
+            operator = word
+            if word == "+":
+                total, product = (None if total is None or product is None else total + product), None
+            texts.append({"*": "x"}.get(word, word))
+            continue
+        atom = _atom(facts, word, reads)
+        value = number(atom.value)
+        parts += atom.parts
+        texts.append(f"{atom.text} {value}" if atom.parts and atom.text != str(value) else atom.text)
+        if value is None or (operator in ("*", "/") and product is None) or (operator == "/" and value == 0):
+            return Term(None, parts, "")
+        product = value if operator not in ("*", "/") else product * value if operator == "*" else product // value
+    return Term(total, parts, " ".join(texts[:-1]))
+
+
+def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
+    """Return whether a condition holds; None if that is unknown."""
+    relation = parse(text)
+    if not relation.left:
+        return facts.is_absent(relation.right[0]) and facts.find(relation.right[0]) is None
+    if not relation.right:
+        said = facts.find(relation.left[0])
+        if said is not None and said.value is None:
+            return None if relation.operator else True  # It is given, whatever it is.
+        on = said is not None and is_on(said.value)
+        if not on and said is None and not facts.is_absent(relation.left[0]):
+            return None
+        return on != bool(relation.operator)
+    of_text = relation.operator in ("~", "!~", "in", "not")
+    left = term(facts, relation.left, {} if of_text else reads)
+    if of_text:
+        if left.value is None or not left.parts:
+            return None
+        value = str(left.value).strip("\"'").lower()
+        texts = " ".join(relation.right).lower().split("|")
+        if relation.operator in ("in", "not"):
+            return (value in texts) != (relation.operator == "not")
+        return any(fnmatchcase(value, choice) for choice in texts) != (relation.operator == "!~")
+    right = term(facts, relation.right, reads)
+    return _compare(left.value, relation.operator, _word(right, relation.right))
+
+
+def _word(right: Term, words: Sequence[str]) -> Any:
+    """Return the value of the right side; a word that nobody says stands for itself."""
+    if right.value is None and not right.parts and len(words) == 1 and "?" not in words[0] and ":" not in words[0]:
+        return words[0] if "." not in words[0] else None
+    return right.value
+
+
+def _compare(left: Any, operator: str, right: Any) -> bool | None:
+    if left is None or right is None:
+        return None
+    a, b = number(left), number(right)
+    if a is None or b is None:
+        if operator not in ("==", "!="):
+            return None
+        return (str(left).strip("\"'").lower() == str(right).strip("\"'").lower()) == (operator == "==")
+    results = {"==": a == b, "!=": a != b, "<=": a <= b, ">=": a >= b, "<": a < b, ">": a > b}
+    return results[operator] if operator != "%" else b > 0 and a % b == 0
+
+
+def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tuple[Said, ...], Any] | None:
+    """Return what is wrong by a check that fails: the message, what it is about, and a better value of the first of these."""
+    if holds(facts, text, reads) is not False:
+        return None
+    relation = parse(text)
+    left = term(facts, relation.left, reads)
+    if not relation.right:
+        return f"{relation.left[0].rpartition(':')[2]} is not given", left.parts, None
+    if relation.operator in ("in", "not", "~", "!~"):
+        choices = " ".join(relation.right).split("|")
+        listed = ", ".join(choices[:8])
+        words = _WORDS.get(relation.operator, "has to be like" if relation.operator == "~" else "must not be like")
+        better = choices[0] if relation.operator == "in" else None
+        return f"{left.text} is {left.value!r}, and {words} {listed}", left.parts, better
+    right = term(facts, relation.right, reads)
+    value = _word(right, relation.right)
+    other = f"{right.text} = {value}" if len(relation.right) > 1 else f"{value}"
+    if len(relation.right) == 1 and right.parts:
+        other = f"{value}, {right.text}" if " " in right.text else f"{right.text}, {value}"
+    message = (
+        f"{left.text}{' =' if len(relation.left) > 1 else ' is'} {left.value}, and {_WORDS[relation.operator]} {other}"
+    )
+    return message, (*left.parts, *right.parts), _better(left, relation, value)
+
+
+def _better(left: Term, relation: Relation, value: Any) -> Any:
+    """Return a value of a left side of one key that would pass."""
+    given, wanted = number(left.value), number(value)
+    if len(relation.left) > 1 or relation.operator == "!=":
+        return None
+    if given is None or wanted is None:
+        return value
+    if relation.operator == "%":
+        return max(given - given % wanted, wanted) if wanted > 0 else None
+    return wanted + {"<": -1, ">": 1}.get(relation.operator, 0)

@@ -1,0 +1,180 @@
+"""The files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from posixpath import basename, join, normpath
+from typing import Any
+
+from trainc.findings import Finding
+from trainc.findings.compile_error import CompileError
+from trainc.knowledge.said import Said
+from trainc.lints.training import Training
+from trainc.options import Limits
+from trainc.startup.records import dataclass, replace
+
+# Configurations of programs are small and flat.
+_LIMITS = Limits(document_bytes=200_000, depth=20)
+_MARKUP = (".yaml", ".yml", ".json", ".toml", "")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file in the container: its path, and its text, None if it is known only in the pod.
+
+    `document` is the ConfigMap of the input, and `key` the one of its data; a file that the script writes has none.
+    """
+
+    path: str
+    text: str | None
+    document: Any = None
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name without the folder."""
+        return basename(self.path)
+
+    @property
+    def value(self) -> Any:
+        """What the file says, if it is YAML, JSON or TOML; None if it is not, or cannot be read."""
+        suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
+        if self.text is None or len(self.text) > _LIMITS.document_bytes or suffix not in _MARKUP:
+            return None
+        return _toml(self.text) if suffix == ".toml" else _yaml(self.text)
+
+    def said(self, key: str, value: Any, space: str) -> Said:
+        """Return one of its values."""
+        last = key.rpartition(".")[2]
+        form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}"}.get(self.name.rpartition(".")[2], f"{last}: {{}}")
+        text = f"{key} in {self.name}"
+        return Said(f"{space}{key}", value, text, form, file=(self, key))
+
+    def at(self, key: str, finding: Finding) -> Finding:
+        """Return a finding about the command as one about a key of the file, at its line, if it is in the input."""
+        if self.document is None:
+            return finding
+        line = line_of(self.text or "", key)
+        return replace(finding, path=("data", self.key), about="file", document=self.document, line=line)
+
+
+@lru_cache(maxsize=64)
+def _yaml(text: str) -> Any:
+    from trainc.reading.yaml_reader import read_value
+
+    try:
+        return read_value(text, _LIMITS)
+    except CompileError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _toml(text: str) -> Any:
+    import tomllib
+
+    depth = deepest = 0
+    for c in text:
+        depth += (c in "[{") - (c in "]}")
+        deepest = max(deepest, depth)
+    try:
+        return tomllib.loads(text) if deepest <= _LIMITS.depth else None
+    except ValueError:
+        return None
+
+
+def line_of(text: str, dotted: str) -> int:
+    """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
+    lines = text.splitlines()
+    at = found = 0
+    for part in dotted.split(".") if dotted else ():
+        key = re.compile(rf"""(?:^|[\s{{,\[."']){re.escape(part)}["']?\s*[:=\]]""")
+        line = next((i for i in range(at, len(lines)) if key.search(lines[i])), None)
+        if line is not None:
+            at = found = line
+    return found
+
+
+def flat(value: Any) -> dict[str, Any]:
+    """Return the scalars and lists of nested mappings by their dotted keys, and True for each mapping itself."""
+    scalars: dict[str, Any] = {}
+    waiting = [("", value)]
+    while waiting:
+        prefix, current = waiting.pop()
+        for key, inner in current.items() if isinstance(current, Mapping) else ():
+            if isinstance(inner, Mapping):
+                waiting.append((f"{prefix}{key}.", inner))
+            elif isinstance(inner, (str, int, float, bool)):
+                scalars[f"{prefix}{key}"] = inner
+            elif isinstance(inner, list) and all(isinstance(item, (str, int, float)) for item in inner):
+                scalars[f"{prefix}{key}"] = " ".join(map(str, inner))
+    return scalars
+
+
+def visible_files(training: Training) -> list[ConfigFile]:
+    """Return the files of which the input has the text, those that the script writes last."""
+    if not training.documents and training.line.script is None:
+        return []
+    return [*_mounted_files(training), *_heredoc_files(training)]
+
+
+def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:
+    """Return files by path."""
+    return {file.path: file for file in files}
+
+
+def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the folders whose files are all visible, each with their names: those of ConfigMaps of the input."""
+    by_folder: dict[str, set[str]] = {}
+    for file in _mounted_files(training):
+        by_folder.setdefault(file.path.removesuffix(f"/{file.name}"), set()).add(file.name)
+    mounts = [m for m in training.entry.container.mounts if not m.get("subPath")]
+    for folder, names in by_folder.items():
+        if sum(normpath(str(mount.get("mountPath"))) == folder for mount in mounts) == 1:
+            yield folder, frozenset(names)
+
+
+def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
+    """Yield each file that the script writes with a here-document; without its text if the shell changes it."""
+    if training.line.script is None:
+        return
+    from trainc.ir.commands.shell import commands
+
+    for command, _ in commands(training.line.items):
+        targets = [target for operator, target in command.redirects if operator in (">", ">|")]
+        if targets and len(command.heredocs) == 1:
+            heredoc = command.heredocs[0]
+            changed = heredoc.rewritten and ("$" in heredoc.body or "`" in heredoc.body)
+            yield ConfigFile(normpath(targets[-1]), None if changed else heredoc.body)
+
+
+def _mounted_files(training: Training) -> Iterator[ConfigFile]:
+    """Yield each file of a ConfigMap of the input that the container mounts."""
+    sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
+    for mount in training.entry.container.mounts if any(sources.values()) else ():
+        source = sources.get(mount.get("name"))
+        document = _config_map(training, str(source.get("name"))) if source else None
+        if source is None or document is None:
+            continue
+        data = document.data["data"]
+        items = source.get("items")
+        keys = {str(item.get("path")): item.get("key") for item in items} if items else {name: name for name in data}
+        mount_path, sub_path = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
+        for name, key in keys.items():
+            text = data.get(key)
+            if isinstance(text, str) and (not sub_path or sub_path == name):
+                path = normpath(mount_path if sub_path else join(mount_path, str(name)))
+                yield ConfigFile(path, text, document, str(key))
+
+
+def _config_map(training: Training, name: str) -> Any:
+    for document in training.documents:
+        data = document.data
+        metadata = data.get("metadata") if data.get("kind") == "ConfigMap" else None
+        if not isinstance(metadata, Mapping) or metadata.get("name") != name:
+            continue
+        same = metadata.get("namespace", training.job.namespace) == training.job.namespace
+        if same and isinstance(data.get("data"), Mapping):
+            return document
+    return None

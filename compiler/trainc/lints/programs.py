@@ -1,0 +1,276 @@
+"""Lints that hold what a program is told against its table: its own checks, types, roles said twice, and the other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.findings import Finding, suggest
+from trainc.knowledge.conditions import failure, holds, parse
+from trainc.knowledge.said import Facts, Said, number
+from trainc.knowledge.tables import Row, Table
+from trainc.lints.config_files import folders
+from trainc.lints.runs import Run, runs
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+
+_NAMED = pattern(r"\{([\w.:-]+)\}")
+_OFF = frozenset(("auto", "none", "null", ""))
+_MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
+_LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
+
+
+def programs(training: Training) -> Iterator[Finding]:
+    """Yield findings about all programs of a command."""
+    reported: set[str] = set()
+    for run in runs(training):
+        for finding in _of_run(run):
+            if finding.message not in reported:
+                reported.add(finding.message)
+                yield finding
+    if training.documents:
+        yield from _missing_files(training)
+
+
+def _of_run(run: Run) -> Iterator[Finding]:
+    for known in run.tables:
+        for row in known.rows:
+            yield from _check(run, known, row)
+        yield from _types(run, known)
+        if known.alone and run.training.nodes > 1:
+            yield from _alone(run, known)
+        yield from _misplaced(run, known)
+    yield from _agreement(run)
+
+
+def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
+    """Yield the finding of a row whose conditions hold, and whose check does not."""
+    facts = run.facts
+    if not all(holds(facts, condition, row.reads) for condition in row.when):
+        return
+    about: Said | None = facts.find(row.at) if row.at else None
+    subjects = [facts.find(parse(condition).left[0]) for condition in row.when if parse(condition).left]
+    better = None
+    if row.check:
+        failed = failure(facts, row.check, row.reads)
+        if failed is None:
+            return
+        message, parts, better = failed
+        subjects = [*parts, *subjects]
+        if not parse(row.check).right:
+            given = next((one for one in subjects if one is not None and one.is_placed), None)
+            message = f"{_shown(given)} needs {parse(row.check).left[0].rpartition(':')[2]}" if given else message
+    else:
+        message = " with ".join(_shown(one) for one in subjects if one is not None and one.is_placed)
+    placed = [one for one in subjects if one is not None and one.is_placed]
+    about = about if about is not None and about.is_placed else next(iter(placed), None)
+    if about is None and not row.at:
+        return
+    write = _filled(row.write, facts) if row.write else ""
+    if not write and about is not None and better is not None:
+        value = better
+        write = f"write {about.form.format(value)}" if not about.variable else f'write "{value}"'
+    code = row.code or ("SettingWithoutEffect" if row.level == "info" else "SettingRefused")
+    message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
+    yield run.finding(code, row.level, message, _hint(write, about, better, row), about)
+
+
+def _hint(write: str, about: Said | None, better: object, row: Row) -> str:
+    if row.write or about is None or better is None or about.word < 0 or "=" not in about.form:
+        return write
+    return suggest(about.form.format(about.value), [about.form.format(better)], write)
+
+
+def _shown(said: Said) -> str:
+    """Return a setting as a message names it: with its value, unless it is an option that has none."""
+    if said.value is None or (said.value is True and said.word >= 0):
+        return said.text
+    if said.file is not None:
+        return f"{said.text} is {said.value}" if not isinstance(said.value, bool) else said.text
+    return f"{said.text}{' ' if said.text.startswith('-') else '='}{said.value}"
+
+
+def _filled(text: str, facts: Facts) -> str:
+    """Return a text with the values of keys and roles put in."""
+
+    def value(name: str) -> str:
+        said = facts.find(name)
+        return str(said.value) if said is not None else name
+
+    return _NAMED.sub(lambda match: value(match[1]), text) if "{" in text else text
+
+
+# What the options of a program take.
+
+
+def _types(run: Run, known: Table) -> Iterator[Finding]:
+    """Yield findings about values that an option does not take, and about options that are nearly written like one."""
+    for said in run.facts.by_key.values() if known.options else ():
+        space, _, name = said.key.rpartition(":")
+        if not said.is_placed or said.variable or known.space.rstrip(":") != space:
+            continue
+        takes = known.options.get(name)
+        if takes is None:
+            if said.file is None or known.space:
+                yield from _near(run, known, said)
+        elif said.value is not None and said.value not in _OFF:
+            problem = _refused(known, said, takes[0], takes[1:])
+            if problem is not None:
+                yield run.finding("SettingRefused", "warning", *problem, said)
+
+
+def _refused(known: Table, said: Said, kind: str, choices: Sequence[str]) -> tuple[str, str] | None:
+    """Return what is wrong with a value, and a hint; None if the option takes it."""
+    value, program = said.value, known.program
+    bare = value is True and said.word >= 0
+    if kind == "flag" and said.word >= 0 and not bare:
+        word = str(value).split()[0]
+        if word in ("true", "false") or ("=" not in said.form and ("/" in word or "." in word)):
+            return None  # It may be a file that follows.
+        return f"{said.text} takes no value, so {program} refuses {word!r}", f"write {said.text} alone"
+    if kind in ("int", "float") and not bare:
+        quoted = isinstance(value, str) and said.file is not None and known.space == "ds:"
+        better = number(value)
+        if better is not None and not quoted:
+            return None
+        noun = "an integer" if kind == "int" else "a number"
+        shown = f"the text {value!r}" if quoted else repr(value)
+        hint = f"write {said.form.format(better)}" if better is not None else f"write {noun}"
+        return f"{said.text} is {shown}, and {program} takes {noun}", hint
+    if choices and kind == "str" and not bare and str(value) not in choices:
+        from trainc.findings.text import correct_spelling
+
+        near = correct_spelling(str(value), choices)
+        hint = suggest(str(value), [near]) if near else f"write {said.form.format(choices[0])}"
+        return f"{said.text} is {value!r}, and {program} takes {', '.join(choices[:8])}", hint
+    return None
+
+
+def _near(run: Run, known: Table, said: Said) -> Iterator[Finding]:
+    """Yield a finding for a key that no table has, and that nearly is one which is not given elsewhere."""
+    from trainc.findings.text import correct_spelling
+
+    name = said.name
+    if len(name) < 6 or any(name in other.options for other in run.tables) or ("." in name and not known.space):
+        return
+    given = {other.name for other in run.facts.by_key.values()}
+    near = correct_spelling(name, [option for option in known.options if option not in given], 2)
+    if near and near.replace("_", "") != name.replace("_", ""):
+        written = near.replace("_", "-") if "-" in said.text.lstrip("-") else near
+        spelled = said.text.replace(name, near) if name in said.text else f"--{written}"
+        message = f"{known.program} has no setting {said.text}"
+        yield run.finding("SettingRefused", "warning", message, suggest(said.text, [spelled]), said)
+
+
+def _misplaced(run: Run, known: Table) -> Iterator[Finding]:
+    """Yield a finding for a key of a file that stands in another section than the one from which it is read."""
+    for said in run.facts.by_key.values() if known.sections else ():
+        space, _, name = said.key.rpartition(":")
+        if said.file is None or f"{space}:" != known.space:
+            continue
+        parts = name.split(".")
+        for depth, part in enumerate(parts):
+            section = ".".join(parts[:depth])
+            homes = [home for home, keys in known.sections.items() if part in keys]
+            if not homes or section in homes or (section and section not in known.sections):
+                continue
+            wrong = f"{section}.{part}" if section else part
+            where = f"in {homes[0]}" if homes[0] else "at the top of the file"
+            there = f"inside {section}" if section else "at the top of the file"
+            does = "refuses" if section in known.closed else "ignores"
+            message = f"{part} is {there}, where {known.program} {does} it: it belongs {where}"
+            hint = f"move {part} {'into ' + homes[0] if homes[0] else 'one level up, beside ' + section}"
+            file, _ = said.file
+            yield run.finding("MisplacedSetting", "warning", message, hint, file.said(wrong, None, known.space))
+            break
+
+
+# What two of them say.
+
+
+def _agreement(run: Run) -> Iterator[Finding]:
+    """Yield a finding for each role that a program and another one, or a file, say differently."""
+    roles = dict.fromkeys(role for known in run.tables for role in known.agree)
+    for role in roles:
+        said = [one for one in run.facts.all_of(role) if str(one.value).strip().lower() not in _OFF]
+        said = [one for one in said if one.value is not None and one.is_placed]
+        if len(said) < 2:
+            continue
+        first, other = said[0], next((one for one in said[1:] if _differ(said[0], one)), None)
+        if other is None:
+            continue
+        if first.file is None and other.file is not None:
+            first, other = other, first
+        program = next((known.program for known in run.tables if role in known.agree), "the program")
+        message = f"{first.text} is {first.value}, but {other.text} is {other.value}: {program} refuses the difference"
+        hint = f"write {first.form.format(other.value)}"
+        if first.file is not None and first.key.startswith("ds:"):
+            hint += ', or "auto"'
+        yield run.finding("SettingsDisagree", "warning", message, hint, first)
+
+
+def _differ(left: Said, right: Said) -> bool:
+    a, b = number(left.value), number(right.value)
+    if a is not None and b is not None:
+        return a != b
+    return (a is None) == (b is None) and str(left.value).lower() != str(right.value).lower()
+
+
+# The other nodes.
+
+
+def _alone(run: Run, known: Table) -> Iterator[Finding]:
+    """Yield a finding if a program on several nodes does not hear of the others, or of its own rank."""
+    facts, training = run.facts, run.training
+    needed = {
+        part: [facts.find(key) for key in known.alone.get(part, ())]
+        for part in ("nodes", "processes", "rank", "address")
+    }
+    needed = {part: said for part, said in needed.items() if part in known.alone}
+    given = {part: next((one for one in said if one is not None), None) for part, said in needed.items()}
+    if any(facts.find(key) is not None for key in known.alone.get("unless", ())):
+        return
+    missing = [part for part, one in given.items() if one is None]
+    hint = str(known.alone["hint"]).replace("NODES", str(training.nodes))
+    rank, address, nodes = given.get("rank"), given.get("address"), given.get("nodes")
+    place = next((one for one in given.values() if one is not None), None)
+    if facts.hidden and missing:
+        return
+    if len(missing) == len(given):
+        message = f"{known.program} is not told of the other nodes, so each of the {training.nodes} pods trains alone"
+        yield run.finding("ForeignLauncher", "warning", message, hint, None)
+    elif missing:
+        names = " and ".join(str(known.alone[part][0]).rpartition(":")[2] for part in missing)
+        message = f"{known.program} on {training.nodes} nodes needs {names} too, which nothing sets: the pods do not find each other"
+        yield run.finding("RanksDoNotMeet", "warning", message, hint, place)
+    elif rank is not None and number(rank.value) is not None:
+        message = f"{rank.text} is {rank.value} in all {training.nodes} pods, which wait for the other ranks"
+        yield run.finding("RanksDoNotMeet", "warning", message, hint, rank)
+    elif nodes is not None and number(nodes.value) not in (None, training.nodes):
+        message = f"{nodes.text} is {nodes.value}, but the job has {training.nodes} nodes"
+        yield run.finding("RanksDoNotMeet", "warning", message, f"write {nodes.form.format(training.nodes)}", nodes)
+    elif address is not None and str(address.value).split(":")[0] in _LOOPBACK:
+        message = f"with {address.text} {address.value}, each of the {training.nodes} pods waits at its own address"
+        yield run.finding("RanksDoNotMeet", "warning", message, hint, address)
+
+
+# Files that are not there.
+
+
+def _missing_files(training: Training) -> Iterator[Finding]:
+    """Yield a finding for each word that names a file in a folder whose files are all visible, and not among them."""
+    from trainc.findings.text import correct_spelling
+
+    known = dict(folders(training))
+    for index, word in enumerate(training.line.argv if known else ()):
+        for path in dict.fromkeys(_MENTIONED.findall(word)):
+            folder, _, name = path.rpartition("/")
+            if folder not in known or name in known[folder] or f">{path}" in word.replace(" ", ""):
+                continue
+            has = ", ".join(sorted(known[folder]))
+            near = correct_spelling(name, known[folder], 4) or (
+                next(iter(known[folder])) if len(known[folder]) == 1 else ""
+            )
+            message = f"{path} is not in the ConfigMap that is mounted at {folder}, which has {has}"
+            hint = suggest(name, [near], f"write {folder}/{near}") if near else "add it to the ConfigMap"
+            place = 0 if training.line.script is not None else index
+            yield training.finding("FileNotMounted", "warning", message, hint, place)

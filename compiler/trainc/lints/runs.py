@@ -1,0 +1,273 @@
+"""What each program of a command is told: by its words, its variables, the files that it reads, and the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from posixpath import basename, join, normpath
+from typing import Any
+
+from trainc.findings import Finding, Severity
+from trainc.ir.commands.started import Start
+from trainc.knowledge.said import Facts, Said, is_on
+from trainc.knowledge.tables import Table, always, read, table, table_of_file, tables_of_options, tables_of_program
+from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
+
+_PYTHON = pattern(r"(?:.*/)?python[\d.]*")
+_OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
+_NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
+_PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
+_FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
+# Labels of nodes that say what their devices are.
+_PRODUCTS = (
+    *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
+    *("cloud.google.com/gke-tpu-accelerator", "node.kubernetes.io/instance-type"),
+    "beta.kubernetes.io/instance-type",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program that a command starts, the tables about it, and all that is said to it. `name` is that of the program."""
+
+    training: Training
+    start: Start
+    tables: tuple[Table, ...]
+    facts: Facts
+    name: str
+    files: tuple[ConfigFile, ...] = ()
+
+    def finding(self, code: str, severity: Severity, message: str, hint: str, said: Said | None) -> Finding:
+        """Return a finding where something is said, or at the program."""
+        if said is not None and said.file is not None:
+            file, key = said.file
+            of_file: Finding = file.at(key, self.training.finding(code, severity, message, hint, 0))
+            return of_file
+        if said is not None and said.variable:
+            if said.variable in {str(variable["name"]) for variable in self.training.entry.container.env}:
+                return Finding(code, severity, message, hint, *self.training.entry.variable_path(said.variable))
+        elif said is not None and said.word >= 0:
+            return self.training.finding(code, severity, message, hint, said.word)
+        return self.training.finding(code, severity, message, hint, self.start.program.index)
+
+
+def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Said], list[tuple[int, str]], bool]:
+    """Return the options and overrides of a program, its other words, and whether a word may hide further ones."""
+    said: list[Said] = []
+    others: list[tuple[int, str]] = []
+    hidden = False
+    index = 0
+    while index < len(words):
+        word, at = words[index], index
+        index += 1
+        if word.startswith("-") and len(word.lstrip("-")) > 1 - (word[1:2] != "-") and not _NEGATIVE.fullmatch(word):
+            spelling, equals, text = word.partition("=")
+            value: Any = text if equals else True
+            if not equals:
+                values: list[str] = []
+                while index < len(words) and (not words[index].startswith("-") or _NEGATIVE.fullmatch(words[index])):
+                    if _OVERRIDE.fullmatch(words[index]) if not values else _PATH.fullmatch(words[index]):
+                        break
+                    values.append(words[index])
+                    index += 1
+                value = " ".join(values) if values else True
+            key = spelling.lstrip("-").replace("-", "_")
+            unknown = isinstance(value, str) and ("$" in value or "`" in value)
+            form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
+            said.append(Said(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
+        elif (override := _OVERRIDE.fullmatch(word)) is not None:
+            value = None if "$" in override[2] or "`" in override[2] else override[2]
+            said.append(Said(f"{space}{override[1]}", value, override[1], f"{override[1]}={{}}", word=first + at))
+        else:
+            others.append((first + at, word))
+            hidden = hidden or "$" in word or "`" in word
+    return said, others, hidden
+
+
+def runs(training: Training) -> Iterator[Run]:
+    """Yield each program that the command starts."""
+    files = visible_files(training)
+    by_path = files_by_path(files)
+    for start in training.line.starts:
+        if start.kind in ("launcher", "python", "unknown", "shell"):
+            yield _run(training, start, by_path)
+
+
+def _names(training: Training, start: Start, words: Sequence[str]) -> list[str]:
+    """Return the names of a program, the most exact first: its path, and that with the first argument."""
+    plain = [word for word in words if not word.startswith("-")]
+    name = (
+        start.argv[0] if start.kind == "unknown" else next((word for word in plain if not _PYTHON.fullmatch(word)), "")
+    )
+    before = start.argv[start.program.start - 2 : start.program.start]
+    if start.kind == "python" and len(before) == 2 and before[0].startswith("-") and before[0].endswith("m"):
+        name = before[1]
+    if start.kind == "unknown":
+        following = [word for word in start.argv[1:2] if not word.startswith("-")]
+        return [" ".join((basename(name), *following)), basename(name)]
+    return [name, basename(name)]
+
+
+def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Run:
+    facts = Facts()
+    facts.add(job_facts(training, start))
+    words = list(training.arguments(start))
+    first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+    names = _names(training, start, words)
+    said, others, hidden = options_of(words, first)
+    launched: list[Said] = []
+    found: dict[str, Table] = {}
+    if start.launch is not None:
+        for name in tables_of_program([start.launch.launcher.name]):
+            found[name] = table(name)
+        space = next((known.space for known in found.values()), "launcher:")
+        launched = [_of_launcher(training, start, option, space) for option in start.launch.options]
+        facts.spaces.add(space.rstrip(":"))
+    for name in (*tables_of_program(names), *tables_of_options(one.key for one in said)):
+        found[name] = table(name)
+    paths = [str(one.value) for one in (*launched, *said) if isinstance(one.value, str)]
+    paths += [word for _, word in others]
+    paths += _composed(said)
+    read = _files(training, paths, by_path)
+    facts.hidden = hidden or any(_FILE.fullmatch(path) and normpath(path) not in by_path for path in paths)
+    in_files: list[Said] = []
+    for file in read:
+        values = flat(file.value)
+        keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
+        name_of_file = table_of_file(keys)
+        known = table(name_of_file) if name_of_file is not None else None
+        if known is not None:
+            found[known.name] = known
+            facts.spaces.add(known.space.rstrip(":"))
+        in_files += [file.said(key, value, known.space if known is not None else "") for key, value in values.items()]
+        for name in tables_of_options(keys) if known is None or not known.space else ():
+            found[name] = table(name)
+    facts.add((*in_files, *launched, *said))
+    for known in found.values():
+        facts.add_roles(known.roles)
+    facts.add(_derived(training, facts, others, words))
+    found |= {name: table(name) for name in always()}
+    return Run(training, start, tuple(found.values()), facts, names[-1], tuple(read))
+
+
+def _of_launcher(training: Training, start: Start, option: Any, space: str) -> Said:
+    value = training.value(option.value, start.launch) if option.value is not None else True
+    form = f"{option.spelling}={{}}"
+    return Said(f"{space}{option.name.replace('-', '_')}", value, option.spelling, form, word=option.index)
+
+
+def _composed(said: Sequence[Said]) -> Iterator[str]:
+    """Yield the path that Hydra makes of a folder and a name."""
+    by_key = {one.key: str(one.value) for one in said}
+    for folder, name in (("config_path", "config_name"), ("config_dir", "config_name")):
+        if folder in by_key and name in by_key:
+            yield join(by_key[folder], by_key[name] + ("" if by_key[name].endswith(".yaml") else ".yaml"))
+
+
+def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile]) -> list[ConfigFile]:
+    """Return the files that words name, and those that these name, weakest first."""
+    folder = str(training.entry.container.fields.get("workingDir", "/"))
+    read: list[ConfigFile] = []
+    while paths and len(read) < 20:
+        file = by_path.get(normpath(join(folder, paths.pop(0))))
+        if file is not None and file not in read:
+            read.append(file)
+            paths += [str(value) for value in flat(file.value).values() if isinstance(value, str)]
+    return read[::-1]
+
+
+def job_facts(training: Training, start: Start) -> Iterator[Said]:
+    """Yield what the job says: its nodes and devices, and the variables of the container and the script."""
+    spec = training.info.pod_spec(training.entry.pod_set.name)
+    selector = spec.get("nodeSelector") or {}
+    values = {
+        "nodes": (training.nodes, "nodes"),
+        "devices": (training.devices or None, f"{training.device or 'devices'} per pod"),
+        "gpus": (training.nodes * training.devices or None, "devices of the job"),
+        "device": (training.device or "none", "the device"),
+        "policy": (training.policy, "the policy"),
+        "image": (training.entry.image, "the image"),
+        "name": (training.job.name, "the job"),
+        "product": (
+            next((str(selector[label]) for label in _PRODUCTS if label in selector), None),
+            "the node's devices",
+        ),
+    }
+    launch = start.launch
+    per_node = training.processes(launch) if launch is not None else training.devices
+    values["per_node"] = (per_node or None, "processes per node")
+    values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
+    for name, (value, text) in values.items():
+        yield Said(f"job:{name}", value, text)
+    for name, value in training.variables.items():
+        yield Said(f"env:{name}", value, name, variable=name)
+    for variable in training.entry.trainer.env:  # MPI's containers get these later.
+        name = str(variable["name"])
+        yield Said(f"env:{name}", variable.get("value"), name, variable=name)
+    for name, value in start.variables.items():
+        if not name.isdecimal():
+            yield Said(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
+
+
+# What follows from several of them.
+
+
+_PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
+_SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
+_HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
+
+
+def _derived(
+    training: Training, facts: Facts, others: Sequence[tuple[int, str]], words: Sequence[str]
+) -> Iterator[Said]:
+    """Yield what follows from what is said: the model, the precision, and what else there is in the pod."""
+    container, text = training.entry.container, training.text
+    served = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
+    served = served or any(part in text for part in ("vllm-serve", "vllm serve"))
+    amounts = {**(container.resources.get("requests") or {}), **(container.resources.get("limits") or {})}
+    network = (*amounts, *map(str, container.resources.get("claims") or ()))
+    mpi = training.info.policy("mpi")
+    yield Said("job:script", text, "the command")
+    yield Said("job:servers", int(served), "servers")
+    yield Said("job:efa", int(any("efa" in name for name in network)), "EFA devices")
+    yield Said("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
+    yield Said("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
+    if len(others) > 1:
+        at, word = others[1]
+        place = at - others[0][0] + 1
+        yield Said("job:second", words[place] if place < len(words) else "nothing", word, word=at)
+    processes = facts.find("torchrun:nproc_per_node") or facts.find("accelerate:num_processes")
+    if processes is not None:
+        yield replace(processes, key="job:processes")
+    if training.device.startswith("nvidia.com/mig-"):
+        yield Said("job:slices", training.devices, "MIG slices")
+    yield from _precision(facts)
+    model = facts.find("model.name") or facts.find("model_name_or_path")
+    if model is not None and isinstance(model.value, str):
+        yield from _model(model, model.value)
+
+
+def _precision(facts: Facts) -> Iterator[Said]:
+    for key, value in _SWITCHES.items():
+        said = facts.find(key)
+        if said is not None and said.value is not None and is_on(said.value):
+            yield replace(said, key="job:precision", value=value)
+    for key in _PRECISIONS:
+        said = facts.find(key)
+        if said is not None and isinstance(said.value, str) and said.value.startswith(("bf16", "fp8")):
+            yield replace(said, key="job:precision", value=said.value[:4].rstrip("-"))
+
+
+def _model(model: Said, name: str) -> Iterator[Said]:
+    """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
+    if _HUB_ID.fullmatch(name):
+        yield replace(model, key="job:hub_id")
+    data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
+    known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
+    if known is not None:
+        for key, value in zip(("layers", "heads", "kv_heads", "positions", "type"), known, strict=True):
+            yield Said(f"model:{key}", value, f"the {key} of {name}")
+        yield Said("model:targets", data["targets"].get(known[4]), "targets")

@@ -1,0 +1,185 @@
+"""Lints for slips in command lines: words in the wrong place, quotes and braces, options twice, and Python files that fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from trainc.findings import Finding, suggest
+from trainc.ir.commands.started import Start
+from trainc.lints.config_files import ConfigFile, visible_files
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+
+_QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
+_BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
+_ESCAPED_END = pattern(r"\\[ \t]+\n")
+_ASSIGNMENT = pattern(r"TF_CONFIG=(['\"]?)(\{.*?\}\s*\})\1", 16)
+_RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
+_INITIALIZE = pattern(r"^(\s*)jax\.distributed\.initialize\(", 8)
+_BACKEND = pattern(
+    r"jax\.(?:local_devices|devices|device_count|local_device_count|process_index|process_count|numpy\.)"
+)
+_STARTED = pattern(r"(?:[A-Za-z_]\w*=)?\S*")
+# Options that add up, or are read as a list, in launchers.
+_REPEATED = frozenset(("x", "mca", "genv", "env", "gmca", "H", "host", "hostfile", "launcher-args"))
+_OWN_DEVICES = pattern(r"(?:localhost|127\.0\.0\.1)(?::\d+)?")
+_TIMED = pattern(
+    r"(?:^|[\s=/_-])--?[\w-]*(?:out|output|save|ckpt|checkpoint|log|run)[\w-]*[=\s]\S*(\$\(date\b[^)]*%[sSMHT][^)]*\)|`date\b[^`]*%[sSMHT][^`]*`)"
+)
+_WAITING = frozenset(("infinity", "inf"))
+
+
+def slips(training: Training) -> Iterator[Finding]:
+    """Yield findings about the words of a command, and the Python files that it runs."""
+    line = training.line
+    for start in line.starts:
+        yield from _launched(training, start)
+        yield from _twice(training, start)
+        yield from _hosts(training, start)
+    if line.script is None:
+        yield from _quotes(training)
+    else:
+        yield from _of_script(training, line.argv[line.script])
+    for file in visible_files(training) if training.documents else ():
+        if file.name.endswith(".py") and file.text is not None and file.path in training.text:
+            yield from _python(training, file)
+
+
+def _launched(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for `torchrun python train.py`, and for `torchrun -m train.py`."""
+    launch = start.launch
+    if launch is None or launch.launcher.reaches != "node" or not launch.program:
+        return
+    name, program = launch.launcher.name, launch.program[0]
+    index = len(start.argv) - len(launch.program)
+    given = {option.name for option in launch.options}
+    if given & {"no-python", "run-path"} or "$" in program:
+        return
+    if given & {"m", "module"}:
+        if program.endswith(".py"):
+            module = program.removeprefix("./").removesuffix(".py").replace("/", ".")
+            message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
+            hint = suggest(program, [module], f"write -m {module}, or remove -m")
+            yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
+    elif program.rpartition("/")[2].rstrip("0123456789.") == "python" and len(launch.program) > 1:
+        message = f"{name} runs Python itself, and takes {program!r} for the name of the script, which is not there"
+        script = next((word for word in launch.program[1:] if not word.startswith("-")), "train.py")
+        hint = f"remove {program}: {name} {script}"
+        yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
+
+
+def _twice(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for an option of a launcher that is given twice, of which only the last one counts."""
+    launch = start.launch
+    seen: dict[str, str] = {}
+    for option in launch.options if launch is not None and launch.launcher.options else ():
+        before = seen.get(option.name)
+        if before is not None and option.value is not None and before != option.value and option.name not in _REPEATED:
+            message = f"{option.spelling} is given twice, and only the last one counts: {before} is lost"
+            hint = "keep one of them"
+            if "=" in before and "=" in option.value:
+                hint = f"write both in one: {option.spelling}={before},{option.value}"
+            yield training.finding("SettingRefused", "warning", message, hint, option.index)
+        if option.value is not None:
+            seen[option.name] = option.value
+
+
+def _hosts(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for a list of hosts that the job does not have."""
+    launch = start.launch
+    option = launch.find_option(frozenset(("H", "host", "hosts"))) if launch is not None else None
+    if option is None or not option.value or training.nodes < 2 or launch is None or launch.launcher.reaches != "hosts":
+        return
+    value = option.value
+    names = [part.partition(":")[0] for part in value.split(",")]
+    if any(c in value for c in "$`/") or any(training.job.name in name for name in names):
+        return
+    hint = "remove it, or write --hostfile /etc/mpi/hostfile, which has the pods of the job"
+    if all(_OWN_DEVICES.fullmatch(name) for name in names):
+        message = f"{option.spelling} {value} starts all processes where {launch.launcher.name} runs, and {training.nodes - 1} nodes stay idle"
+        yield training.finding("ForeignLauncher", "warning", message, hint, option.index)
+    elif not any(name[:1].isdecimal() for name in names):
+        message = f"no pod of this job is called {names[0]}, so {launch.launcher.name} does not reach it"
+        yield training.finding("RanksDoNotMeet", "warning", message, hint, option.index)
+
+
+def _quotes(training: Training) -> Iterator[Finding]:
+    """Yield a finding for quotes around a value that no shell takes away."""
+    for index, word in enumerate(training.line.argv):
+        match = _QUOTED.fullmatch(word) if "'" in word or '"' in word else None
+        if match is None or not match[1].startswith("--") or match[2] in match[3]:
+            continue
+        message = f"no shell runs this command, so the program gets the quotes of {word} as part of the value"
+        plain = f"{match[1]}{match[3]}"
+        hint = suggest(word, [plain], f"write {plain}")
+        yield training.finding("UnexpandedShellVariable", "warning", message, hint, index)
+
+
+def _of_script(training: Training, script: str) -> Iterator[Finding]:
+    """Yield findings about the text of a script."""
+    if (match := _ESCAPED_END.search(script)) is not None:
+        before = script[: match.start()].rpartition("\n")[2].strip()
+        message = f"a blank follows the backslash after {before[-40:]!r}, so the command ends there, and the next line is another one"
+        yield training.finding(
+            "ArgumentNotSplit", "warning", message, "remove the blank: nothing may follow the backslash", 0
+        )
+    shell = training.line.argv[0].rpartition("/")[2]
+    unquoted = "".join(part for i, part in enumerate(script.replace('"', "'").split("'")) if i % 2 == 0)
+    for match in _BRACES.finditer(unquoted) if shell == "bash" and "{" in unquoted else ():
+        if match[0].startswith(("-", "for ")):
+            continue
+        message = f"bash makes several words of {match[0]}, one for each value, and the last of them counts"
+        key = match[0].partition("=")[0]
+        hint = f"quote it: '{match[0]}'; NeMo reads _OP_ and _CL_ for the braces of {key}"
+        yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
+    if training.nodes > 1 and (match := _TIMED.search(script)) is not None:
+        message = f"{match[1]} is another text in each of the {training.nodes} pods, and after every restart"
+        hint = f"write the name of the job: {training.job.name}"
+        yield training.finding("SharedOutput", "info", message, hint, 0)
+    if training.nodes > 1 and (match := _ASSIGNMENT.search(script)) is not None:
+        try:
+            task = json.loads(match[2]).get("task", {})
+        except (ValueError, AttributeError):
+            task = {}
+        if isinstance(task, dict) and isinstance(task.get("index"), int):
+            message = f"TF_CONFIG has the index {task['index']} in all {training.nodes} pods, so they wait for the other workers for ever"
+            hint = 'close the quotes around the index: "index": \'"$JOB_COMPLETION_INDEX"\''
+            yield training.finding("RanksDoNotMeet", "warning", message, hint, 0)
+    for start in training.line.starts_of("sleep"):
+        if start.argv[1:2] and start.argv[1] in _WAITING and not start.sure and "ray start" in script:
+            message = (
+                f"{' '.join(start.argv)!r} keeps the worker when the head has finished, so the job never completes"
+            )
+            hint = "wait for the head instead: while ray health-check --address $HEAD; do sleep 30; done"
+            yield training.finding("HeldAfterEnd", "warning", message, hint, 0)
+
+
+def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:
+    """Yield findings about a script of Python that fails when it starts."""
+    text = file.text or ""
+    match = _RELATIVE.search(text)
+    if match is not None and f"-m {file.name}" not in training.text:
+        imported = match[0].strip()
+        line = text[: match.start()].count("\n")
+        message = f"{file.name} is run as a file, which is in no package, so {imported!r} fails"
+        hint = f"write {imported.replace('from .', 'from ', 1) if imported != 'from . import' else 'import'} ..., without the dot"
+        finding = file.at("", training.finding("CommandCannotStart", "warning", message, hint, 0))
+        yield _at(finding, line)
+    match = _INITIALIZE.search(text)
+    if match is not None and not match[1]:
+        top = [line for line in text[: match.start()].splitlines() if line[:1] not in (" ", "\t", "#", "")]
+        early = next((line for line in top if _BACKEND.search(line)), None)
+        if early is not None:
+            called = _BACKEND.search(early)
+            line = text.splitlines().index(early)
+            message = f"{called[0] if called else early} starts the backend, and jax.distributed.initialize() after it raises an error"
+            hint = "call jax.distributed.initialize() before it"
+            finding = file.at("", training.finding("CommandCannotStart", "warning", message, hint, 0))
+            yield _at(finding, line)
+
+
+def _at(finding: Finding, line: int) -> Finding:
+    from trainc.startup.records import replace
+
+    return replace(finding, line=line) if finding.about == "file" else finding
