@@ -1,4 +1,4 @@
-"""The language of rows: conditions and checks over keys and roles, and the words in which a failed check is told.
+"""The language of rows: conditions and checks over keys and roles, and the message of a check that fails.
 
     num_generations >= 2            a relation between two terms, separated by spaces
     train_batch_size % micro * 2    a % b: the first is a multiple of the second; also == != < <= > >=
@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from trainc.knowledge.said import Facts, Said, is_on, number
+from trainc.knowledge.facts import Fact, Facts, is_on, number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -41,7 +41,7 @@ class Term:
     """A term with its value (None if it is unknown), the values that it is made of, and how a message names it."""
 
     value: Any
-    parts: tuple[Said, ...]
+    parts: tuple[Fact, ...]
     text: str
 
 
@@ -69,15 +69,15 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     name, _, default = word.partition("?")
     if number(name) is not None:
         return Term(number(name), (), name)
-    said = facts.find(name)
-    if said is None:
+    fact = facts.find(name)
+    if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
         return Term(number(default) if known else None, (), default or name)
-    value = said.value
+    value = fact.value
     if name in reads and value is not None:
         match = pattern(reads[name]).search(str(value))
         value = match[1] if match else None
-    return Term(value, (said,), said.text)
+    return Term(value, (fact,), fact.text)
 
 
 def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
@@ -86,7 +86,7 @@ def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
         return _atom(facts, words[0], reads)
     total: Any = 0
     product: Any = None
-    parts: tuple[Said, ...] = ()
+    parts: tuple[Fact, ...] = ()
     texts: list[str] = []
     operator = ""
     for word in (*words, "+"):
@@ -112,11 +112,11 @@ def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
     if not relation.left:
         return facts.is_absent(relation.right[0]) and facts.find(relation.right[0]) is None
     if not relation.right:
-        said = facts.find(relation.left[0])
-        if said is not None and said.value is None:
+        fact = facts.find(relation.left[0])
+        if fact is not None and fact.value is None:
             return None if relation.operator else True  # It is given, whatever it is.
-        on = said is not None and is_on(said.value)
-        if not on and said is None and not facts.is_absent(relation.left[0]):
+        on = fact is not None and is_on(fact.value)
+        if not on and fact is None and not facts.is_absent(relation.left[0]):
             return None
         return on != bool(relation.operator)
     of_text = relation.operator in ("~", "!~", "in", "not")
@@ -134,7 +134,7 @@ def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
 
 
 def _word(right: Term, words: Sequence[str]) -> Any:
-    """Return the value of the right side; a word that nobody says stands for itself."""
+    """Return the value of the right side; a word that is no key stands for itself."""
     if right.value is None and not right.parts and len(words) == 1 and "?" not in words[0] and ":" not in words[0]:
         return words[0] if "." not in words[0] else None
     return right.value
@@ -152,7 +152,7 @@ def _compare(left: Any, operator: str, right: Any) -> bool | None:
     return results[operator] if operator != "%" else b > 0 and a % b == 0
 
 
-def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tuple[Said, ...], Any] | None:
+def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tuple[Fact, ...], Any] | None:
     """Return what is wrong by a check that fails: the message, what it is about, and a better value of the first of these."""
     if holds(facts, text, reads) is not False:
         return None
@@ -170,7 +170,7 @@ def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tup
     value = _word(right, relation.right)
     other = f"{right.text} = {value}" if len(relation.right) > 1 else f"{value}"
     if len(relation.right) == 1 and right.parts:
-        other = f"{value}, {right.text}" if " " in right.text else f"{right.text}, {value}"
+        other = f"{value} ({right.text})"
     message = (
         f"{left.text}{' =' if len(relation.left) > 1 else ' is'} {left.value}, and {_WORDS[relation.operator]} {other}"
     )

@@ -5,20 +5,20 @@ A table has these fields, all but the first optional:
 - `program`: what messages call it. `space`: what comes before its keys ("ds").
 - `options`: what the options of the program take: for each key a type, and the choices if there are any. `open` means that
   scripts have further options of their own. `extends` names tables whose options and rows it has as well.
-- `roles`: the keys by role; `defaults` are not said, and are used only by checks with `?`.
+- `roles`: the keys by role; `defaults` are not fact, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
-- `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with the keys that
-  say it, and `hint`.
-- `sections`: the keys of each section of its file, to say where a misplaced one belongs; `closed` those that refuse others.
+- `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with its
+  keys, and `hint`.
+- `sections`: the keys of each section of its file, to name the one where a misplaced key belongs; `closed` those that refuse others.
 - `rows`: checks. `if` are conditions that must all hold, `check` is what must hold then (conditions.py); without one, the
-  conditions themselves are wrong. `so` says what happens otherwise, `write` what to write instead. `code` and `level` are
+  conditions themselves are wrong. `so` is what happens otherwise, `write` what to write instead. `code` and `level` are
   those of the finding. `reads` are patterns by which a number is read from a key's text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,57 +104,3 @@ def _row(data: Mapping[str, Any]) -> Row:
         data.get("at", ""),
         data.get("reads", {}),
     )
-
-
-@cache
-def _index() -> Mapping[str, Any]:
-    index: Mapping[str, Any] = read("index")
-    return index
-
-
-def tables_of_program(names: Iterable[str]) -> Iterator[str]:
-    """Yield the tables of a program, by its name, the name of its script, or that of its module."""
-    by_name, patterns = _index()["programs"], _index()["patterns"]
-    for name in names:
-        if name in by_name:
-            yield by_name[name]
-            return
-        for part, table_name in patterns.items():
-            if part in name:
-                yield table_name
-                return
-
-
-def tables_of_options(keys: Iterable[str]) -> Iterator[str]:
-    """Yield the tables of which a command has an option that no other program has."""
-    anchors = _index()["anchors"]
-    for key in keys:
-        if key in anchors:
-            yield anchors[key]
-
-
-def table_of_file(keys: frozenset[str]) -> str | None:
-    """Return the table of a file with these keys: the first of which it has one of each group of marks."""
-    for name, groups in _index()["files"]:
-        if all(any(mark in keys for mark in group.split()) for group in groups):
-            return str(name)
-    return None
-
-
-def starts_processes(words: Iterable[str]) -> bool:
-    """Return whether a command runs a program that starts the processes of the training itself."""
-    starting = _index()["starting"]
-    return any(word.rpartition("/")[2] in starting for word in words)
-
-
-def names() -> list[str]:
-    """Return the names of all tables, for tests."""
-    named = _index()
-    listed = {*named["programs"].values(), *named["patterns"].values(), *named["anchors"].values()}
-    return sorted(listed | {name for name, _ in named["files"]} | set(named["always"]))
-
-
-def always() -> Sequence[str]:
-    """Return the tables of variables and devices, which every container may concern."""
-    found: Sequence[str] = _index()["always"]
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from posixpath import basename, join, normpath
@@ -10,7 +9,7 @@ from typing import Any
 
 from trainc.findings import Finding
 from trainc.findings.compile_error import CompileError
-from trainc.knowledge.said import Said
+from trainc.knowledge.facts import Fact
 from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.records import dataclass, replace
@@ -39,18 +38,18 @@ class ConfigFile:
 
     @property
     def value(self) -> Any:
-        """What the file says, if it is YAML, JSON or TOML; None if it is not, or cannot be read."""
+        """The content, if it is YAML, JSON or TOML; None if it is not, or cannot be read."""
         suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
         if self.text is None or len(self.text) > _LIMITS.document_bytes or suffix not in _MARKUP:
             return None
         return _toml(self.text) if suffix == ".toml" else _yaml(self.text)
 
-    def said(self, key: str, value: Any, space: str) -> Said:
+    def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
         last = key.rpartition(".")[2]
         form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}"}.get(self.name.rpartition(".")[2], f"{last}: {{}}")
         text = f"{key} in {self.name}"
-        return Said(f"{space}{key}", value, text, form, file=(self, key))
+        return Fact(f"{space}{key}", value, text, form, file=(self, key))
 
     def at(self, key: str, finding: Finding) -> Finding:
         """Return a finding about the command as one about a key of the file, at its line, if it is in the input."""
@@ -86,6 +85,8 @@ def _toml(text: str) -> Any:
 
 def line_of(text: str, dotted: str) -> int:
     """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
+    import re
+
     lines = text.splitlines()
     at = found = 0
     for part in dotted.split(".") if dotted else ():

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from trainc.findings import Finding, Severity, remove, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
 from trainc.ir.commands.started import CommandLine, Start
-from trainc.knowledge.tables import starts_processes
+from trainc.knowledge.index import starts_processes
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs

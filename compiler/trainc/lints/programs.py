@@ -1,4 +1,4 @@
-"""Lints that hold what a program is told against its table: its own checks, types, roles said twice, and the other nodes."""
+"""Lints that compare the settings of programs with their tables: own checks, types, roles set twice, and the other nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding, suggest
 from trainc.knowledge.conditions import failure, holds, parse
-from trainc.knowledge.said import Facts, Said, number
+from trainc.knowledge.facts import Fact, Facts, number
 from trainc.knowledge.tables import Row, Table
 from trainc.lints.config_files import folders
 from trainc.lints.runs import Run, runs
@@ -47,7 +47,7 @@ def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
     facts = run.facts
     if not all(holds(facts, condition, row.reads) for condition in row.when):
         return
-    about: Said | None = facts.find(row.at) if row.at else None
+    about: Fact | None = facts.find(row.at) if row.at else None
     subjects = [facts.find(parse(condition).left[0]) for condition in row.when if parse(condition).left]
     better = None
     if row.check:
@@ -74,27 +74,27 @@ def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
     yield run.finding(code, row.level, message, _hint(write, about, better, row), about)
 
 
-def _hint(write: str, about: Said | None, better: object, row: Row) -> str:
+def _hint(write: str, about: Fact | None, better: object, row: Row) -> str:
     if row.write or about is None or better is None or about.word < 0 or "=" not in about.form:
         return write
     return suggest(about.form.format(about.value), [about.form.format(better)], write)
 
 
-def _shown(said: Said) -> str:
+def _shown(fact: Fact) -> str:
     """Return a setting as a message names it: with its value, unless it is an option that has none."""
-    if said.value is None or (said.value is True and said.word >= 0):
-        return said.text
-    if said.file is not None:
-        return f"{said.text} is {said.value}" if not isinstance(said.value, bool) else said.text
-    return f"{said.text}{' ' if said.text.startswith('-') else '='}{said.value}"
+    if fact.value is None or (fact.value is True and fact.word >= 0):
+        return fact.text
+    if fact.file is not None:
+        return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text
+    return f"{fact.text}{' ' if fact.text.startswith('-') else '='}{fact.value}"
 
 
 def _filled(text: str, facts: Facts) -> str:
     """Return a text with the values of keys and roles put in."""
 
     def value(name: str) -> str:
-        said = facts.find(name)
-        return str(said.value) if said is not None else name
+        fact = facts.find(name)
+        return str(fact.value) if fact is not None else name
 
     return _NAMED.sub(lambda match: value(match[1]), text) if "{" in text else text
 
@@ -104,68 +104,68 @@ def _filled(text: str, facts: Facts) -> str:
 
 def _types(run: Run, known: Table) -> Iterator[Finding]:
     """Yield findings about values that an option does not take, and about options that are nearly written like one."""
-    for said in run.facts.by_key.values() if known.options else ():
-        space, _, name = said.key.rpartition(":")
-        if not said.is_placed or said.variable or known.space.rstrip(":") != space:
+    for fact in run.facts.by_key.values() if known.options else ():
+        space, _, name = fact.key.rpartition(":")
+        if not fact.is_placed or fact.variable or known.space.rstrip(":") != space:
             continue
         takes = known.options.get(name)
         if takes is None:
-            if said.file is None or known.space:
-                yield from _near(run, known, said)
-        elif said.value is not None and said.value not in _OFF:
-            problem = _refused(known, said, takes[0], takes[1:])
+            if fact.file is None or known.space:
+                yield from _near(run, known, fact)
+        elif fact.value is not None and fact.value not in _OFF:
+            problem = _refused(known, fact, takes[0], takes[1:])
             if problem is not None:
-                yield run.finding("SettingRefused", "warning", *problem, said)
+                yield run.finding("SettingRefused", "warning", *problem, fact)
 
 
-def _refused(known: Table, said: Said, kind: str, choices: Sequence[str]) -> tuple[str, str] | None:
+def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tuple[str, str] | None:
     """Return what is wrong with a value, and a hint; None if the option takes it."""
-    value, program = said.value, known.program
-    bare = value is True and said.word >= 0
-    if kind == "flag" and said.word >= 0 and not bare:
+    value, program = fact.value, known.program
+    bare = value is True and fact.word >= 0
+    if kind == "flag" and fact.word >= 0 and not bare:
         word = str(value).split()[0]
-        if word in ("true", "false") or ("=" not in said.form and ("/" in word or "." in word)):
+        if word in ("true", "false") or ("=" not in fact.form and ("/" in word or "." in word)):
             return None  # It may be a file that follows.
-        return f"{said.text} takes no value, so {program} refuses {word!r}", f"write {said.text} alone"
+        return f"{fact.text} takes no value, so {program} refuses {word!r}", f"write {fact.text} alone"
     if kind in ("int", "float") and not bare:
-        quoted = isinstance(value, str) and said.file is not None and known.space == "ds:"
+        quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
         better = number(value)
         if better is not None and not quoted:
             return None
         noun = "an integer" if kind == "int" else "a number"
         shown = f"the text {value!r}" if quoted else repr(value)
-        hint = f"write {said.form.format(better)}" if better is not None else f"write {noun}"
-        return f"{said.text} is {shown}, and {program} takes {noun}", hint
+        hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
+        return f"{fact.text} is {shown}, and {program} takes {noun}", hint
     if choices and kind == "str" and not bare and str(value) not in choices:
         from trainc.findings.text import correct_spelling
 
         near = correct_spelling(str(value), choices)
-        hint = suggest(str(value), [near]) if near else f"write {said.form.format(choices[0])}"
-        return f"{said.text} is {value!r}, and {program} takes {', '.join(choices[:8])}", hint
+        hint = suggest(str(value), [near]) if near else f"write {fact.form.format(choices[0])}"
+        return f"{fact.text} is {value!r}, and {program} takes {', '.join(choices[:8])}", hint
     return None
 
 
-def _near(run: Run, known: Table, said: Said) -> Iterator[Finding]:
+def _near(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
     """Yield a finding for a key that no table has, and that nearly is one which is not given elsewhere."""
     from trainc.findings.text import correct_spelling
 
-    name = said.name
+    name = fact.name
     if len(name) < 6 or any(name in other.options for other in run.tables) or ("." in name and not known.space):
         return
     given = {other.name for other in run.facts.by_key.values()}
     near = correct_spelling(name, [option for option in known.options if option not in given], 2)
     if near and near.replace("_", "") != name.replace("_", ""):
-        written = near.replace("_", "-") if "-" in said.text.lstrip("-") else near
-        spelled = said.text.replace(name, near) if name in said.text else f"--{written}"
-        message = f"{known.program} has no setting {said.text}"
-        yield run.finding("SettingRefused", "warning", message, suggest(said.text, [spelled]), said)
+        written = near.replace("_", "-") if "-" in fact.text.lstrip("-") else near
+        spelled = fact.text.replace(name, near) if name in fact.text else f"--{written}"
+        message = f"{known.program} has no setting {fact.text}"
+        yield run.finding("SettingRefused", "warning", message, suggest(fact.text, [spelled]), fact)
 
 
 def _misplaced(run: Run, known: Table) -> Iterator[Finding]:
     """Yield a finding for a key of a file that stands in another section than the one from which it is read."""
-    for said in run.facts.by_key.values() if known.sections else ():
-        space, _, name = said.key.rpartition(":")
-        if said.file is None or f"{space}:" != known.space:
+    for fact in run.facts.by_key.values() if known.sections else ():
+        space, _, name = fact.key.rpartition(":")
+        if fact.file is None or f"{space}:" != known.space:
             continue
         parts = name.split(".")
         for depth, part in enumerate(parts):
@@ -178,24 +178,24 @@ def _misplaced(run: Run, known: Table) -> Iterator[Finding]:
             there = f"inside {section}" if section else "at the top of the file"
             does = "refuses" if section in known.closed else "ignores"
             message = f"{part} is {there}, where {known.program} {does} it: it belongs {where}"
-            hint = f"move {part} {'into ' + homes[0] if homes[0] else 'one level up, beside ' + section}"
-            file, _ = said.file
-            yield run.finding("MisplacedSetting", "warning", message, hint, file.said(wrong, None, known.space))
+            hint = f"move {part} {'into ' + homes[0] if homes[0] else 'one level up, out of ' + section}"
+            file, _ = fact.file
+            yield run.finding("MisplacedSetting", "warning", message, hint, file.fact(wrong, None, known.space))
             break
 
 
-# What two of them say.
+# Roles that are set twice.
 
 
 def _agreement(run: Run) -> Iterator[Finding]:
-    """Yield a finding for each role that a program and another one, or a file, say differently."""
+    """Yield a finding for each role that a program and another one, or a file, set differently."""
     roles = dict.fromkeys(role for known in run.tables for role in known.agree)
     for role in roles:
-        said = [one for one in run.facts.all_of(role) if str(one.value).strip().lower() not in _OFF]
-        said = [one for one in said if one.value is not None and one.is_placed]
-        if len(said) < 2:
+        fact = [one for one in run.facts.all_of(role) if str(one.value).strip().lower() not in _OFF]
+        fact = [one for one in fact if one.value is not None and one.is_placed]
+        if len(fact) < 2:
             continue
-        first, other = said[0], next((one for one in said[1:] if _differ(said[0], one)), None)
+        first, other = fact[0], next((one for one in fact[1:] if _differ(fact[0], one)), None)
         if other is None:
             continue
         if first.file is None and other.file is not None:
@@ -208,7 +208,7 @@ def _agreement(run: Run) -> Iterator[Finding]:
         yield run.finding("SettingsDisagree", "warning", message, hint, first)
 
 
-def _differ(left: Said, right: Said) -> bool:
+def _differ(left: Fact, right: Fact) -> bool:
     a, b = number(left.value), number(right.value)
     if a is not None and b is not None:
         return a != b
@@ -225,8 +225,8 @@ def _alone(run: Run, known: Table) -> Iterator[Finding]:
         part: [facts.find(key) for key in known.alone.get(part, ())]
         for part in ("nodes", "processes", "rank", "address")
     }
-    needed = {part: said for part, said in needed.items() if part in known.alone}
-    given = {part: next((one for one in said if one is not None), None) for part, said in needed.items()}
+    needed = {part: fact for part, fact in needed.items() if part in known.alone}
+    given = {part: next((one for one in fact if one is not None), None) for part, fact in needed.items()}
     if any(facts.find(key) is not None for key in known.alone.get("unless", ())):
         return
     missing = [part for part, one in given.items() if one is None]
@@ -236,7 +236,7 @@ def _alone(run: Run, known: Table) -> Iterator[Finding]:
     if facts.hidden and missing:
         return
     if len(missing) == len(given):
-        message = f"{known.program} is not told of the other nodes, so each of the {training.nodes} pods trains alone"
+        message = f"{known.program} does not get the address of the other nodes, so each of the {training.nodes} pods trains alone"
         yield run.finding("ForeignLauncher", "warning", message, hint, None)
     elif missing:
         names = " and ".join(str(known.alone[part][0]).rpartition(":")[2] for part in missing)

@@ -17,15 +17,21 @@ from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge.index import concerns, tables_of_options, tables_of_program
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services
     from trainc.lints.training import Training
     from trainc.options import Options
+
+
+# A command's words, and the keys of its options.
+_WORD_ENDS = pattern(r"[\s=]+")
 
 
 def _gang(job: TrainJob, info: Info) -> bool:
@@ -92,6 +98,51 @@ def _is_private(training: Training) -> bool:
     return needs_login or any(document.data.get("kind") == "Secret" for document in training.documents)
 
 
+def _is_in_tables(training: Training) -> bool:
+    """Return whether a table is about a program, option or variable of a container, or a file may be read."""
+    if training.documents or ("/" in training.text and "<<" in training.text):
+        return True
+    entry, text = training.entry, training.text
+    names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]
+    if concerns(
+        (*names, *(name for start in training.line.starts for name in start.variables)),
+        training.device,
+        entry.image,
+        text,
+    ):
+        return True
+    words = _WORD_ENDS.split(text)
+    programs = (word.rpartition("/")[2] for word in words if not word.startswith("-"))
+    options = (word.lstrip("-+").replace("-", "_") for word in words)
+    return bool([*tables_of_program(programs), *tables_of_options(options)])
+
+
+def _is_surrounded(training: Training) -> bool:
+    """Return whether a pod has more than a program with devices: references, volumes, other containers or documents."""
+    container = training.entry.container
+    resources = container.resources.get("limits") or {}
+    return bool(
+        training.documents
+        or container.mounts
+        or len(training.entry.pod_set.containers) > 1
+        or len(resources) > 1
+        or training.job.model is not None
+        or training.job.dataset is not None
+        or any("$" in str(variable.get("value")) for variable in container.env)
+    )
+
+
+def _may_slip(training: Training) -> bool:
+    """Return whether a command has a script, quotes, launchers with options or a file of the input."""
+    text = training.text
+    return (
+        training.line.script is not None
+        or bool(training.documents)
+        or any(mark in text for mark in ("'", '"', "python"))
+        or any(launch.options for launch in training.line.launches)
+    )
+
+
 def _options_given(training: Training) -> bool:
     return bool(training.launches_with_options)
 
@@ -115,9 +166,9 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.devices", "processes", per="training"),
     Lint("sized", "trainc.lints.parallelism", "parallelism", per="training", when=_divides),
-    Lint("sized", "trainc.lints.programs", "programs", per="training"),
-    Lint("sized", "trainc.lints.surroundings", "surroundings", per="training"),
-    Lint("sized", "trainc.lints.slips", "slips", per="training"),
+    Lint("sized", "trainc.lints.programs", "programs", per="training", when=_is_in_tables),
+    Lint("sized", "trainc.lints.surroundings", "surroundings", per="training", when=_is_surrounded),
+    Lint("sized", "trainc.lints.slips", "slips", per="training", when=_may_slip),
     Lint("sized", "trainc.lints.storage", "storage", per="training", when=_has_paths),
     Lint("sized", "trainc.lints.restarts", "restarts", per="training", when=_options_given),
     Lint("sized", "trainc.lints.templates", "pull_secrets", per="training", when=_is_private),

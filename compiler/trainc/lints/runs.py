@@ -1,4 +1,4 @@
-"""What each program of a command is told: by its words, its variables, the files that it reads, and the job."""
+"""The settings of each program of a command: by its words, its variables, the files that it reads, and the job."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
-from trainc.knowledge.said import Facts, Said, is_on
-from trainc.knowledge.tables import Table, always, read, table, table_of_file, tables_of_options, tables_of_program
+from trainc.knowledge.facts import Fact, Facts, is_on
+from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
+from trainc.knowledge.tables import Table, read, table
 from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -20,7 +21,7 @@ _OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
-# Labels of nodes that say what their devices are.
+# Labels of nodes that show what their devices are.
 _PRODUCTS = (
     *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
     *("cloud.google.com/gke-tpu-accelerator", "node.kubernetes.io/instance-type"),
@@ -30,7 +31,7 @@ _PRODUCTS = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A program that a command starts, the tables about it, and all that is said to it. `name` is that of the program."""
+    """A program that a command starts, the tables about it, and all facts about its run. `name` is that of the program."""
 
     training: Training
     start: Start
@@ -39,23 +40,23 @@ class Run:
     name: str
     files: tuple[ConfigFile, ...] = ()
 
-    def finding(self, code: str, severity: Severity, message: str, hint: str, said: Said | None) -> Finding:
-        """Return a finding where something is said, or at the program."""
-        if said is not None and said.file is not None:
-            file, key = said.file
+    def finding(self, code: str, severity: Severity, message: str, hint: str, fact: Fact | None) -> Finding:
+        """Return a finding where something is set, or at the program."""
+        if fact is not None and fact.file is not None:
+            file, key = fact.file
             of_file: Finding = file.at(key, self.training.finding(code, severity, message, hint, 0))
             return of_file
-        if said is not None and said.variable:
-            if said.variable in {str(variable["name"]) for variable in self.training.entry.container.env}:
-                return Finding(code, severity, message, hint, *self.training.entry.variable_path(said.variable))
-        elif said is not None and said.word >= 0:
-            return self.training.finding(code, severity, message, hint, said.word)
+        if fact is not None and fact.variable:
+            if fact.variable in {str(variable["name"]) for variable in self.training.entry.container.env}:
+                return Finding(code, severity, message, hint, *self.training.entry.variable_path(fact.variable))
+        elif fact is not None and fact.word >= 0:
+            return self.training.finding(code, severity, message, hint, fact.word)
         return self.training.finding(code, severity, message, hint, self.start.program.index)
 
 
-def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Said], list[tuple[int, str]], bool]:
+def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Fact], list[tuple[int, str]], bool]:
     """Return the options and overrides of a program, its other words, and whether a word may hide further ones."""
-    said: list[Said] = []
+    fact: list[Fact] = []
     others: list[tuple[int, str]] = []
     hidden = False
     index = 0
@@ -76,14 +77,14 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             key = spelling.lstrip("-").replace("-", "_")
             unknown = isinstance(value, str) and ("$" in value or "`" in value)
             form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
-            said.append(Said(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
+            fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
             value = None if "$" in override[2] or "`" in override[2] else override[2]
-            said.append(Said(f"{space}{override[1]}", value, override[1], f"{override[1]}={{}}", word=first + at))
+            fact.append(Fact(f"{space}{override[1]}", value, override[1], f"{override[1]}={{}}", word=first + at))
         else:
             others.append((first + at, word))
             hidden = hidden or "$" in word or "`" in word
-    return said, others, hidden
+    return fact, others, hidden
 
 
 def runs(training: Training) -> Iterator[Run]:
@@ -116,8 +117,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     words = list(training.arguments(start))
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
     names = _names(training, start, words)
-    said, others, hidden = options_of(words, first)
-    launched: list[Said] = []
+    fact, others, hidden = options_of(words, first)
+    launched: list[Fact] = []
     found: dict[str, Table] = {}
     if start.launch is not None:
         for name in tables_of_program([start.launch.launcher.name]):
@@ -125,14 +126,14 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         space = next((known.space for known in found.values()), "launcher:")
         launched = [_of_launcher(training, start, option, space) for option in start.launch.options]
         facts.spaces.add(space.rstrip(":"))
-    for name in (*tables_of_program(names), *tables_of_options(one.key for one in said)):
+    for name in (*tables_of_program(names), *tables_of_options(one.key for one in fact)):
         found[name] = table(name)
-    paths = [str(one.value) for one in (*launched, *said) if isinstance(one.value, str)]
+    paths = [str(one.value) for one in (*launched, *fact) if isinstance(one.value, str)]
     paths += [word for _, word in others]
-    paths += _composed(said)
+    paths += _composed(fact)
     read = _files(training, paths, by_path)
     facts.hidden = hidden or any(_FILE.fullmatch(path) and normpath(path) not in by_path for path in paths)
-    in_files: list[Said] = []
+    in_files: list[Fact] = []
     for file in read:
         values = flat(file.value)
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
@@ -141,26 +142,26 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         if known is not None:
             found[known.name] = known
             facts.spaces.add(known.space.rstrip(":"))
-        in_files += [file.said(key, value, known.space if known is not None else "") for key, value in values.items()]
+        in_files += [file.fact(key, value, known.space if known is not None else "") for key, value in values.items()]
         for name in tables_of_options(keys) if known is None or not known.space else ():
             found[name] = table(name)
-    facts.add((*in_files, *launched, *said))
+    facts.add((*in_files, *launched, *fact))
     for known in found.values():
         facts.add_roles(known.roles)
     facts.add(_derived(training, facts, others, words))
-    found |= {name: table(name) for name in always()}
+    found |= {name: table(name) for name in ALWAYS}
     return Run(training, start, tuple(found.values()), facts, names[-1], tuple(read))
 
 
-def _of_launcher(training: Training, start: Start, option: Any, space: str) -> Said:
+def _of_launcher(training: Training, start: Start, option: Any, space: str) -> Fact:
     value = training.value(option.value, start.launch) if option.value is not None else True
     form = f"{option.spelling}={{}}"
-    return Said(f"{space}{option.name.replace('-', '_')}", value, option.spelling, form, word=option.index)
+    return Fact(f"{space}{option.name.replace('-', '_')}", value, option.spelling, form, word=option.index)
 
 
-def _composed(said: Sequence[Said]) -> Iterator[str]:
+def _composed(fact: Sequence[Fact]) -> Iterator[str]:
     """Yield the path that Hydra makes of a folder and a name."""
-    by_key = {one.key: str(one.value) for one in said}
+    by_key = {one.key: str(one.value) for one in fact}
     for folder, name in (("config_path", "config_name"), ("config_dir", "config_name")):
         if folder in by_key and name in by_key:
             yield join(by_key[folder], by_key[name] + ("" if by_key[name].endswith(".yaml") else ".yaml"))
@@ -178,8 +179,8 @@ def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile])
     return read[::-1]
 
 
-def job_facts(training: Training, start: Start) -> Iterator[Said]:
-    """Yield what the job says: its nodes and devices, and the variables of the container and the script."""
+def job_facts(training: Training, start: Start) -> Iterator[Fact]:
+    """Yield the facts of the job: its nodes and devices, and the variables of the container and the script."""
     spec = training.info.pod_spec(training.entry.pod_set.name)
     selector = spec.get("nodeSelector") or {}
     values = {
@@ -200,15 +201,15 @@ def job_facts(training: Training, start: Start) -> Iterator[Said]:
     values["per_node"] = (per_node or None, "processes per node")
     values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
     for name, (value, text) in values.items():
-        yield Said(f"job:{name}", value, text)
+        yield Fact(f"job:{name}", value, text)
     for name, value in training.variables.items():
-        yield Said(f"env:{name}", value, name, variable=name)
+        yield Fact(f"env:{name}", value, name, variable=name)
     for variable in training.entry.trainer.env:  # MPI's containers get these later.
         name = str(variable["name"])
-        yield Said(f"env:{name}", variable.get("value"), name, variable=name)
+        yield Fact(f"env:{name}", variable.get("value"), name, variable=name)
     for name, value in start.variables.items():
         if not name.isdecimal():
-            yield Said(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
+            yield Fact(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
 
 
 # What follows from several of them.
@@ -222,46 +223,46 @@ _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|v0\.\d|bnb-4bit|awq|gptq)(
 
 def _derived(
     training: Training, facts: Facts, others: Sequence[tuple[int, str]], words: Sequence[str]
-) -> Iterator[Said]:
-    """Yield what follows from what is said: the model, the precision, and what else there is in the pod."""
+) -> Iterator[Fact]:
+    """Yield what follows from other facts: the model, the precision, and what else there is in the pod."""
     container, text = training.entry.container, training.text
     served = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
     served = served or any(part in text for part in ("vllm-serve", "vllm serve"))
     amounts = {**(container.resources.get("requests") or {}), **(container.resources.get("limits") or {})}
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
-    yield Said("job:script", text, "the command")
-    yield Said("job:servers", int(served), "servers")
-    yield Said("job:efa", int(any("efa" in name for name in network)), "EFA devices")
-    yield Said("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
-    yield Said("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
+    yield Fact("job:script", text, "the command")
+    yield Fact("job:servers", int(served), "servers")
+    yield Fact("job:efa", int(any("efa" in name for name in network)), "EFA devices")
+    yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
+    yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:
         at, word = others[1]
         place = at - others[0][0] + 1
-        yield Said("job:second", words[place] if place < len(words) else "nothing", word, word=at)
-    processes = facts.find("torchrun:nproc_per_node") or facts.find("accelerate:num_processes")
+        yield Fact("job:second", words[place] if place < len(words) else "nothing", word, word=at)
+    processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
         yield replace(processes, key="job:processes")
     if training.device.startswith("nvidia.com/mig-"):
-        yield Said("job:slices", training.devices, "MIG slices")
+        yield Fact("job:slices", training.devices, "MIG slices")
     yield from _precision(facts)
     model = facts.find("model.name") or facts.find("model_name_or_path")
     if model is not None and isinstance(model.value, str):
         yield from _model(model, model.value)
 
 
-def _precision(facts: Facts) -> Iterator[Said]:
+def _precision(facts: Facts) -> Iterator[Fact]:
     for key, value in _SWITCHES.items():
-        said = facts.find(key)
-        if said is not None and said.value is not None and is_on(said.value):
-            yield replace(said, key="job:precision", value=value)
+        fact = facts.find(key)
+        if fact is not None and fact.value is not None and is_on(fact.value):
+            yield replace(fact, key="job:precision", value=value)
     for key in _PRECISIONS:
-        said = facts.find(key)
-        if said is not None and isinstance(said.value, str) and said.value.startswith(("bf16", "fp8")):
-            yield replace(said, key="job:precision", value=said.value[:4].rstrip("-"))
+        fact = facts.find(key)
+        if fact is not None and isinstance(fact.value, str) and fact.value.startswith(("bf16", "fp8")):
+            yield replace(fact, key="job:precision", value=fact.value[:4].rstrip("-"))
 
 
-def _model(model: Said, name: str) -> Iterator[Said]:
+def _model(model: Fact, name: str) -> Iterator[Fact]:
     """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
     if _HUB_ID.fullmatch(name):
         yield replace(model, key="job:hub_id")
@@ -269,5 +270,5 @@ def _model(model: Said, name: str) -> Iterator[Said]:
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
     if known is not None:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type"), known, strict=True):
-            yield Said(f"model:{key}", value, f"the {key} of {name}")
-        yield Said("model:targets", data["targets"].get(known[4]), "targets")
+            yield Fact(f"model:{key}", value, f"the {key} of {name}")
+        yield Fact("model:targets", data["targets"].get(known[4]), "targets")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from trainc.findings import Finding, suggest
@@ -51,6 +50,13 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
     launch = start.launch
     if launch is None or launch.launcher.reaches != "node" or not launch.program:
         return
+    per_node = launch.find_option(launch.launcher.per_node)
+    if per_node is not None and per_node.value == "gpu" and not training.device:
+        message = (
+            f"{per_node.spelling} gpu counts the GPUs of the pod, which requests none, so {launch.launcher.name} exits"
+        )
+        hint = per_node.instead(1, f"write {per_node.spelling}=1, or the number of processes")
+        yield training.finding("InvalidLauncherArguments", "warning", message, hint, per_node.index)
     name, program = launch.launcher.name, launch.program[0]
     index = len(start.argv) - len(launch.program)
     given = {option.name for option in launch.options}
@@ -120,9 +126,9 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
     """Yield findings about the text of a script."""
     if (match := _ESCAPED_END.search(script)) is not None:
         before = script[: match.start()].rpartition("\n")[2].strip()
-        message = f"a blank follows the backslash after {before[-40:]!r}, so the command ends there, and the next line is another one"
+        message = f"a space follows the backslash after {before[-40:]!r}, so the command ends there, and the next line is another one"
         yield training.finding(
-            "ArgumentNotSplit", "warning", message, "remove the blank: nothing may follow the backslash", 0
+            "ArgumentNotSplit", "warning", message, "remove the space: nothing may follow the backslash", 0
         )
     shell = training.line.argv[0].rpartition("/")[2]
     unquoted = "".join(part for i, part in enumerate(script.replace('"', "'").split("'")) if i % 2 == 0)
@@ -138,12 +144,14 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         hint = f"write the name of the job: {training.job.name}"
         yield training.finding("SharedOutput", "info", message, hint, 0)
     if training.nodes > 1 and (match := _ASSIGNMENT.search(script)) is not None:
+        import json
+
         try:
             task = json.loads(match[2]).get("task", {})
         except (ValueError, AttributeError):
             task = {}
         if isinstance(task, dict) and isinstance(task.get("index"), int):
-            message = f"TF_CONFIG has the index {task['index']} in all {training.nodes} pods, so they wait for the other workers for ever"
+            message = f"TF_CONFIG has the index {task['index']} in all {training.nodes} pods, so they wait for the other workers forever"
             hint = 'close the quotes around the index: "index": \'"$JOB_COMPLETION_INDEX"\''
             yield training.finding("RanksDoNotMeet", "warning", message, hint, 0)
     for start in training.line.starts_of("sleep"):

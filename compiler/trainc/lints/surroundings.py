@@ -46,7 +46,7 @@ def surroundings(training: Training) -> Iterator[Finding]:
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):
             continue
         message = (
-            f"the container {container.name!r} runs for ever, and a pod is done only when all of its containers are"
+            f"the container {container.name!r} runs forever, and a pod is done only when all of its containers are"
         )
         hint = f"move it to initContainers with restartPolicy: Always, which makes it a sidecar: {{name: {container.name}, restartPolicy: Always, ...}}"
         path = pod_path(entry.job, entry.info, entry.pod_set.name, "containers", ("name", container.name))

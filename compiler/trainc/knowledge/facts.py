@@ -1,4 +1,4 @@
-"""What a job says about a run: the values of its options, variables, fields and files, by key or by role."""
+"""Facts about a run: the values of its options, variables, fields and files, by key or by role."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _FALSE = frozenset(("false", "0", "no", "off", "none", "null", ""))
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A value, and where it is said.
+class Fact:
+    """A value, and where it is set.
 
     `key` has the space of its table in front ("ds:train_batch_size"). `value` is None if it is known only in the pod. `text`
     names it in a message, and `form` is how to write it with another value in the place of `{}`. One of `word`, `variable`
@@ -59,45 +59,45 @@ def is_on(value: Any) -> bool:
 
 
 class Facts:
-    """All that is said about one run. What is added later takes precedence; a role is what its keys say.
+    """All facts about one run. What is added later takes precedence; a role has the values of its keys.
 
     `hidden` means that there may be more: a word such as `$EXTRA_ARGS`, or a file that is not visible. `spaces` are those
     of which all is visible, apart from that.
     """
 
     def __init__(self) -> None:
-        self.by_key: dict[str, Said] = {}
+        self.by_key: dict[str, Fact] = {}
         self.roles: dict[str, list[str]] = {}
         self.hidden = False
         self.spaces: set[str] = set()
 
-    def add(self, sayings: Iterable[Said]) -> None:
+    def add(self, sayings: Iterable[Fact]) -> None:
         """Add values in the order of their precedence, the strongest last."""
-        for said in sayings:
-            self.by_key[said.key] = said
+        for fact in sayings:
+            self.by_key[fact.key] = fact
 
     def add_roles(self, roles: Mapping[str, Iterable[str]]) -> None:
-        """Add keys that say a role; the first of them takes precedence."""
+        """Add the keys of roles; the first of them takes precedence."""
         for role, keys in roles.items():
             self.roles.setdefault(role, []).extend(keys)
 
-    def all_of(self, name: str) -> Iterator[Said]:
-        """Yield all that is said for a key or a role, the strongest first."""
+    def all_of(self, name: str) -> Iterator[Fact]:
+        """Yield all values of a key or a role, the strongest first."""
         if name in self.by_key:
             yield self.by_key[name]
         for key in self.roles.get(name, ()):
             if key in self.by_key:
                 yield self.by_key[key]
 
-    def find(self, name: str) -> Said | None:
-        """Return what is said for a key or a role, or None."""
+    def find(self, name: str) -> Fact | None:
+        """Return the value of a key or a role, or None."""
         return next(self.all_of(name), None)
 
     def is_absent(self, name: str) -> bool:
         """Return whether a key is certainly not given, or switched off."""
-        said = self.find(name)
-        if said is not None:
-            return said.value is not None and not is_on(said.value)
+        fact = self.find(name)
+        if fact is not None:
+            return fact.value is not None and not is_on(fact.value)
         space = name.rpartition(":")[0]
         if space in ("env", "job"):
             return True
