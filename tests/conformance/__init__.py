@@ -45,6 +45,6 @@ SETS = (
     Recorded("v1", "v1.judge_pods"),
     Recorded("runs", "runs.judge_runs"),
     Recorded("runs2", "runs.judge_runs"),
-    Recorded("runs3", "runs.judge_twins", least=0.4),
-    Recorded("field", "runs.judge_twins", least=0.16),
+    Recorded("runs3", "runs.judge_twins", least=0.97),
+    Recorded("field", "runs.judge_twins", least=0.97),
 )
