@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,29 @@ LIES: dict[str, tuple[Callable[[], None], set[str]]] = {
         lambda: write("rendered/Kustomization", "resources: [https://git.example.com/evil]\n"),
         {"ForeignFile"},
     ),
+    **{
+        f"a new {name}": (partial(write, f"rendered/{name}", "*\n"), {"ForeignFile"})
+        for name in (
+            *(
+                ".sourceignore",
+                "nlp/.sourceignore",
+                ".argocd-source.yaml",
+                ".argocd-source-llm.yaml",
+                "kustomization.yml",
+            ),
+            *(
+                ".gitattributes",
+                ".gitignore",
+                "Chart.yaml",
+                "main.jsonnet",
+                "OWNERS",
+                "notes.txt",
+                ".trainc/pod.yaml",
+                "x",
+            ),
+        )
+    },
+    "a link called README.md": (lambda: Path("rendered/README.md").symlink_to("../jobs"), {"ForeignFile"}),
     "a link to a Pod": (replace_by_a_link, {"ForeignFile"}),
     "a link to a folder": (link_a_folder, {"ForeignFile"}),
     "a submodule": (add_a_submodule, {"ForeignFile"}),
@@ -385,6 +409,21 @@ def test_a_foreign_file_of_main_is_left_alone_until_it_changes() -> None:
     assert codes(checked()) == {"ForeignFile"}
     Path("rendered/kustomization.yaml").unlink()
     assert checked().status == 0
+
+
+def test_a_file_of_any_kind_is_left_alone_as_the_base_has_it() -> None:
+    git("checkout", "-q", "main")
+    for name in (".sourceignore", "nlp/.sourceignore", "notes.txt"):
+        write(f"rendered/{name}", "# of main\n")
+    commit("by hand")
+    git("checkout", "-q", "-B", "pull-request")
+    write("rendered/README.md", "# What this folder is\n")
+    write("rendered/nlp/.gitkeep", "")
+    assert checked().status == 0
+    write("rendered/nlp/.sourceignore", "*\n")
+    result = checked()
+    assert codes(result) == {"ForeignFile"}
+    assert result.stderr.startswith("rendered/nlp/.sourceignore:1:1: error[ForeignFile] trainc did not write this file")
 
 
 def test_with_all_jobs_rebuilt_only_a_base_asks_about_foreign_files() -> None:

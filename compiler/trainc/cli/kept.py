@@ -27,7 +27,8 @@ from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
-from trainc.reading.git import commit_of, merge_base, submodules
+from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.git import commit_of, find_changed_files, merge_base, submodules
 from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
@@ -306,7 +307,7 @@ def _read_bases(
         for path, output in by_path.items():
             there = path if path in outputs else by_name.get(output.environment, path)
             shown_folder = os.path.relpath(os.path.join(top, path), home)
-            data, base_settings = _contents(copy, there, output.paths), outputs.get(there)
+            data, base_settings = _contents(copy, there, output.paths, output.foreign), outputs.get(there)
             digests: dict[JobKey, str] = {}
             if base_settings is not None and output.kept_files:
                 digests = _digests(copy, base_settings, os.path.relpath(home, top))
@@ -316,7 +317,7 @@ def _read_bases(
             if path not in by_path and (files := _left_in(os.path.join(top, path), top, by_path)):
                 shown_folder = os.path.relpath(os.path.join(top, path), home)
                 local_folder = os.path.relpath(os.path.join(top, path), os.path.join(top, repository.prefix))
-                data = _contents(copy, path, list(files))
+                data = _contents(copy, path, list(files), files)
                 bases.append((Compared(local_folder, "", foreign=files), Base(name, shown_folder, data.get, {})))
         return bases
 
@@ -334,13 +335,17 @@ def _outputs(copy: Copy) -> dict[str, Configuration]:
     return {os.path.relpath(os.path.realpath(path), copy.tree): env for path, env in outputs}
 
 
-def _contents(copy: Copy, folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:
-    """The content of files and submodules of a folder in a revision."""
+def _contents(copy: Copy, folder: str, paths: Sequence[str], now: Mapping[str, bytes]) -> dict[str, bytes | None]:
+    """The content of files and submodules of a folder in a revision; `now` has that of files of other kinds here."""
     if not paths:
         return {}
     copy.add([folder])
     files = {path: bytes_at(os.path.join(copy.tree, folder), path) for path in paths}
-    return {**files, **submodules(copy.repository, folder, copy.revision)}
+    modules = submodules(copy.repository, folder, copy.revision)
+    unread = [path for path in now if not path.endswith(READ_SUFFIXES) and path not in modules]
+    others = {f"{folder}/{path}": now[path] for path in unread}
+    changed = find_changed_files(copy.repository, copy.revision, others, limits_of(copy.arguments)) if others else {}
+    return {**files, **{path: changed.get(f"{folder}/{path}", now[path]) for path in unread}, **modules}
 
 
 def _digests(copy: Copy, configuration: Configuration, home: str) -> dict[JobKey, str]:

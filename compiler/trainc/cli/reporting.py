@@ -165,16 +165,12 @@ def summarize(diagnostics: Iterable[Diagnostic]) -> str:
     return summary + (f" in {counted(len(files), 'file')}" if files else "")
 
 
-_UNENDED = "\\ No newline at end of file\n"
-
-
 def difference(old: str, new: str, old_name: str, new_name: str, out: BinaryIO | None = None) -> str:
     """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
 
     If people or a runner read `out`, what they would obey is broken in it, and the patch with it.
     """
-    from difflib import unified_diff
+    from trainc.findings.differences import unified
 
-    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
-    patch = "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
+    patch = unified(old, new, old_name, new_name)
     return escape_report(patch) if out is not None and _obeys_escapes(out) else patch

@@ -157,6 +157,7 @@ def _is_part_of_word(letter: str) -> bool:
 # Suggestions for misspelled names.
 
 
+_LONGEST_NAME = 100
 _BEGINNING = 3  # The shortest prefix worth completing.
 
 
@@ -168,7 +169,8 @@ def near_names(word: str, candidates: Iterable[str], limit: int = 3, cutoff: flo
     # Only needed for bad input.
     from difflib import get_close_matches
 
-    names = sorted(candidates)
+    # Comparing takes more than linear time, and nobody misspells a longer name by some letters.
+    names = sorted(name for name in candidates if len(name) <= _LONGEST_NAME) if len(word) <= _LONGEST_NAME else []
     near = get_close_matches(word, names, n=limit, cutoff=cutoff)
     return near or [name for name in names if name.startswith(word) and len(word) >= _BEGINNING][:limit]
 

@@ -18,7 +18,7 @@ from trainc.output.ownership import (
     STATE_FOLDER,
     Sources,
     can_be_owned,
-    is_applied,
+    is_harmless,
     is_marked,
     is_marked_file,
     legacy_list,
@@ -108,7 +108,7 @@ def skipped_sources(folder: str, compiled: Container[str], sources: Sources) -> 
 
 
 def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
-    """Return the files at any depth of `folder` that a GitOps tool would apply and that trainc did not write.
+    """Return the files at any depth of `folder` that trainc did not write and that a tool may act on.
 
     With `ours`, return those that it wrote too. The content of a symlink is its target.
     """
@@ -120,8 +120,9 @@ def foreign_files(folder: str, *, ours: bool = False) -> dict[str, bytes]:
                 path = os.path.join(inside, entry.name)
                 name = path.replace(os.sep, "/")
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(path)
-                elif is_applied(entry.name) or entry.is_dir():
+                    if entry.name != ".git":
+                        waiting.append(path)
+                elif entry.is_symlink() or not is_harmless(name):
                     is_ours = can_be_owned(name) and not entry.is_symlink() and is_marked_file(entry.path)
                     if ours or not is_ours:
                         contents[name] = bytes_at(folder, path) or b""

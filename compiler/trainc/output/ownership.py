@@ -28,6 +28,9 @@ _FIRST_LINE = pattern(r"# Compiled by trainc from ([^\n]+)\. Edit that file inst
 _UNPRINTABLE = pattern(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
+_HARMLESS = frozenset({"README", "README.md", "LICENSE", ".gitkeep", ".keep", ".DS_Store"})
+# The state of a build that runs, or was interrupted.
+_STATE = pattern(r"\.trainc/(?:\.gitignore|lock|owned|journal|staged/(?:[0-9]+|journal))")
 # Jobs whose file would have the name of another tool's settings, or of trainc's: `kubectl kustomize`, Argo CD and Flux CD
 # take kustomization.yaml for a kustomization, and trainc looks for the others itself.
 _SETTINGS = ("kustomization", "overlay", "trainc")
@@ -75,13 +78,13 @@ def can_be_owned(path: str) -> bool:
     return _FORM.fullmatch(path) is not None
 
 
-def is_applied(name: str) -> bool:
-    """Return whether a GitOps tool reads a file with this name.
+def is_harmless(path: str) -> bool:
+    """Return whether no tool acts on a file with this path in an output folder.
 
-    Argo CD reads these four suffixes, and builds the folder with kustomize if there is a kustomization (argoproj/argo-cd
-    reposerver/repository/repository.go, util/app/discovery/discovery.go).
+    All others may change what is applied: manifests and kustomizations, but also the .sourceignore of Flux, .argocd-source
+    files and attributes.
     """
-    return name.endswith((".yaml", ".yml", ".json", ".jsonnet")) or name == "Kustomization"
+    return path.rpartition("/")[2] in _HARMLESS or _STATE.fullmatch(path) is not None
 
 
 def stays_inside(folder: str, path: str) -> bool:

@@ -5,13 +5,12 @@ Short values stand on one line, long ones as the lines that differ.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Path, Source, counted, escape_line, first_of, format_path
+from trainc.api.findings import Finding, Path, Source, counted, escape_line, excerpts, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import ITEM_KEYS, format_field
 from trainc.emit.yaml_writer import block_lines, flow, with_ordered_keys
@@ -58,14 +57,8 @@ def differing_lines(change: Change) -> list[SignedLine]:
     before = block(without_identity(change.path, change.before)) if change.before is not None else []
     after = block(without_identity(change.path, change.after)) if change.after is not None else []
     lines: list[SignedLine] = []
-    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
-        if lines:
-            lines.append((" ", "..."))
-        for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                lines += [(" ", line) for line in before[i1:i2]]
-            else:
-                lines += [("-", line) for line in before[i1:i2]] + [("+", line) for line in after[j1:j2]]
+    for excerpt in excerpts(before, after, _CONTEXT):
+        lines += [(" ", "..."), *excerpt.lines] if lines else excerpt.lines
     return lines
 
 

@@ -1,0 +1,113 @@
+"""The one difference of texts: right, and in a number of steps that the texts' length bounds."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run
+from steps import steps
+
+import trainc
+from trainc.findings.differences import changes, unified
+
+PACKAGE = Path(trainc.__file__).parent
+WORDS = ("abcd", "abcdefghijklmnop", ["a", "b", "a\r", "b\u2028c", "é", ""])
+
+
+def pairs(count: int) -> Iterator[tuple[list[str], list[str]]]:
+    """Lists of lines, and what is left of them after some edits."""
+    chance = random.Random(50)
+    for number in range(count):
+        words = WORDS[number % len(WORDS)]
+        old = chance.choices(words, k=chance.randint(0, 25))
+        new = list(old)
+        for _ in range(chance.randint(0, 7)):
+            if new and chance.random() < 0.5:
+                new.pop(chance.randrange(len(new)))
+            else:
+                new.insert(chance.randint(0, len(new)), chance.choice(words))
+        yield old, new
+
+
+def test_the_changes_make_the_new_text_of_the_old_one() -> None:
+    for old, new in pairs(2_000):
+        made, place = [], 0
+        for hunk in changes(old, new):
+            assert hunk.end > hunk.start or hunk.new_end > hunk.new_start
+            assert hunk.start > place or not place
+            made += old[place : hunk.start] + new[hunk.new_start : hunk.new_end]
+            place = hunk.end
+        assert made + old[place:] == new
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
+def test_patch_applies_a_unified_difference(tmp_path: Path) -> None:
+    for number, (old, new) in enumerate(pairs(150)):
+        texts = ["\n".join(side) + "\n" * (number % 2) * bool(side) for side in (old, new)]
+        (tmp_path / "old").write_bytes(texts[0].encode())
+        patch = unified(texts[0], texts[1], "a", "b")
+        assert bool(patch) == (texts[0] != texts[1])
+        if patch:
+            words = ["patch", "--binary", "-s", "-o", "new", "old"]
+            subprocess.run(words, input=patch.encode(), cwd=tmp_path, check=True)
+            assert (tmp_path / "new").read_bytes() == texts[1].encode()
+
+
+SHAPES = {
+    "repeated": lambda n: (["a"] * n, ["b", "a"] * n),
+    "permuted": lambda n: (list(map(str, range(n))), random.Random(1).sample(list(map(str, range(n))), n)),
+    "reversed": lambda n: (list(map(str, range(n))), list(map(str, reversed(range(n))))),
+    "shifted": lambda n: (["a", "b", "c"] * n, ["c", "b"] * n),
+    "nothing in common": lambda n: (list(map(str, range(n))), [f"x{i}" for i in range(n)]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_lines_take_twice_the_steps(shape: str) -> None:
+    once, twice = (steps(lambda n=n: changes(*SHAPES[shape](n))) for n in (1_000, 2_000))  # type: ignore[misc]
+    assert twice <= 2.3 * once
+
+
+JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {{name: a, namespace: b}}
+spec: {{runtimeRef: {{name: torch-distributed}}, trainer: {{command: [x], args: {}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    "command", ["diff old.yaml new.yaml", "diff old.yaml new.yaml --format markdown", "build new.yaml -o out --check"]
+)
+@pytest.mark.parametrize("shape", ["repeated", "permuted"])
+def test_commands_that_compare_take_steps_in_proportion(
+    command: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for n in (600, 1_200):
+        for name, words in zip(("old", "new"), SHAPES[shape](n), strict=True):
+            Path(f"{name}.yaml").write_text(JOB.format(json.dumps(["\n".join(words)])), encoding="utf-8")
+        assert run("build", "old.yaml", "-o", "out", "--release", "2.3").status == 0
+        found.append(steps(lambda: run(*command.split(), "--release", "2.3")))
+    assert found[1] <= 2.3 * found[0]
+
+
+def test_nothing_else_compares_texts() -> None:
+    users = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if "difflib"
+        in (
+            getattr(node, "module", None) or "",
+            *(alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)),
+        )
+    }
+    assert users == {"findings/text.py"}  # Near names, of at most a hundred letters.
