@@ -11,20 +11,22 @@ import pytest
 from made_up import REPOSITORY, Edits, committed, run_all
 
 from trainc.ir.release import release_facts
-from trainc.kube.releases import JOBSETS, NEWEST_RELEASE, RELEASES, Columns, Since, Span
+from trainc.kube.releases import JOBSETS, RELEASES, Columns, Since, Span
 
-NEXT = "2.4"
+NEXT = "2.5"
 PINS = """\
-  "2.4":
-    trainer: v2.4.0
+  "2.5":
+    trainer: v2.5.0
     trainerCommit: 658725bdae5c7e3a0854d93ac6ff492e109a22ab
     jobset: v0.13.0
     jobsetCommit: f22e565ac3cc3265c7c45ef67ecffdc689af5d77
 """
-# Everything that a release which changes nothing takes, beside a version in tools/scripts/generate_schemas.py.
+# Everything that a release which changes nothing takes, beside a version in tools/scripts/generate_schemas.py. It is a
+# preview like the one before it, so that the default release stays the same.
 COMMIT: Edits = {
     "compiler/trainc/kube/releases.py": [
-        ('"2.2", "2.3")', '"2.2", "2.3", "2.4")'),
+        ('"2.3", "2.4")', '"2.3", "2.4", "2.5")'),
+        ('("2.4",)', '("2.4", "2.5")'),
         ('"0.11", "0.12")', '"0.11", "0.12", "0.13")'),
     ],
     "compiler/trainc/ir/release.py": [('"0.12"),', '"0.12", "0.13"),')],
@@ -101,25 +103,39 @@ def written(folder: Path) -> Path:
 
 def test_a_new_release_is_the_newest_one_in_every_command(tmp_path: Path) -> None:
     folder = written(tmp_path / "input")
-    before = run_all(REPOSITORY / "compiler", commands(NEWEST_RELEASE), folder)
+    before = run_all(REPOSITORY / "compiler", commands(RELEASES[-1]), folder)
     after = run_all(committed(tmp_path / "next", COMMIT), commands(NEXT), folder)
     assert {0, 1} == {status for status, _, _ in before}, [r for r in before if r[0] > 1]
     assert sum(len(stdout) for _, stdout, _ in before) > 100_000
     listed, more = ", ".join(RELEASES), ", ".join((*RELEASES, NEXT))
     for command, expected, found in zip(commands(NEXT), before, after, strict=True):
         status, *texts = found
-        plain = [text.replace(more, listed).replace(NEXT, NEWEST_RELEASE) for text in texts]
+        plain = [text.replace(more, listed).replace(NEXT, RELEASES[-1]) for text in texts]
         assert (status, *plain) == expected, command
 
 
 def test_an_upgrade_to_a_new_release_that_changes_nothing_changes_nothing(tmp_path: Path) -> None:
     folder = written(tmp_path / "input")
-    upgrade = [["diff", f"{job}.yaml", "--releases", f"{NEWEST_RELEASE}..{NEXT}"] for job in JOBS]
+    upgrade = [["diff", f"{job}.yaml", "--releases", f"{RELEASES[-1]}..{NEXT}"] for job in JOBS]
     results = run_all(committed(tmp_path / "next", COMMIT), [*upgrade, ["version"], ["runtimes", "list"]], folder)
     assert [status for status, _, _ in results] == [0] * len(results)
     assert all("1 job unchanged" in stdout or "o change" in stdout for _, stdout, _ in results[: len(JOBS)]), results[0]
-    assert "  2.4  Trainer v2.4.0" in results[-2][1]
-    assert "2.4" in results[-1][1]
+    assert "  2.5  Trainer v2.5.0" in results[-2][1]
+    assert "2.5" in results[-1][1]
+
+
+def test_a_preview_is_never_the_default_until_its_name_is_taken_out(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text((CASES / "torch-distributed.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    read: Edits = {"compiler/trainc/kube/releases.py": [('PREVIEWS = ("2.4",)', "PREVIEWS: tuple[str, ...] = ()")]}
+    asked = [["check", "job.yaml", "--format", "json"], ["check", "job.yaml", "--format", "json", "--release", "2.4"]]
+    for compiler, default, previewed in (
+        (REPOSITORY / "compiler", "2.3", True),
+        (committed(tmp_path / "read", read), "2.4", False),
+    ):
+        unpinned, pinned = (stdout for _, stdout, _ in run_all(compiler, asked, tmp_path))
+        assert f"compiling for Trainer {default}" in unpinned
+        assert "PreviewRelease" not in unpinned
+        assert ("PreviewRelease" in pinned) is previewed
 
 
 SOURCES = sorted((REPOSITORY / "compiler" / "trainc").rglob("*.py"))
@@ -161,6 +177,6 @@ def test_a_row_that_ends_early_goes_on_as_it_ends() -> None:
 
 
 def test_a_span_ends_where_it_says_or_never() -> None:
-    assert [release in Span("2.1", "2.2") for release in RELEASES] == [False, True, True, False]
-    assert [release in Span("2.2") for release in RELEASES] == [False, False, True, True]
-    assert (Span("2.1", "2.2").last, Span("2.1").last) == ("2.2", NEWEST_RELEASE)
+    assert [release in Span("2.1", "2.2") for release in RELEASES] == [False, True, True, False, False]
+    assert [release in Span("2.2") for release in RELEASES] == [False, False, True, True, True]
+    assert (Span("2.1", "2.2").last, Span("2.1").last) == ("2.2", RELEASES[-1])

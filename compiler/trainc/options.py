@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.kube.kueue import MINORS, normalize_kueue
 from trainc.kube.names import (
+    CLAIMS_GATE,
     DNS_1123_FORM,
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,
@@ -14,7 +15,14 @@ from trainc.kube.names import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.kube.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
+from trainc.kube.releases import (
+    DEFAULT_KUBERNETES,
+    KUBERNETES,
+    PREVIEWS,
+    RELEASES,
+    normalize_kubernetes,
+    normalize_release,
+)
 from trainc.kube.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field, fields
 
@@ -22,6 +30,8 @@ Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
 Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
 Gang: TypeAlias = Literal["runtime", "workload"]
+# Gates whose effect on the objects is known. All are off by default.
+FEATURE_GATES = (CLAIMS_GATE,)
 
 
 def check_namespace(text: str) -> str:
@@ -82,7 +92,7 @@ class Options:
     selects who gang-schedules the pods of a runtime with a podGroupPolicy: "runtime" (the scheduler named in the
     policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
     without checks for fields that other versions lack or deprecate. `kueue` is the version of Kueue in the cluster, with or
-    without a patch; None means that it is not known.
+    without a patch; None means that it is not known. `feature_gates` are the gates of Trainer's controller that are on.
     """
 
     release: str | None = None
@@ -98,6 +108,7 @@ class Options:
     gang: Gang = "runtime"
     kubernetes: str | None = None
     kueue: str | None = None
+    feature_gates: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -168,6 +179,8 @@ class Setting:
     def normalize(self, value: Any) -> Any:
         """Return the normal form of a value. Raises ValueError if it is not allowed."""
         if self.kind == "list":
+            if self.choices and (unknown := [item for item in value if item not in self.choices]):
+                raise ValueError(f"unknown {self.name} {unknown[0]!r}; choose {' or '.join(self.choices)}")
             return tuple(value)
         if self.check is not None:
             return self.check(value)
@@ -185,7 +198,7 @@ def settings_in(source: SettingSource) -> tuple[Setting, ...]:
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "release",
-        f"Trainer release to compile for: {', '.join(RELEASES)}",
+        f"Trainer release: {', '.join(f'{r} (preview)' if r in PREVIEWS else r for r in RELEASES)}",
         "",
         choices=RELEASES,
         check=normalize_release,
@@ -226,6 +239,14 @@ SETTINGS: tuple[Setting, ...] = (
         "(Kubernetes 1.37 itself)",
         "input",
         choices=get_args(Gang),
+    ),
+    Setting(
+        "feature_gates",
+        f"feature gates of Trainer's controller that are on: {', '.join(FEATURE_GATES)} (2.4)",
+        "input",
+        "list",
+        choices=FEATURE_GATES,
+        metavar="NAME",
     ),
     Setting(
         "plugins",

@@ -173,7 +173,10 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
         (["build", "jobs", "-o", "./jobs/"], "./jobs/ is both the input and the output folder"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
         (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),
-        (["diff", "--release", "2.1..2.3"], "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3; `trainc diff --releases"),
+        (
+            ["diff", "--release", "2.1..2.3"],
+            "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3, 2.4; `trainc diff --releases",
+        ),
         (
             ["build", "--namespace", "Team_A"],
             "argument --namespace: 'Team_A' is not a valid namespace name; use at most 63",

@@ -34,7 +34,7 @@ class Recorded(NamedTuple):
 
 
 SETS = (
-    *(Recorded(f"trainer-2.{minor}", "controllers.judge_objects") for minor in range(4)),
+    *(Recorded(f"trainer-2.{minor}", "controllers.judge_objects") for minor in range(5)),
     Recorded("admission", "controllers.judge_admission"),
     Recorded("updates", "controllers.judge_updates"),
     Recorded("pods", "api_server.judge_jobs"),

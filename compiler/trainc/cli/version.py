@@ -34,8 +34,9 @@ def version_text(*, verbose: bool = False) -> str:
     repositories = port["repositories"]
     lines = [f"trainc {__version__}", f"follows {repositories['trainer']} and {repositories['jobset']}:"]
     for minor, pins in port["releases"].items():
-        trainer = f"Trainer {pins['trainer']} ({pins['trainerCommit'][:8]})"
+        trainer = f"Trainer {pins['trainer']} ({pins['trainerCommit'][:8] or 'a preview: not read'})"
         lines.append(f"  {minor}  {trainer}, JobSet {pins['jobset']} ({pins['jobsetCommit'][:8]})")
+        lines += [f"       {b['certainty']}: {b['what']} ({', '.join(b['in'])})" for b in pins.get("behaviors", ())]
     kueue = port["kueue"]
     recorded = ", ".join(f"{version} ({commit[:8]})" for version, commit in kueue["recorded"].items())
     lines.append(

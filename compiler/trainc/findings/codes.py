@@ -35,7 +35,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin ForeignNamespace InvalidConfiguration RuntimeReplaced UnknownPlugin",
         "warning": "IgnoreWithoutReason SettingsNotUsed UnknownCode",
-        "info": "FindingsIgnored OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
+        "info": "FindingsIgnored OptionWithoutEffect PreviewRelease ReleaseNotPinned UnusedIgnore",
     },
     "read": {
         "error": """
@@ -97,7 +97,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             UnexpandedShellVariable UnsetVariable UnusableStorageUri
         """,
         "warning": """
-            ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources
+            ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes ClaimsNotCounted CountsIgnoreRuntimeResources
             DeadlineNotPropagated DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
             FluxTasksWantAllGPUs ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas
             GangNeverComplete HeldAfterEnd HeredocRewritten HostfileNotRead IdleDevices InitializerNotOrdered

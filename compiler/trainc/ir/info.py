@@ -241,6 +241,7 @@ class Info:
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
     `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue for its Kueue, if that is known.
+    `feature_gates` are the gates of Trainer's controller that are on.
     `traced` means that values know what they were made from (ir.provenance).
     """
 
@@ -261,6 +262,7 @@ class Info:
     plugins: tuple[str, ...] = ()
     kubernetes: str = DEFAULT_KUBERNETES
     kueue: str = ""
+    feature_gates: tuple[str, ...] = ()
     traced: bool = False
 
     @property

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Literal
 
 from trainc.findings import Finding, Path
+from trainc.kube.names import CLAIMS_GATE
 from trainc.kube.releases import RELEASES, Columns
 from trainc.startup.records import dataclass
 
@@ -31,8 +32,10 @@ class Release:
     resources_reach_mpi_node: bool
     gang_sees_resources: bool
     pod_level_resources: tuple[str, ...]
+    claims_merge: bool
 
     # Torch and torchtune.
+    torch_needs_trainer: bool
     torch_processes: Literal["limits then requests", "from runtime too"]
     torch_checks_need_num_proc: bool
     torchtune_models: tuple[str, ...]
@@ -46,6 +49,7 @@ class Release:
     mpi_file_modes: bool
     mpi_env_reserved: bool
     mpi_successors: bool
+    mpi_image_reaches_node: bool
     hostfile_counts_replicas: bool
 
     # The other plugins.
@@ -66,6 +70,7 @@ class Release:
     warns_deprecated_runtime: bool
     managed_by_honored: bool
     runtime_snapshot: bool
+    feature_gates: tuple[str, ...]
 
 
 _TUNE_2_0 = ("llama3_2/1B", "llama3_2/7B", "llama3_3/70B")
@@ -81,7 +86,7 @@ _POD_2_1 = (*_POD_2_0, "hugepages-")
 
 # fmt: off
 _FACTS = Columns(RELEASES, {
-    #                                2.0                     2.1                     2.2                 2.3
+    #                                2.0                     2.1                     2.2                 2.3         2.4
     "jobset":                       ("0.8",                  "0.10",                 "0.11",             "0.12"),
     "patch_field":                  ("podSpecOverrides",     "podTemplateOverrides", "runtimePatches",   "runtimePatches"),
     "patch_scope":                  ("pod spec",             "pod template",         "job template",     "job set"),
@@ -91,6 +96,8 @@ _FACTS = Columns(RELEASES, {
     "gang_sees_resources":          (False,                  False,                  True,               True),
     # From component-helpers: 0.32 does not support pod-level huge pages.
     "pod_level_resources":          (_POD_2_0,               _POD_2_1,               _POD_2_1,           _POD_2_1),
+    "claims_merge":                 (False,                  False,                  False,              False,      True),
+    "torch_needs_trainer":          (True,                   True,                   True,               True,       False),
     "torch_processes":              ("limits then requests", "from runtime too",     "from runtime too", "from runtime too"),
     "torch_checks_need_num_proc":   (True,                   True,                   False,              False),
     "torchtune_models":             (_TUNE_2_0,              _TUNE_2_1,              _TUNE_2_1,          _TUNE_2_1),
@@ -102,7 +109,8 @@ _FACTS = Columns(RELEASES, {
     "mpi_file_modes":               (False,                  False,                  False,              True),
     "mpi_env_reserved":             (False,                  False,                  False,              True),
     # Variables for Open MPI 5, which reads none of Open MPI 4's.
-    "mpi_successors":               (False,),
+    "mpi_successors":               (False,                  False,                  False,              False,      True),
+    "mpi_image_reaches_node":       (False,                  False,                  False,              False,      True),
     "hostfile_counts_replicas":     (False,                  False,                  False,              True),
     "flux_sees_template_command":   (False,                  False,                  False,              True),
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),
@@ -122,6 +130,7 @@ _FACTS = Columns(RELEASES, {
     "warns_deprecated_runtime":     (False,                  True,                   True,               True),
     "managed_by_honored":           (False,                  False,                  False,              True),
     "runtime_snapshot":             (False,                  False,                  False,              True),
+    "feature_gates":                ((),                     (),                     (),                 (),         (CLAIMS_GATE,)),
 })
 # fmt: on
 

@@ -59,6 +59,7 @@ class Trainer:
     num_nodes: int | None = None
     num_proc_per_node: int | str | None = None
     resources_per_node: Mapping[str, Any] | None = None
+    resource_claims: tuple[Item, ...] = ()
 
 
 NO_TRAINER = Trainer()

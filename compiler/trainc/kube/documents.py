@@ -130,11 +130,11 @@ _POD_OVERRIDE: dict[str, _Keys] = {
 _POD_PATCH: dict[str, _Keys] = {**_POD_OVERRIDE, "imagePullSecrets": _NAME}
 _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
     "trainer.TrainJobSpec": {"runtimePatches": ("manager",)},
-    "trainer.Trainer": {"env": _NAME},
+    "trainer.Trainer": {"env": _NAME, "resourceClaimsPerNode": _NAME},
     "trainer.DatasetInitializer": {"env": _NAME},
     "trainer.ModelInitializer": {"env": _NAME},
     "trainer.JobSetSpecPatch": {"replicatedJobs": _NAME},
-    "trainer.PodSpecPatch": _POD_PATCH,
+    "trainer.PodSpecPatch": {**_POD_PATCH, "resourceClaims": _NAME},
     "trainer.PodSpecOverride": _POD_OVERRIDE,
     "trainer.PodTemplateSpecOverride": _POD_PATCH,
     "trainer.ContainerPatch": _CONTAINER_PATCH,

@@ -35,6 +35,7 @@ COMPLETION_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-ind
 
 CONTROLLER_MANAGED_BY = f"{TRAINER_GROUP}/trainjob-controller"
 MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
+CLAIMS_GATE = "TrainJobDynamicResourceAllocation"
 KUEUE_GROUP = "kueue.x-k8s.io"
 QUEUE_LABEL = f"{KUEUE_GROUP}/queue-name"
 

@@ -118,7 +118,8 @@ def _master_address(job: TrainJob, info: Info) -> Path | None:
 
 
 def _no_rank_environment(job: TrainJob, info: Info) -> Path | None:
-    ranked = _is_affected("rank-environment-without-trainer", job, info)
+    torch = info.policy("torch") is not None and not info.release.torch_needs_trainer
+    ranked = not torch and _is_affected("rank-environment-without-trainer", job, info)
     return ("spec",) if ranked and not job.has_trainer and info.trainer_container is not None else None
 
 

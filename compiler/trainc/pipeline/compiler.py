@@ -18,6 +18,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Manifest
 from trainc.lints.registry import lint
+from trainc.pipeline.claims import behind_gate, dangling
 from trainc.pipeline.index import find_runtime, group_mismatch, unstorable_text
 from trainc.pipeline.lowering import has_several_pods, lower_job, prepare_once, without_unserved_initializers
 from trainc.pipeline.patches import at_patch
@@ -142,7 +143,13 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
 
 def check_lowered(lowered: Lowered, report: Report) -> None:
     """Validate a lowered job. If it has no errors, lint it, too: most other findings would be consequences of those."""
-    report.add("validation", registry.validate(lowered.job, lowered.info, lowered.plugins))
+    gated = list(behind_gate(lowered.job, lowered.info))
+    # The webhook then checks nothing else.
+    checked = gated or [
+        *registry.validate(lowered.job, lowered.info, lowered.plugins),
+        *dangling(lowered.job, lowered.info),
+    ]
+    report.add("validation", checked)
     if not report.has_errors:
         report.add("lint", lint(lowered.job, lowered.info))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
-from trainc.ir.info import Container, Info, PodSet, Size
+from trainc.ir.info import Container, Info, Item, PodSet, Size, upsert
 from trainc.ir.provenance import derived, derived_from, made_of
 from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
@@ -70,6 +70,7 @@ def _trainer(spec: Json) -> Trainer:
         num_nodes=spec.get("numNodes"),
         num_proc_per_node=spec.get("numProcPerNode"),
         resources_per_node=spec.get("resourcesPerNode"),
+        resource_claims=tuple(spec.get("resourceClaimsPerNode", ())),
     )
 
 
@@ -99,7 +100,8 @@ _MOST_PREPARED = 256
 
 def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Session) -> tuple[Info, list[Finding]]:
     """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
-    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], job.trainer.resources_per_node
+    trainer = Trainer(resources_per_node=job.trainer.resources_per_node, resource_claims=job.trainer.resource_claims)
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], trainer.resources_per_node, trainer.resource_claims
     try:
         # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
         key = id(runtime), dumps(fields, 2)
@@ -109,8 +111,7 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
     if key not in prepared:
         if len(prepared) >= _MOST_PREPARED:
             prepared.clear()
-        alike = replace(job, trainer=Trainer(resources_per_node=job.trainer.resources_per_node))
-        prepared[key] = runtime, *prepare(alike, runtime, session.release, session.options)
+        prepared[key] = runtime, *prepare(replace(job, trainer=trainer), runtime, session.release, session.options)
     _, info, findings = prepared[key]
     return with_trainer(info, job.trainer), findings
 
@@ -141,7 +142,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
     nodes, processes = _sizes(ml_policy or {})
-    setting = _Setting(job, ml_policy, release, options.semantics)
+    setting = _Setting(job, ml_policy, release, options.semantics, names.CLAIMS_GATE in options.feature_gates)
     pod_sets = tuple(
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
         for replicated_job in template.spec["replicatedJobs"]
@@ -153,6 +154,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         plugins=options.plugins,
         kubernetes=options.kubernetes or DEFAULT_KUBERNETES,
         kueue=step_of(options.kueue) if options.kueue else "",
+        feature_gates=options.feature_gates,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
@@ -219,6 +221,19 @@ class _Setting:
     ml_policy: Json | None
     release: Release
     semantics: Semantics
+    claims_on: bool
+
+    @property
+    def claims(self) -> tuple[Item, ...]:
+        """The TrainJob's claims per node, if the gate for them is on."""
+        return self.job.trainer.resource_claims if self.claims_on else ()
+
+    @property
+    def node_resources(self) -> Json | None:
+        """The resources that the TrainJob gives each node, the claims among them."""
+        if not self.claims:
+            return self.job.trainer.resources_per_node
+        return {**(self.job.trainer.resources_per_node or {}), "claims": [{"name": c["name"]} for c in self.claims]}
 
 
 def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], dict[str, str]]:
@@ -241,9 +256,11 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     if traced and counted not in holder:
         count = derived_from(count, (), f"one pod, because {counted} is not set")
     pod_spec = pod_spec_of(replicated_job)
-    requesting, requested = pod_spec, setting.job.trainer.resources_per_node
+    requesting, requested, pod_fields = pod_spec, setting.node_resources, {}
     if requested is not None and _takes_node_resources(role.role, ancestor, setting):
         requesting = _with_node_resources(pod_spec, requested, role.main, setting)
+        if setting.claims:
+            pod_fields = {"resourceClaims": upsert(pod_spec.get("resourceClaims", ()), setting.claims, "name")}
     gitops = setting.semantics == "gitops"
     pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
     running = requesting if setting.release.resources == "merge" or gitops else pod_spec
@@ -261,6 +278,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         # Lets `kubectl logs -l` select the pods of a step without the job's name.
         labels={names.ANCESTOR_LABEL: _pod_label(ancestor) if traced else ancestor} if ancestor and gitops else {},
         amounts=_amounts_behind(requesting, gitops, pod_level) if traced else {},
+        pod_fields=pod_fields,
     )
 
 
@@ -347,9 +365,13 @@ def _combine(declared: Json, requested: Json, setting: _Setting) -> Json:
         combined = {**_amounts(declared), **_amounts(requested)}
         combined = {kind: {**declared.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
-    # The controller drops claims if the TrainJob sets any resources.
-    claims = {c["name"]: c for c in (*declared.get("claims", ()), *requested.get("claims", ()))}
-    return {**combined, "claims": list(claims.values())} if claims and gitops else combined
+    # Up to 2.3 the controller drops claims if the TrainJob sets any resources; later it puts the TrainJob's first.
+    merges = setting.release.claims_merge
+    own, others = requested.get("claims", ()), declared.get("claims", ())
+    claims = {c["name"]: c for c in ((*own, *others) if merges else (*others, *own))}
+    if merges:
+        claims |= {c["name"]: c for c in own}
+    return {**combined, "claims": list(claims.values())} if claims and (gitops or merges) else combined
 
 
 def _amounts(resources: Json) -> dict[str, Any]:

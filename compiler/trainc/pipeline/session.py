@@ -13,7 +13,7 @@ from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
-from trainc.kube.releases import NEWEST_RELEASE
+from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
 from trainc.lints.manifests import RESTARTS, Services, claims_of, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
@@ -315,6 +315,17 @@ def option_notes(options: Options) -> list[Diagnostic]:
         message = f"no release is set; compiling for Trainer {NEWEST_RELEASE}, the newest one"
         hint = f'set --release {NEWEST_RELEASE}, or release: "{NEWEST_RELEASE}" in trainc.yaml, so that an upgrade of trainc does not change your manifests'
         notes.append(Diagnostic("ReleaseNotPinned", "info", message, hint))
+    elif options.release in PREVIEWS:
+        message = f"Trainer {options.release} is a preview in trainc: its code has not been read"
+        hint = "`trainc version` lists what is certain and what is not; compare with the cluster before you rely on it"
+        notes.append(Diagnostic("PreviewRelease", "info", message, hint))
+    known = release_facts(options.release or NEWEST_RELEASE).feature_gates
+    for gate in options.feature_gates:
+        if gate not in known:
+            message = f"feature_gates: Trainer {options.release or NEWEST_RELEASE} has no gate {gate}"
+            notes.append(
+                Diagnostic("OptionWithoutEffect", "info", message, "remove it, or compile for a later release")
+            )
     shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if chosen and options.semantics == "controller":

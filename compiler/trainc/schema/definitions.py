@@ -230,4 +230,10 @@ DEFINITIONS = Since[dict[str, str]]({
         "trainer.PodSpecPatch": {"terminationGracePeriodSeconds": "integer"},
         "trainer.TorchMLPolicySource": {"envInjection": "trainer.EnvInjection"},
     },
+    "2.4": {
+        "trainer.ContainerPatch": {"resources": "core.ResourceRequirements"},
+        "trainer.PodSpecPatch": {"resourceClaims": "[core.PodResourceClaim]"},
+        "trainer.Trainer": {"resourceClaimsPerNode": "[trainer.TrainerResourceClaim]"},
+        "trainer.TrainerResourceClaim": {"name": "string!", "resourceClaimTemplateName": "string!"},
+    },
 })

@@ -19,12 +19,14 @@ _PATCHED_POD = {
     "schedulingGates": "Gates that keep the pods from being scheduled until they are removed.",
     "securityContext": "Security settings to merge into the pods'.",
     "terminationGracePeriodSeconds": "Seconds that a pod has to stop.",
+    "resourceClaims": "Claims of devices to add to the pods, by name.",
 }
 _PATCHED_CONTAINER = {
     "name": "The container to change.",
     "env": "Environment to add or replace, by name.",
     "volumeMounts": "Mounts to add or merge, by path; a volume can be mounted once per patch.",
     "securityContext": "Security settings to merge into the container's.",
+    "resources": "Limits and requests to merge into the container's; a list of claims replaces its own.",
 }
 _BY_DEFINITION = {
     "TrainJob": {"spec": "What to train, and with which runtime."},
@@ -56,7 +58,12 @@ _BY_DEFINITION = {
         "env": "Environment of the trainer container.",
         "numNodes": "Number of training nodes (pods).",
         "resourcesPerNode": "Resources of the trainer container on each node.",
+        "resourceClaimsPerNode": "Claims of devices for each node, which the trainer container uses.",
         "numProcPerNode": "Processes per node; by default one per GPU, or the number of CPUs.",
+    },
+    "TrainerResourceClaim": {
+        "name": "Name of the claim in the pods.",
+        "resourceClaimTemplateName": "The ResourceClaimTemplate, in the job's namespace.",
     },
     "RuntimePatch": {
         "manager": "Who owns this patch, as a domain and a path: acme.io/team.",

@@ -8,7 +8,7 @@ from typing import Any
 from trainc.findings import Path, remove
 from trainc.kube import names
 from trainc.kube.documents import walk
-from trainc.kube.releases import RELEASES
+from trainc.kube.releases import PREVIEWS, RELEASES
 from trainc.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
 
 _OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
@@ -154,7 +154,7 @@ _PLANNED: Mapping[tuple[str, str], str] = {
 
 def planned_hint(owner: str, field: str, value: Any) -> str:
     """Return what to do until a later Trainer or JobSet has a field; empty if none is known to be planned."""
-    if releases_with(owner, field):
+    if any(release not in PREVIEWS for release in releases_with(owner, field)):
         return ""
     return _PLANNED.get((owner, field), "").replace("VALUE", _flow(value))
 

@@ -11,11 +11,15 @@ from trainc.kube.documents import JOBS, POD_SPEC, Json, pod_spec_of
 from trainc.kube.names import (
     ANCESTOR_LABEL,
     DATASET_INITIALIZER,
+    LABEL_LIMIT,
     LAUNCHER,
     MODEL_INITIALIZER,
     MULTIKUEUE_MANAGED_BY,
     NODE,
+    SUBDOMAIN_LIMIT,
     TRAINER,
+    is_dns1123_label,
+    length,
 )
 from trainc.kube.releases import Since
 from trainc.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
@@ -152,6 +156,24 @@ def _sources(job: Policy, job_path: Path) -> Iterator[Finding]:
             yield Finding("MissingRequired", "error", "sources is missing", hint, path)
 
 
+def claims_per_node(trainer: Policy) -> Iterator[Finding]:
+    """Check the names of claims per node, and keep claims out of resourcesPerNode (2.4)."""
+    for index, claim in enumerate(trainer.get("resourceClaimsPerNode") or ()):
+        for field, longest in (("name", LABEL_LIMIT), ("resourceClaimTemplateName", SUBDOMAIN_LIMIT)):
+            if not is_dns1123_label(name := claim.get(field) or "") or length(name) > longest:
+                message = f"{quote(name)} is not a valid name of a claim"
+                hint = f"use at most {longest} lowercase letters, digits and '-', with a letter or digit first and last"
+                yield Finding("InvalidName", "error", message, hint, ("resourceClaimsPerNode", index, field))
+    resources = trainer.get("resourcesPerNode") or {}
+    if resources.get("claims"):
+        message = "resourcesPerNode cannot have claims"
+        hint = remove(
+            "name the ResourceClaimTemplate instead: resourceClaimsPerNode: "
+            "[{name: gpus, resourceClaimTemplateName: NAME}]"
+        )
+        yield Finding("NotAllowedHere", "error", message, hint, ("resourcesPerNode", "claims"))
+
+
 RULES = Since[tuple[Rule, ...]](
     {
         "2.0": {
@@ -170,6 +192,7 @@ RULES = Since[tuple[Rule, ...]](
             "trainer.ModelInitializer": (storage_uri,),
             "trainer.EnvInjectionTarget": (injection_targets,),
         },
+        "2.4": {"trainer.Trainer": (claims_per_node,)},
     }
 )
 
@@ -204,6 +227,10 @@ MINIMUM = Since[int](
         "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
         "2.2": {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1},
         "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
+        "2.4": {
+            "trainer.Trainer.numNodes": 0,
+            **_for_fields(1, "trainer.Trainer: numProcPerNode", "trainer.MPIMLPolicySource: numProcPerNode"),
+        },
     }
 )
 _ACTIONS = ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")
@@ -278,6 +305,7 @@ MAX_ITEMS = Since[int](
             **_for_fields(128, "trainer.ContainerPatch: env volumeMounts"),
         },
         "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
+        "2.4": _for_fields(32, "trainer.Trainer: resourceClaimsPerNode", "trainer.PodSpecPatch: resourceClaims"),
     }
 )
 MIN_PROPERTIES = Since[int](
@@ -351,6 +379,11 @@ ONE_REPLICA = Since[bool]({"2.0": {LAUNCHER: True}, "2.1": {LAUNCHER: False}})
 # Labels, with their values, that exempt a runtime from the webhook.
 EXEMPT = Since[str]({"2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"}})
 
+# The longest name of a job.
+LONGEST_JOB_NAME = Since[int]({"2.0": {"name": LABEL_LIMIT}, "2.4": {"name": 20}})
+# Whether claims of containers must be among those of their pods.
+CLAIMS_CHECKED = Since[bool]({"2.0": {"": False}, "2.4": {"": True}})
+
 _STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
 
 
@@ -359,15 +392,38 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
 
     Runtimes with a label that exempts them from the webhook (since 2.3, all shipped runtimes) have none.
     """
+    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
+    jobs = [((*JOBS, index), job) for index, job in enumerate(spec.get("replicatedJobs") or ())]
+    findings = [finding for path, job in jobs for finding in _long_name(job["name"], path, release)]
     labels = document["metadata"].get("labels") or {}
     if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):
-        return []
-    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
-    jobs = enumerate(spec.get("replicatedJobs") or ())
-    return [finding for index, job in jobs for finding in _job_rules(job, (*JOBS, index), release)]
+        return findings
+    return [*findings, *(finding for path, job in jobs for finding in _job_rules(job, path, release))]
+
+
+def _long_name(name: str, path: Path, release: str) -> Iterator[Finding]:
+    longest = LONGEST_JOB_NAME.at(release)["name"]
+    if length(name) > longest:
+        message = f"the name of job {name} has {length(name)} characters; Trainer {release} allows {longest}"
+        hint = f"choose a name of at most {longest} characters, here and in each dependsOn and policy that has it"
+        yield Finding("TooLong", "error", message, hint, (*path, "name"), "runtime")
+
+
+def unknown_claims(pod_spec: Json) -> Iterator[tuple[str, Path, str]]:
+    """Yield each claim of a container that is not among its pod's: the container, the path of the claim, and its name."""
+    declared = {claim["name"] for claim in pod_spec.get("resourceClaims") or ()}
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(pod_spec.get(kind) or ()):
+            for number, claim in enumerate((container.get("resources") or {}).get("claims") or ()):
+                if claim["name"] not in declared:
+                    yield container["name"], (kind, index, "resources", "claims", number), claim["name"]
 
 
 def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
+    for _, place, name in unknown_claims(pod_spec_of(job)) if CLAIMS_CHECKED.at(release)[""] else ():
+        message = f"the claim {name!r} is not among the resourceClaims of the pod"
+        hint = f"add it to the pod's spec: resourceClaims: [{{name: {name}, resourceClaimTemplateName: NAME}}]"
+        yield Finding("NotInPod", "error", message, hint, (*path, *POD_SPEC, *place), "runtime")
     template = job["template"]
     ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
     single = ancestor in _STEPS or ONE_REPLICA.at(release).get(job["name"], False)

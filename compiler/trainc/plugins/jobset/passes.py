@@ -155,6 +155,8 @@ def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info
     trains = pod_set.ancestor == names.TRAINER
     if trains:
         container = _with_entrypoint(container, job.trainer.image, info)
+    elif info.release.mpi_image_reaches_node and pod_set.role == names.NODE and info.policy("mpi") is not None:
+        container = container.with_fields(image=job.trainer.image or container.fields.get("image"))
     launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
     mpi_node = info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
     if trains or mpi_node:

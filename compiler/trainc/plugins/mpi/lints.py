@@ -31,7 +31,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield a warning if the TrainJob gives the launcher an image that differs from that of the nodes."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
-    image = job.trainer.image
+    image = None if info.release.mpi_image_reaches_node else job.trainer.image
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
         return
     container = node.main_container

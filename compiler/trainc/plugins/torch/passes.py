@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from trainc.findings import Finding
+from trainc.findings import Finding, Path
 from trainc.ir.devices import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.provenance import derived
@@ -92,6 +92,7 @@ _WORDS = (AUTO, "cpu", "gpu")
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors for injection targets that do not exist, and for jobs that torchtune cannot run."""
     yield from _missing_targets(info, policy)
+    yield from _claims_not_counted(job, info)
     if info.gitops and (requested_processes(info) == AUTO or calls_torchtune(job)):
         yield from ambiguous_gpus(job, info)
     if policy.get("elasticPolicy") is not None:
@@ -136,6 +137,19 @@ def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
             yield Finding("EnvInjectionTargetMissing", "error", message, hint, ("spec", "runtimeRef"))
 
 
+def _claims_not_counted(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield upstream's warning that devices of claims are not counted, where they would decide how many processes run."""
+    container, counted = info.trainer_container, resources_per_node(job, info)
+    if container is None or not container.resources.get("claims") or not info.release.claims_merge:
+        return
+    amounts = (counted.get("limits") or {}).keys() | (counted.get("requests") or {}).keys()
+    if info.processes.value is None and not any(map(is_gpu, amounts)):
+        message = "the devices of the node's claims are not counted: torchrun starts one process per CPU"
+        hint = "set numProcPerNode to the number of devices that the ResourceClaimTemplate requests"
+        path: Path = ("spec", "trainer", "resourceClaimsPerNode" if job.trainer.resource_claims else "numProcPerNode")
+        yield Finding("ClaimsNotCounted", "warning", message, hint, path)
+
+
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Size the trainer, and set torchrun's variables on its container and on every injection target."""
     info = info.sized_by_job()
@@ -155,7 +169,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
         if (elastic := elastic_range(info)) is not None:
             info = resize(info, elastic)
             pet, master = environment(job, info, elastic, processes), ()
-    if job.has_trainer or info.gitops:
+    if job.has_trainer or info.gitops or not info.release.torch_needs_trainer:
         tunes = calls_torchtune(job)
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))
         if tunes and info.trainer_container is not None:

@@ -159,10 +159,11 @@ def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[
     created_by = ask("fits", "created")
     applied = (*(document.data for document in compiling.inputs.documents), *manifests)
     release = settings.options.release or releases.NEWEST_RELEASE
-    pins = read_port()["releases"][release]
+    pinned = read_port()["releases"]
+    pins = pinned[release]
     requirements = Requirements(
         release,
-        dict(zip(releases.RELEASES, releases.JOBSETS, strict=True)),
+        {minor: pin["jobset"].removeprefix("v").rpartition(".")[0] for minor, pin in pinned.items()},
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),

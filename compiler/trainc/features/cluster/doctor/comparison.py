@@ -40,9 +40,10 @@ _POD = "spec.replicatedJobs.template.spec.template.spec"
 # fmt: off
 _TELLTALES = {
     "Trainer": releases.Columns(releases.RELEASES, {
-        "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
+        "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org", "trainjobs.trainer.kubeflow.org"),
         "field": (
             "spec.runtimeRef", "spec.podTemplateOverrides", "spec.runtimePatches", "spec.mlPolicy.torch.envInjection",
+            "spec.trainer.resourceClaimsPerNode",
         ),
     }),
     "JobSet": releases.Columns(releases.JOBSETS, {
