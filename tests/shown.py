@@ -16,8 +16,6 @@ from pathlib import Path
 
 from commands import run
 
-from trainc.cli.command import COMMANDS
-
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _STEP = re.compile(
@@ -28,7 +26,6 @@ _COMMAND = re.compile(r"^\$ ", re.MULTILINE)
 _FENCE = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-_TABLE = re.compile(r"<!-- commands -->\n(?:\|.*\n)*\n")
 # A line that stands for lines that a page leaves out.
 LEFT_OUT = "[...]"
 
@@ -129,17 +126,8 @@ def refreshed(page: str, folder: Path) -> str:
     return new
 
 
-def command_table() -> str:
-    """The table of the README: every command, with what its help says."""
-    rows = "".join(f"| `trainc {command.name}` | {command.summary} |\n" for command in COMMANDS)
-    return f"<!-- commands -->\n| command | does |\n|---|---|\n{rows}\n"
-
-
 def main() -> None:
-    """Refresh every page, and the README's table of commands."""
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    readme.write_text(_TABLE.sub(lambda _: command_table(), text), encoding="utf-8")
+    """Refresh every page."""
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:

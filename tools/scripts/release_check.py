@@ -127,8 +127,8 @@ def left_to_people() -> Iterator[str]:
         yield ".github/CODEOWNERS: name people and teams"
     if "last-reviewed" not in (ROOT / ".github" / "security-insights.yml").read_text(encoding="utf-8"):
         yield ".github/security-insights.yml: add the URLs, dates and people without which it is incomplete"
-    if "not published yet:" in (ROOT / "README.md").read_text(encoding="utf-8"):
-        yield "README.md, `Install`: replace it once the package is on the index"
+    if "not published yet:" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8"):
+        yield "docs/install.md: replace its commands once the package is on the index"
     if "## Unreleased" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
         yield "CHANGELOG.md: rename `Unreleased` to the version, with its date"
     yield ".github/workflows/release.yaml: name this repository as a trusted publisher on the index (its first lines)"
