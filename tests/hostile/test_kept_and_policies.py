@@ -181,7 +181,7 @@ POLICIES: Mapping[str, tuple[str, set[str]]] = {
     "a kind that changes objects": (policy("false").replace("Validating", "Mutating"), {"PolicyNotEvaluated"}),
     "a misspelt field": (policy("true", "matchConditons: [{name: a, expression: 'false'}]"), {"PolicyInvalid"}),
     "another policy of the same name": (policy("false") + "---\n" + policy("true").partition("---")[0], {"PolicyInvalid"}),
-    "a hundred bindings of much work": (policy("[1,2,3,4,5,6,7,8,9]" + ".map(x, [1,2,3,4,5,6,7,8,9]" * 3 + ")" * 3 + " != []") + "".join("---" + policy("").partition("---")[2].replace("{name: p}", f"{{name: p{i}}}") for i in range(100)), {"PolicyNotEvaluated"}),
+    "a hundred bindings of much work": (policy("[1,2,3,4,5,6,7,8,9]" + ".map(x, [1,2,3,4,5,6,7,8,9]" * 5 + ")" * 5 + " != []") + "".join("---" + policy("").partition("---")[2].replace("{name: p}", f"{{name: p{i}}}") for i in range(100)), {"PolicyNotEvaluated"}),
     "an expression that is a list": (POLICY.replace("EXPRESSION", "[a]").replace("FAILURE", "Fail").replace("  MORE\n", ""), {"PolicyInvalid"}),
 }  # fmt: skip
 

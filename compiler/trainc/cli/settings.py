@@ -90,7 +90,7 @@ class Settings:
 
             platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
             shared = [document for source in platform for document in source]
-            diagnostics = check_boundaries(inputs.documents, shared, self.configuration)
+            diagnostics = check_boundaries(inputs.documents, shared, self.configuration, self.options.namespace or "")
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *diagnostics])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])

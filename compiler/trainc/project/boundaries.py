@@ -25,16 +25,16 @@ _IMAGES: Sequence[tuple[str, Path]] = (
 
 
 def check_boundaries(
-    documents: Sequence[Document], runtimes: Sequence[Document], configuration: Configuration
+    documents: Sequence[Document], runtimes: Sequence[Document], configuration: Configuration, namespace: str = ""
 ) -> Iterator[Diagnostic]:
     """Report documents in a namespace that is not their folder's, and runtimes that take the place of the platform's.
 
-    `runtimes` are those of the folders that trainc.yaml names.
+    `runtimes` are those of the folders that trainc.yaml names, and `namespace` is that of documents which set none.
     """
     trainer_documents = [document for document in documents if is_trainer_document(document.data)]
     if configuration.namespaces:
         for document in trainer_documents:
-            yield from _foreign_namespace(document, configuration)
+            yield from _foreign_namespace(document, configuration, namespace)
     by_key = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
     for document in trainer_documents if by_key else ():
         shared = by_key.get(_key(document))
@@ -51,19 +51,20 @@ def _key(document: Document) -> tuple[Any, ...]:
     return kind, "" if kind == "ClusterTrainingRuntime" else namespace, name
 
 
-def _foreign_namespace(document: Document, configuration: Configuration) -> Iterator[Diagnostic]:
+def _foreign_namespace(document: Document, configuration: Configuration, default: str) -> Iterator[Diagnostic]:
     if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime"):
         return
     original = document
     while original.before is not None:
         original = original.before
-    namespace = identity_of(original.data)[0]
+    namespace = identity_of(original.data)[0] or identity_of(document.data)[0] or default
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     allowed = next(
         (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None
     )
-    if namespace and allowed is not None and not any(matches(namespace, name) for name in allowed):
-        message = f"{inside} may not have jobs in namespace {namespace}, only in {' or '.join(allowed) or 'none'}"
+    if allowed is not None and not any(matches(namespace, name) for name in allowed if namespace):
+        where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
+        message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed) or 'none'}"
         hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
         yield original.diagnose(
             Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")), label_of(document.data)

@@ -143,7 +143,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "and a field of the wrong type": ({"validations": [{"expression": 3}]}, {}, {"PolicyInvalid"}),
     "a policy that runs for too long is not evaluated": (
         {"variables": [{"name": "l", "expression": "[1,2,3,4,5,6,7,8,9,10]"}],
-         "validations": [{"expression": "variables.l.all(a, variables.l.all(b, variables.l.all(c, variables.l.all(d, variables.l.all(e, true)))))"}]},
+         "validations": [{"expression": "variables.l.all(a, variables.l.all(b, variables.l.all(c, variables.l.all(d, variables.l.all(e, variables.l.all(f, true))))))"}]},
         {}, {"PolicyNotEvaluated"},
     ),
     "pods come of the JobSet": (rule(apiGroups=[""], apiVersions=["v1"], resources=["pods"]), {}, {"PolicyDenied"}),
@@ -261,10 +261,11 @@ def test_a_message_falls_back_to_the_expression() -> None:
     assert "policy house: failed expression: 1 > 2" in result.stderr
 
 
-def test_a_namespace_that_is_missing_leaves_the_policy_open() -> None:
+@pytest.mark.parametrize(("action", "status"), [("Deny", 1), ("Warn", 0)])
+def test_a_namespace_that_is_missing_is_an_error_where_the_policy_denies(action: str, status: int) -> None:
     selector = {"matchResources": {"namespaceSelector": {"matchLabels": {"stage": "prod"}}}}
-    result = checked(policy(), binding(**selector))
-    assert (result.status, codes(result)) == (0, {"PolicyNotEvaluated"})
+    result = checked(policy(), binding(validationActions=[action], **selector))
+    assert (result.status, codes(result)) == (status, {"PolicyNotEvaluated"})
     assert "Namespace prod is not in the policies folders" in result.stderr
 
 
@@ -519,12 +520,15 @@ def test_pod_security_says_what_to_write() -> None:
     )
 
 
-def test_other_namespaces_do_not_matter() -> None:
+def test_with_levels_in_other_namespaces_that_of_the_job_has_to_be_known() -> None:
     other = {
         **secured(enforce="restricted"),
         "metadata": {**secured(enforce="restricted")["metadata"], "name": "other"},
     }
-    assert codes(checked(other)) == set()
+    result = checked(other)
+    assert (result.status, codes(result)) == (1, {"PolicyNotEvaluated"})
+    assert "its level of Pod Security is unknown: Namespace prod is not in the policies folders" in result.stderr
+    assert codes(checked(other, PROD)) == set()
 
 
 CLUSTER = """\

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from trainc.api.documents import Document, label_of
+from trainc.api.documents import label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
@@ -16,8 +16,10 @@ from trainc.features.cluster.policies.loading import Binding, Expression, Policy
 from trainc.features.cluster.policies.pod_security import Violation, standards, violations
 
 # Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
-MOST_STEPS = 100_000
-_STEPS_PER_JOB = 1_000_000
+# The API server counts in other units and stops one expression at as many (kubernetes apiserver pkg/apis/cel/config.go,
+# PerCallLimit).
+MOST_STEPS = 1_000_000
+_STEPS_PER_JOB = 5_000_000
 _LONGEST_MESSAGE = 5 * 1024
 _CODES: Mapping[str, tuple[str, Severity]] = {
     "Deny": ("PolicyDenied", "error"),
@@ -38,18 +40,20 @@ class Judge:
     minor: int
     # Whether anything is asked about the Jobs and Pods that a JobSet becomes.
     looks_inside: bool
+    # Whether a namespace has a level of Pod Security, so that each job has to be in one whose level is known.
+    secured: bool = False
     # The parameters of each binding, by binding and namespace.
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, policies: PolicySet, documents: Sequence[Document], minor: int) -> Judge:
-        """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
-        namespaces = {**matching.namespaces_of(documents), **matching.namespaces_of(policies.other_documents)}
+    def of(cls, policies: PolicySet, minor: int) -> Judge:
+        """Build a judge. Namespaces come from the policy folders alone: a job would choose its own labels for them."""
+        namespaces = matching.namespaces_of(policies.other_documents)
         about = [binding.policy.spec["matchConstraints"] for binding in policies.bindings]
         labels = map(matching.labels_of, namespaces.values())
         secured = any(s.level != "privileged" for by_mode in map(standards, labels) for s in by_mode.values())
         looks_inside = secured or any(matching.is_about(constraints, matching.CHILDREN) for constraints in about)
-        return cls(policies, namespaces, minor, looks_inside)
+        return cls(policies, namespaces, minor, looks_inside, secured)
 
     @property
     def is_idle(self) -> bool:
@@ -79,6 +83,7 @@ class Judge:
 
     def _policy_findings(self, binding: Binding, subject: Subject, steps: cel.Budget) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
+        denies = "Deny" in spec["validationActions"]
         try:
             matches = (policy.spec["matchConstraints"], spec.get("matchResources") or {})
             if not all(matching.is_matched(match, data, self.namespaces) for match in matches):
@@ -105,20 +110,26 @@ class Judge:
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
-            yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING)
+            yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING, denies and error.decides)
         except cel.CostExceededError:
             why = (
                 f"it takes more than {MOST_STEPS:,} steps"
                 if steps.steps
                 else "all policies together take too many steps"
             )
-            yield _not_evaluated(f"policy {policy.name} was not evaluated: {why}", _IN_THE_CLUSTER)
+            yield _not_evaluated(
+                f"policy {policy.name} was not evaluated: {why}", _SMALLER if denies else _IN_THE_CLUSTER, denies
+            )
 
     def _pod_security(self, subject: Subject) -> Iterator[Finding]:
         """The Pod Security Standards of the namespace: errors for Pods, and the same warnings as the API server's."""
         data = subject.data
-        namespace = self.namespaces.get(data["metadata"].get("namespace", ""))
+        name = data["metadata"].get("namespace", "")
+        namespace = self.namespaces.get(name)
         if namespace is None:
+            if self.secured and data["kind"] == "Pod":
+                why = f"Namespace {name} is not in the policies folders" if name else "the object has no namespace"
+                yield self._unsecured(subject, f"its level of Pod Security is unknown: {why}")
             return
         required = standards(matching.labels_of(namespace))
         is_pod = data["kind"] == "Pod"
@@ -137,6 +148,10 @@ class Judge:
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
             if violated := violations(required[mode], pod, self.minor):
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
+
+    def _unsecured(self, subject: Subject, message: str) -> Finding:
+        finding = _not_evaluated(message, _NAMESPACE, refused=True)
+        return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
 
 
 class _Case:
@@ -280,11 +295,14 @@ class _Case:
 
 
 _MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
+_NAMESPACE = "set metadata.namespace of the TrainJob, and add that Namespace to a folder listed under `policies:`"
+_SMALLER = "shorten the lists and texts of the job that the policy goes through; an API server has such a limit, too"
 _IN_THE_CLUSTER = "the cluster evaluates it in any case; the policy's other validations are evaluated here"
 
 
-def _not_evaluated(message: str, hint: str) -> Finding:
-    return Finding("PolicyNotEvaluated", "warning", message, hint)
+def _not_evaluated(message: str, hint: str, refused: bool = False) -> Finding:
+    """What is unknown is an error where a gate needs the answer: the author of a job could bring it about."""
+    return Finding("PolicyNotEvaluated", "error" if refused else "warning", message, hint)
 
 
 def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:

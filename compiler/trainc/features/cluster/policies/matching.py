@@ -18,7 +18,16 @@ _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 
 
 class UndecidedError(Exception):
-    """The documents do not determine whether a policy applies, or its parameters; the message says what is missing."""
+    """The documents do not determine whether a policy applies, or its parameters; the message says what is missing.
+
+    `decides` is whether that is for a job's author to choose, by its namespace.
+    """
+
+    decides = False
+
+
+class _NamespaceUndecidedError(UndecidedError):
+    decides = True
 
 
 def resource_of(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -95,9 +104,11 @@ def request_name(manifest: Mapping[str, Any]) -> str:
 def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[str, Any]) -> bool:
     keys = {*selector.get("matchLabels", ()), *(e["key"] for e in selector.get("matchExpressions", ()))}
     if not name:
-        raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
+        raise _NamespaceUndecidedError(
+            "the object has no namespace, and the policy selects namespaces; set --namespace"
+        )
     if name not in namespaces and keys - {NAME_LABEL}:
-        raise UndecidedError(_missing_namespace(name))
+        raise _NamespaceUndecidedError(_missing_namespace(name))
     return matches_selector(selector, {**labels_of(namespaces.get(name, {})), NAME_LABEL: name})
 
 

@@ -21,7 +21,7 @@ def read_policies(
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Read the policies in `folders`; return a judge (None if there is nothing to evaluate) and the problems found.
 
-    `documents` are those of the input, whose Namespaces are known to the judge as well.
+    `documents` are those of the input. Nothing of them has a say in what is allowed.
     """
     policies, diagnostics = read_paths(folders, options.limits, everything=True)
     judge, more = judge_of(policies, documents, options)
@@ -41,5 +41,5 @@ def judge_of(
         message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
         hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"
         return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
-    judge = Judge.of(policy_set, documents, minor)
+    judge = Judge.of(policy_set, minor)
     return (None if judge.is_idle else judge), list(policy_set.diagnostics)

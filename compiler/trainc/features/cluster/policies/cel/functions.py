@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -50,7 +51,12 @@ _DURATION = pattern(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|
 _UNITS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": NANOS, "m": 60 * NANOS, "h": 3600 * NANOS}
 _TIME = pattern(r"(?a)(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)")
 _INTEGER = pattern(r"(?a)[+-]?\d{1,25}")
-_FLOAT = pattern(r"(?a)[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[iI]nf(?:inity)?|[nN]a[nN])")
+# What strconv.ParseFloat of Go reads, hexadecimal numbers and underscores between digits too (src/strconv/atof_test.go).
+_DIGITS, _HEX = r"\d+(?:_\d+)*", r"[\da-f]+(?:_[\da-f]+)*"
+_FLOAT = pattern(
+    rf"(?ai)[+-]?(?:(?P<hex>0x_?(?:{_HEX}\.?(?:{_HEX})?|\.{_HEX})p[+-]?{_DIGITS})"
+    rf"|(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?|(?P<special>inf(?:inity)?))|nan"
+)
 _ZONE = pattern(r"(?a)([+-]?)(\d\d?):(\d\d?)")
 
 
@@ -289,9 +295,15 @@ define("bytes(string) -> bytes")(lambda _, value: value.encode("utf-8", "replace
 
 @define(*(f"double({kind}) -> double" for kind in ("double", "int", "string", "uint")))
 def _double(_: Budget, value: Any) -> float:
-    if isinstance(value, str) and not _FLOAT.fullmatch(value):
+    if not isinstance(value, str):
+        return float(value)
+    if (match := _FLOAT.fullmatch(value)) is None:
         raise _conversion(value, "double")
-    return float(value)
+    with suppress(OverflowError):
+        number = float.fromhex(value.replace("_", "")) if match["hex"] else float(value)
+        if match["special"] or not math.isinf(number):
+            return number
+    raise _conversion(value, "double")  # Out of range.
 
 
 def _whole_number(value: Any, target: str) -> Any:

@@ -31,6 +31,8 @@ from trainc.features.cluster.policies.cel.values import (
 
 _SPACES = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 _QUOTED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}  # fmt: skip
+# Quoted text, or a backslash with what it escapes.
+_ESCAPE = pattern(r"(?s)\\Q.*?(?:\\E|$)|\\.")
 _CLAUSE = pattern(r"(?s)%(?:\.(?P<precision>\d*))?(?P<clause>.?)")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -52,6 +54,8 @@ def compile_regex(text: str) -> Any:
         import re2
     except ModuleNotFoundError:
         raise UnknownError("regular expressions need the extra `policy`") from None
+    if any(escape[0] == r"\C" for escape in _ESCAPE.finditer(text)):
+        raise ValueError(f"{text!r} is not a regular expression in Go, which has no \\C")
     options = re2.Options()
     options.log_errors = False
     try:
@@ -73,7 +77,11 @@ def _find(_: Budget, text: str, regex: str) -> str:
 
 @define("<string>.findAll(string) -> list(string)", "<string>.findAll(string, int) -> list(string)")
 def _find_all(_: Budget, text: str, regex: str, limit: int = -1) -> list[str]:
-    matches = [match.group() for match in compile_regex(regex).finditer(text)]
+    matches, end = [], -1
+    for match in compile_regex(regex).finditer(text):
+        if match.end() > end:  # Go leaves out an empty match that adjoins the one before.
+            matches.append(match.group())
+        end = match.end()
     return matches if limit < 0 else matches[:limit]
 
 

@@ -427,6 +427,8 @@ def _calculate(symbol: str, left: int, right: int) -> int:
         return int(_OPERATORS[symbol](left, right))
     if right == 0:
         raise EvaluationError("division by zero" if symbol == "/" else "modulus by zero")
+    if symbol == "%" and (left, right) == (-(1 << 63), -1):
+        raise EvaluationError("integer overflow")  # cel-go common/types/overflow.go, moduloInt64Checked
     # Go rounds towards zero, Python rounds down.
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     return quotient if symbol == "/" else left - quotient * right
