@@ -9,6 +9,7 @@ import pytest
 from builders import compiled, job, runtime, trainjob
 
 from trainc import Options
+from trainc.kube.documents import Foreign
 from trainc.lints.manifests import stale_names
 from trainc.lints.registry import lint_rendered
 
@@ -28,7 +29,7 @@ def rendered(name: str) -> list[dict[str, Any]]:
 
 def codes(manifests: list[dict[str, Any]]) -> set[str]:
     (jobset,) = [m for m in manifests if m["kind"] == "JobSet"]
-    return {finding.code for finding in stale_names(jobset, manifests)}
+    return {finding.code for finding in stale_names(jobset, map(Foreign, manifests))}
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))

@@ -103,6 +103,39 @@ def objects(value: object) -> list[Json]:
     return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
+class Foreign:
+    """An object that no schema has checked. What it holds is asked for by type; a value of another type counts as absent."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Json) -> None:
+        """Take a document as it was read."""
+        self._data = data
+
+    def text(self, *path: str | int) -> str:
+        """The text at a path, or an empty one."""
+        value = value_at(self._data, path)
+        return value if isinstance(value, str) else ""
+
+    def number(self, *path: str | int) -> int | None:
+        """The integer at a path."""
+        value = value_at(self._data, path)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def mapping(self, *path: str | int) -> Json:
+        """The mapping at a path, or an empty one; its values may be of any type."""
+        return mapping(value_at(self._data, path))
+
+    def parts(self, *path: str | int) -> list[Foreign]:
+        """The mappings of the list at a path."""
+        return [Foreign(item) for item in objects(value_at(self._data, path))]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The namespace and the name."""
+        return self.text("metadata", "namespace"), self.text("metadata", "name")
+
+
 # Merge keys: what identifies the items of lists, for validation by the API server and for patches.
 #
 # Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset; the

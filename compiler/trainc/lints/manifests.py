@@ -9,7 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.devices import accelerators
-from trainc.kube.documents import Json, identity_of, mapping, objects, value_at
+from trainc.kube.documents import Foreign, Json, identity_of, mapping, objects, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.quantity import pod_requests
 from trainc.options import Options
@@ -48,15 +48,15 @@ class Rendered:
     groups: frozenset[str] | None
 
 
-def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
+def stale_names(jobset: Json, objects: Iterable[Foreign], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
     """Return findings for names in `jobset` that match nothing, with paths in it. `objects` are all rendered manifests."""
     namespace, _ = identity_of(jobset)
-    siblings = [o for o in objects if identity_of(o)[0] == namespace]
-    groups = frozenset(identity_of(o)[1] for o in siblings if o.get("kind") == "PodGroup")
+    siblings = [o for o in objects if o.identity[0] == namespace]
+    groups = frozenset(o.identity[1] for o in siblings if o.text("kind") == "PodGroup")
     rendered = Rendered(
         plugins=plugins,
         hosts=frozenset(endpoints(jobset)),
-        files={identity_of(o)[1]: mapping(o.get("data")) for o in siblings if o.get("kind") == "ConfigMap"},
+        files={o.identity[1]: o.mapping("data") for o in siblings if o.text("kind") == "ConfigMap"},
         groups=groups if names.is_of_trainjob(jobset) else None,
     )
     findings: list[Finding] = []

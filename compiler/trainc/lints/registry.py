@@ -18,6 +18,7 @@ from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge.index import concerns, tables_of_options, tables_of_program
+from trainc.kube.documents import Foreign
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
@@ -305,7 +306,16 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
 def lint_rendered(
     jobset: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], options: Options
 ) -> Iterator[Finding]:
-    """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
+    """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet.
+
+    No schema has checked the objects: a lint that fails because of one is a finding, not the end of everybody's check.
+    """
+    foreign = [Foreign(data) for data in objects]
     for group in _at("rendered", options.plugins):
         for function in group.functions:
-            yield from function(jobset, objects, enabled(options.plugins))
+            try:
+                yield from function(jobset, foreign, enabled(options.plugins))
+            except Exception as error:  # noqa: BLE001 - see above
+                message = f"whether its names match the other manifests is unknown: {function.__name__} failed with {type(error).__name__}"
+                hint = "compile these manifests again; if trainc wrote all of them, please report this"
+                yield Finding("WrongType", "error", message, hint, ("metadata", "name"))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import POD_TEMPLATE, Json, value_at
+from trainc.kube.documents import POD_TEMPLATE, Foreign, Json, identity_of, value_at
+from trainc.kube.jobset import JobSet
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.workload import API_VERSION, PLUGIN
 from trainc.plugins.workload.passes import groups, topology
@@ -42,52 +43,45 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), "runtime")
 
 
-def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+def stale_groups(jobset: Json, objects: Iterable[Foreign], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     """Yield findings for groups of a rendered JobSet that have no template in its Workload, or wait for too many pods."""
-    namespace = value_at(jobset, ("metadata", "namespace"))
+    rendered = JobSet.read(jobset)
     siblings = [
-        manifest
-        for manifest in objects
-        if manifest.get("apiVersion") == API_VERSION and value_at(manifest, ("metadata", "namespace")) == namespace
+        one for one in objects if one.text("apiVersion") == API_VERSION and one.identity[0] == rendered.namespace
     ]
-    by_name = {(manifest.get("kind"), value_at(manifest, ("metadata", "name"))): manifest for manifest in siblings}
+    by_name = {(one.text("kind"), one.identity[1]): one for one in siblings}
     pods: dict[str, int] = {}
     first: dict[str, Path] = {}
     assert PLUGIN.gang is not None
-    for index, job in enumerate(value_at(jobset, ("spec", "replicatedJobs")) or ()):
-        spec = value_at(job, ("template", "spec")) or {}
-        name = value_at(spec.get("template"), PLUGIN.gang.joins)
+    for job in rendered.jobs:
+        name = Foreign(job.pod_template).text(*PLUGIN.gang.joins)
         if ("PodGroup", name) in by_name:
-            pods[name] = pods.get(name, 0) + job.get("replicas", 1) * spec.get("parallelism", 1)
-            path: Path = ("spec", "replicatedJobs", index, *POD_TEMPLATE, *PLUGIN.gang.joins)
-            first.setdefault(name, path)
+            pods[name] = pods.get(name, 0) + job.replicas * job.parallelism
+            first.setdefault(name, (*job.path, *POD_TEMPLATE, *PLUGIN.gang.joins))
     for name, path in first.items():
         yield from _group(by_name["PodGroup", name], pods[name], path, jobset, by_name)
 
 
 def _group(
-    group: Json, pods: int, path: Path, jobset: Json, manifests: dict[tuple[str | None, str | None], Json]
+    group: Foreign, pods: int, path: Path, jobset: Json, manifests: Mapping[tuple[str, str], Foreign]
 ) -> Iterator[Finding]:
     assert PLUGIN.gang is not None
-    name = group["metadata"]["name"]
-    size = value_at(group, PLUGIN.gang.size)
-    if isinstance(size, int) and size > pods:
+    _, name = group.identity
+    size = group.number(*PLUGIN.gang.size)
+    if size is not None and size > pods:
         message = f"group {name!r} waits for {size} pods, but only {pods} of this JobSet belong to it"
         yield Finding("GangMinMemberTooLarge", "error", message, "compile again after changing the size", path)
-    reference = value_at(group, ("spec", "workloadRef"))
-    if reference is None or not names.is_of_trainjob(jobset):
+    if not group.mapping("spec", "workloadRef") or not names.is_of_trainjob(jobset):
         return
-    workload = manifests.get(("Workload", reference.get("workloadName")))
-    templates = value_at(workload, ("spec", "podGroupTemplates")) or ()
-    if reference.get("templateName") not in {template.get("name") for template in templates}:
+    workload_name, template = (group.text("spec", "workloadRef", key) for key in ("workloadName", "templateName"))
+    workload = manifests.get(("Workload", workload_name), Foreign({}))
+    if template not in {part.text("name") for part in workload.parts("spec", "podGroupTemplates")}:
         message = (
-            f"group {name!r} uses template {reference.get('templateName')!r} of Workload "
-            f"{reference.get('workloadName')!r}, which is not among the manifests"
+            f"group {name!r} uses template {template!r} of Workload {workload_name!r}, which is not among the manifests"
         )
         yield Finding("StaleReference", "error", message, _HINT, path)
         return
-    controller = value_at(workload, ("spec", "controllerRef")) or {}
-    actual = value_at(jobset, ("metadata", "name"))
-    if controller.get("kind") == "JobSet" and controller.get("name") != actual:
-        message = f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {actual!r}"
+    controller, actual = workload.text("spec", "controllerRef", "name"), identity_of(jobset)[1]
+    if workload.text("spec", "controllerRef", "kind") == "JobSet" and controller != actual:
+        message = f"the Workload of group {name!r} belongs to JobSet {controller!r}, and this is {actual!r}"
         yield Finding("StaleReference", "error", message, _HINT, path)

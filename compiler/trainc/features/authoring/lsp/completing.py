@@ -163,14 +163,14 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
 
 
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
-    field = next(step for step in reversed(path) if step in ("containers", "initContainers"))
+    field = next((step for step in reversed(path) if step in ("containers", "initContainers")), "containers")
     for pod in _pods(snapshot, document, path):
         yield from (container.get("name") for container in objects(pod.get(str(field))))
 
 
 def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the runtime's pods, and those that the same patch adds."""
-    end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
+    end = next((i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers")), len(path))
     for pod in (mapping(value_at(document, path[:end])), *_pods(snapshot, document, path)):
         yield from (volume.get("name") for volume in objects(pod.get("volumes")))
 
