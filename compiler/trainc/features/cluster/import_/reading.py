@@ -27,6 +27,12 @@ _KUEUE_PATCH = "kueue.x-k8s.io/manager"
 _KUEUE_OVERRIDES = "kueue.x-k8s.io/override-idx"
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy", "labels", "annotations")
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+# What looks like a credential by its name, or by the beginning that services give to theirs; its value stays in the file.
+_CREDENTIAL_NAME = pattern(
+    r"(?i)(?:^|.*[_-])(?:PASS(?:WD|PHRASE|WORD)?|PWD|CREDENTIALS?|PAT|AUTH|SECRETS?|TOKENS?|(?:API_?)?KEY)"
+)
+_CREDENTIAL_OPTION = pattern(r"(?i)--?[\w.-]*(?:token|password|passwd|secret|api[_-]?key|credentials?)[\w.-]*=.+")
+_CREDENTIAL_VALUE = pattern(r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}")
 
 
 def clean(live: Json, release: str) -> dict[str, Any]:
@@ -104,6 +110,21 @@ def literal_secrets(document: Any) -> list[str]:
     return sorted(secret_names)
 
 
+# Files of these names are settings of trainc and others, or devices of Windows.
+_RESERVED = pattern(r"(?i)(?:kustomization|overlay|trainc|con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+_LONGEST_NAME = 200
+
+
+def source_name(folder: str, name: str) -> str:
+    """The path of a file for an object, whose name every file system has a place for and no tool a meaning."""
+    if len(name) > _LONGEST_NAME:
+        from zlib import crc32
+
+        name = f"{name[:_LONGEST_NAME]}.{crc32(name.encode()):08x}"
+    # TrainJobs have no dots in their names, so this is that of no other.
+    return f"{folder}/{name}.job.yaml" if _RESERVED.fullmatch(name) else f"{folder}/{name}.yaml"
+
+
 def with_references(document: Any, secret: str, field: str = "") -> Any:
     """The document with references to keys of a Secret in place of such literals."""
     if isinstance(document, Mapping):
@@ -112,6 +133,20 @@ def with_references(document: Any, secret: str, field: str = "") -> Any:
             return {"name": document["name"], "valueFrom": reference}
         return {key: with_references(inner, secret, str(key)) for key, inner in document.items()}
     return [with_references(item, secret, field) for item in document] if isinstance(document, list) else document
+
+
+def credentials_in(value: Any, field: str = "") -> set[str]:
+    """The variables, options and fields whose values look like credentials."""
+    if isinstance(value, Mapping):
+        name, text = str(value.get("name")), value.get("value")
+        if isinstance(text, str):
+            return {name} if text and (_CREDENTIAL_NAME.fullmatch(name) or _CREDENTIAL_VALUE.search(text)) else set()
+        return {found for key, inner in value.items() for found in credentials_in(inner, str(key))}
+    if isinstance(value, list):
+        return {found for item in value for found in credentials_in(item, field)}
+    if isinstance(value, str) and _CREDENTIAL_OPTION.fullmatch(value):
+        return {value.partition("=")[0]}
+    return {field} if isinstance(value, str) and _CREDENTIAL_VALUE.search(value) else set()
 
 
 def _is_secret(variable: Any) -> bool:
@@ -179,7 +214,7 @@ class Reader:
             if live_objects.controller_of(job) is not None:
                 controlled += 1
             elif self._is_named(namespace, name, "TrainJob"):
-                reference, path = mapping(mapping(job.get("spec")).get("runtimeRef")), f"{namespace}/{name}.yaml"
+                reference, path = mapping(mapping(job.get("spec")).get("runtimeRef")), source_name(namespace, name)
                 kind = str(reference.get("kind") or _CLUSTER)
                 runtime = self._runtime(kind, str(reference.get("name")), namespace, name)
                 self._write(path, [self._cleaned(job)], f"{name}-env")
@@ -228,6 +263,10 @@ class Reader:
             documents = with_references(list(documents), secret)
             note = f"the value of {first_of(names)} was not written; make the Secret {secret}"
             self._found.notes.append(f"{path}: {note}")
+        if clear := first_of(sorted(credentials_in(documents))):
+            self._found.notes.append(
+                f"{path}: {clear} looks like a credential and was written as it is; move it to a Secret"
+            )
         self._found.files[path] = comment + dump_yaml(documents)
 
     # Runtimes.
@@ -252,7 +291,7 @@ class Reader:
             self._found.problems.append(f"{kind} {name} is not in the dump, and a job needs it; export it as well")
         if live is None or not self._is_named(space or "cluster", name, kind):
             return f"{name} (missing)"
-        path = f"{space}/runtimes/{name}.yaml" if space else f"{self._runtimes}/{name}.yaml"
+        path = source_name(f"{space}/runtimes" if space else self._runtimes, name)
         self._write(path, [self._cleaned({**live, "kind": kind})], f"{name}-env")
         return name
 
@@ -300,7 +339,7 @@ class Reader:
                 problem = f"{kind} {namespace}/{name}: {reason} (`trainc migrate --report` has the rest)"
                 self._found.problems.append(problem)
                 continue
-            path = f"{namespace}/{name}.yaml"
+            path = source_name(namespace, name)
             self._write(path, outcome.documents, f"{name}-env")
             runtime = mapping(mapping(outcome.documents[0].get("spec")).get("runtimeRef")).get("name")
             held = {str(condition.get("type")) for condition in live_objects.true_conditions(job)}

@@ -196,7 +196,9 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
     in_the_way: list[str] = []
     for path, text in texts.items():
         target = os.path.normpath(os.path.join(folder, path))
-        if not os.path.lexists(target):
+        if _is_behind_link(folder, path):
+            in_the_way.append(path)
+        elif not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
             combined = _add_to_existing(target, path, text)
@@ -205,6 +207,13 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
             else:
                 merged[path] = combined
     return merged, in_the_way
+
+
+def _is_behind_link(folder: str, path: str) -> bool:
+    """Whether a file would be written through a symbolic link, of which nobody knows where it leads."""
+    parts = os.path.normpath(path).split(os.sep)
+    upward = parts.count(os.pardir)  # To the repository's root, for workflows and attributes.
+    return any(os.path.islink(os.path.join(folder, *parts[:end])) for end in range(upward + 1, len(parts) + 1))
 
 
 def _add_to_existing(target: str, path: str, text: str) -> str | None:

@@ -1,0 +1,80 @@
+"""Names of files, links, and what looks like a credential: nothing is written where or as its reader does not expect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: nlp}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    command: [python, train.py, OPTION]
+    env: [{name: VARIABLE, value: VALUE}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def imported(name: str = "a", option: str = "x", variable: str = "A", value: str = "b") -> str:
+    text = JOB.replace("NAME", name).replace("OPTION", option).replace("VARIABLE", variable).replace("VALUE", value)
+    Path("live.yaml").write_text(text, encoding="utf-8")
+    result = run("import", "live.yaml", "-o", "jobs")
+    assert result.status == 0, result.stderr
+    return result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", ["overlay", "kustomization", "trainc", "con", "nul", "com1", "a" * 300, "llm"])
+def test_a_job_of_any_name_is_a_source_after_import(name: str) -> None:
+    imported(name)
+    (file,) = Path("jobs").rglob("*.yaml")
+    assert len(file.name) < 255
+    assert file.stem not in ("overlay", "kustomization", "trainc", "con", "nul", "com1")
+    assert f"name: {name}" in file.read_text(encoding="utf-8")
+    assert "no TrainJob found" not in run("check", "jobs", "--release", "2.3").stderr
+
+
+def test_jobs_whose_names_begin_alike_have_files_of_their_own() -> None:
+    texts = [JOB.replace("NAME", "a" * 299 + last).replace("OPTION", "x").replace("VARIABLE", "A") for last in "bc"]
+    Path("live.yaml").write_text("---\n".join(texts), encoding="utf-8")
+    assert run("import", "live.yaml", "-o", "jobs").status == 0
+    assert len([*Path("jobs").rglob("*.yaml")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DB_PASS", "hunter22"),
+        ("CREDENTIALS", "user:hunter22"),
+        ("GITHUB_PAT", "ghp_" + "a" * 36),
+        ("NOTE", "ghp_" + "a" * 36),
+    ],
+)
+def test_import_names_what_it_wrote_in_clear(variable: str, value: str) -> None:
+    assert f"{variable} looks like a credential and was written as it is" in imported(variable=variable, value=value)
+
+
+def test_import_names_options_too_and_nothing_else() -> None:
+    assert "--token looks like a credential" in imported(option="--token=abcdef")
+    assert "looks like a credential" not in imported("b", "--max-tokens=8", "NCCL_DEBUG", "INFO")
+    assert "looks like a credential" not in imported("c", "--tokenizer=x", "PATH", "/usr/bin")
+
+
+@pytest.mark.parametrize("link", [".github", ".github/workflows", "jobs", ".vscode"])
+def test_init_writes_through_no_link(link: str, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to(outside)
+    result = run("init", ".")
+    assert result.status == 1
+    assert "error[FileInTheWay]" in result.stderr
+    assert [*outside.iterdir()] == []
