@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from commands import run
+
+from trainc.features.gitops.diff.markdown import cell
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -64,8 +67,8 @@ def test_import_names_what_it_wrote_in_clear(variable: str, value: str) -> None:
 
 def test_import_names_options_too_and_nothing_else() -> None:
     assert "--token looks like a credential" in imported(option="--token=abcdef")
-    assert "looks like a credential" not in imported("b", "--max-tokens=8", "NCCL_DEBUG", "INFO")
-    assert "looks like a credential" not in imported("c", "--tokenizer=x", "PATH", "/usr/bin")
+    assert "looks like a credential" not in imported("b", "--tokenizer=x", "NCCL_DEBUG", "INFO")
+    assert "looks like a credential" not in imported("c", "--lr=1", "PATH", "/usr/bin")
 
 
 @pytest.mark.parametrize("link", [".github", ".github/workflows", "jobs", ".vscode"])
@@ -78,3 +81,22 @@ def test_init_writes_through_no_link(link: str, tmp_path: Path) -> None:
     assert result.status == 1
     assert "error[FileInTheWay]" in result.stderr
     assert [*outside.iterdir()] == []
+
+
+ATTACK = "x _@octocat_ é@hubot https://evil.example www.evil.example fixes #1 a/b#2 **LGTM** ~~no~~ [a](b) GH-3"
+
+
+@pytest.mark.parametrize("text", [ATTACK, f"`{ATTACK}", f"``{ATTACK}`", f"a `b` {ATTACK} `", f"\\`{ATTACK}`"])
+def test_no_text_in_a_comment_is_a_mention_a_link_or_markup(text: str) -> None:
+    shown = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", cell(text))
+    assert not re.search(r"(?<!\\)[*~`]|\]\(|@\w|#\d|://|www\.|GH-\d", shown), shown
+
+
+def test_the_comment_of_a_diff_notifies_nobody() -> None:
+    for name, image in (("old", "a/b:1"), ("new", ATTACK)):
+        text = JOB.replace("NAME", "llm").replace("OPTION", "x").replace("VARIABLE", "A").replace("VALUE", "b")
+        Path(f"{name}.yaml").write_text(f'{text}    image: "{image}"\n', encoding="utf-8")
+    shown = run("diff", "old.yaml", "new.yaml", "--format", "markdown", "--release", "2.3").stdout
+    outside = re.sub(r"(?s)^(```+)diff.*?^\1$|(?<!`)(`+)(?!`)(.+?)(?<!`)\2(?!`)", "", shown, flags=re.MULTILINE)
+    assert "octocat" in shown
+    assert not re.search(r"@\w|#\d|://evil|www\.evil|\*\*LGTM", outside), outside

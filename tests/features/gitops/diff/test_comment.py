@@ -150,7 +150,7 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
         (
             "#### trainc.yaml is less strict",
             "- `rules`: TTLRerun is ignored; it was a warning.",
-            "- `exclude`: Files that match jobs/x/** are no longer read.",
+            "- `exclude`: Files that match jobs/x/\\*\\* are no longer read.",
             "- `policies`: Policies in policies are no longer evaluated.",
             "- `cluster` is gone: jobs are no longer checked against cluster.",
         ),

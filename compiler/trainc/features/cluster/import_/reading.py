@@ -31,7 +31,7 @@ _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _CREDENTIAL_NAME = pattern(
     r"(?i)(?:^|.*[_-])(?:PASS(?:WD|PHRASE|WORD)?|PWD|CREDENTIALS?|PAT|AUTH|SECRETS?|TOKENS?|(?:API_?)?KEY)"
 )
-_CREDENTIAL_OPTION = pattern(r"(?i)--?[\w.-]*(?:token|password|passwd|secret|api[_-]?key|credentials?)[\w.-]*=.+")
+_CREDENTIAL_OPTION = pattern(r"(?i)--?(?:[\w.-]*[._-])?(?:token|password|passwd|secret|api[_-]?key|credentials?)=.+")
 _CREDENTIAL_VALUE = pattern(r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}")
 
 

@@ -278,15 +278,29 @@ def _code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody."""
-    return _MENTION.sub("@<!-- -->", _plain(text).replace("](", "]\\("))
+    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody.
+
+    GitHub looks for mentions, numbers of issues and addresses in what is no code. A comment in them keeps it from finding
+    any, whatever characters are around them.
+    """
+    pieces, place, plain = [], 0, _plain(text)
+    for span in _SPAN.finditer(plain):
+        pieces += [_inert(plain[place : span.start()]), span[0]]
+        place = span.end()
+    return "".join((*pieces, _inert(plain[place:])))
+
+
+def _inert(text: str) -> str:
+    return _ACTIVE.sub(lambda found: f"{found[0]}<!-- -->", _MARKUP.sub(r"\\\g<0>", text))
 
 
 def _plain(text: str) -> str:
     return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 
-_MENTION = pattern(r"(?<!\w)@(?=\w)")
+_SPAN = pattern(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_MARKUP = pattern(r"[`*~]|(?<=\])[(:]|(?<!\w)_|_(?!\w)|\\(?!\|)")
+_ACTIVE = pattern(r"(?i)@|#|:(?=//)|www(?=\.)|gh(?=-\d)")
 _BACKQUOTES = pattern(r"`+")
 
 
