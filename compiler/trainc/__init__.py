@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from trainc.features.cluster.fits.answer import Fit as Fit
     from trainc.features.cluster.fits.answer import Fits as Fits
     from trainc.features.cluster.fits.answer import fits as fits
+    from trainc.features.cluster.why.causes import Waiting as Waiting
+    from trainc.features.cluster.why.causes import why as why
     from trainc.features.migration.v1.migrate import Migration as Migration
     from trainc.features.migration.v1.migrate import migrate as migrate
     from trainc.findings import Diagnostic, Source

@@ -40,7 +40,7 @@ TOPICS = {
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
     "sync-options": "what each sync option does to a running job",
     "sweeps": "one TrainJob for each combination of values",
-    "dump": "a dump of the cluster, for `diff --live` and `import`",
+    "dump": "a dump of the cluster, for `diff --live`, `why` and `import`",
     "limits": "bounds on the size and complexity of input",
     "diagnostics": "severities, colors, and formats for CI",
     "exit-codes": "what the exit code of a command means",
@@ -115,7 +115,8 @@ Without `base`, the TrainJob is in the file of the sweep. The hours of a trial a
 hoursPerTrial if that is less.
 """,
     "dump": """\
-`trainc diff --live FILE` and `trainc import FILE` read what kubectl prints. trainc never asks a cluster itself:
+`trainc diff --live FILE`, `trainc why --dump FILE` and `trainc import FILE` read what kubectl prints. trainc never asks a
+cluster itself:
 
   kubectl get jobsets.jobset.x-k8s.io,trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org,\
 clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
@@ -123,8 +124,8 @@ jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
 
 Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
 podgroups.scheduling.volcano.sh; for jobs of Training Operator v1, their kinds, such as pytorchjobs.kubeflow.org. With
-clusterqueues.kueue.x-k8s.io and the other objects of `trainc fits`, a job that waits gets its verdict as well. Instead
-of -A, name a namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
+clusterqueues.kueue.x-k8s.io, localqueues, workloadpriorityclasses and the other objects of `trainc fits`, a job that waits
+gets its verdict as well, and `why` names the queue that is at fault. Instead of -A, name a namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
 
 Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
 field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a

@@ -107,6 +107,14 @@ FEATURES = (
         },
         codes=True,
     ),
+    Feature(
+        "cluster/why",
+        "why",
+        "say why jobs of a cluster do not run",
+        "cluster",
+        public={"Waiting": "causes", "why": "causes"},
+        adds={"causes": "causes.causes_by_job"},
+    ),
     Feature("cluster/doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
     Feature(
         "cluster/policies",

@@ -1,0 +1,31 @@
+"""Say why jobs of a cluster do not run: the cause, where it stands, what to do.
+
+The dump is what kubectl prints: TrainJobs, JobSets, Workloads, queues, Jobs,
+pods and events, without Secrets. `trainc help dump` has the command. What runs
+is not mentioned.
+
+Examples:
+  trainc why --dump live.yaml
+  trainc why --dump live.yaml nlp/llm
+  kubectl get pods,events,workloads.kueue.x-k8s.io -A -o yaml | trainc why
+
+Exit code: 0 whether or not anything waits, 1 the dump cannot be read.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from trainc.api.arguments import add_limits, add_reporting, set_completion
+
+FORMATS = ("text", "json")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the job, the dump and the format."""
+    parser.add_argument("job", nargs="?", default="", metavar="JOB", help="NAME or NAMESPACE/NAME (default: all jobs)")
+    help_text = "file or folder with the objects of the cluster (default: -, which is stdin)"
+    set_completion(parser.add_argument("--dump", metavar="DUMP", default="-", help=help_text), "file")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    add_limits(parser)
+    add_reporting(parser)

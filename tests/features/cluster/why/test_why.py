@@ -1,0 +1,230 @@
+"""Why jobs of a dump do not run: each reason that Kueue, JobSet and Kubernetes give, and what is wrong without one."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+from trainc import Waiting, why
+from trainc.features.cluster.why import reasons
+
+APIS = {
+    "Workload": "kueue.x-k8s.io/v1beta2",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+    "Job": "batch/v1",
+    "Pod": "v1",
+}
+
+
+def manifest(kind: str, name: str = "llm", **fields: Any) -> dict[str, Any]:
+    api = APIS.get(kind, "kueue.x-k8s.io/v1beta2" if kind.endswith("Queue") else "v1")
+    namespace = {} if kind == "ClusterQueue" else {"namespace": "nlp"}
+    metadata = {"name": name, **namespace, **fields.pop("metadata", {})}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **fields}
+
+
+def condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, Any]:
+    return {"conditions": [{"type": kind, "status": status, "reason": reason, "message": message}]}
+
+
+def only(found: list[Waiting]) -> Waiting:
+    assert len(found) == 1, found
+    return found[0]
+
+
+TABLES = {
+    "Workload": reasons.WORKLOAD,
+    "JobSet": reasons.JOBSET,
+    "TrainJob": reasons.TRAINJOB,
+    "Job": reasons.JOB,
+    "Pod": reasons.POD,
+}
+ROWS = [
+    pytest.param(kind, condition_type, status, reason, meaning, id=f"{kind} {condition_type} {reason or 'other'}")
+    for kind, table in TABLES.items()
+    for (condition_type, status), meanings in table.items()
+    for reason, meaning in meanings.items()
+]
+
+
+@pytest.mark.parametrize(("kind", "condition_type", "status", "reason", "meaning"), ROWS)
+def test_each_reason_of_a_condition_has_its_sentence_its_object_and_its_field(
+    kind: str, condition_type: str, status: str, reason: str, meaning: tuple[str, str]
+) -> None:
+    waits = manifest(kind, status=condition(condition_type, status, reason or "Unheard", "as the cluster says"))
+    found = next(waiting for waiting in why([waits]) if condition_type in waiting.path)
+    assert found.object == f"{kind} nlp/llm"
+    assert found.cause == f"{meaning[0]}: as the cluster says"
+    assert found.hint == meaning[1]
+
+
+# kubernetes-sigs/kueue v0.19.2, apis/kueue/v1beta2/workload_types.go: those that keep a Workload from running.
+KUEUE = """NoMatchingFlavor WaitingForQuota ExceedsMaxQuota TopologyPlacementFailed WaitingForPreemptedWorkloads Misconfigured
+Suspended PendingEvaluation WaitingForPodsReady NoReservation UnsatisfiedAdmissionChecks PendingDelayedTopologyRequests
+Inadmissible OnHold Pending Waiting AdmissionGated Preempted FlavorMigration PodsReadyTimeout AdmissionCheck
+ClusterQueueStopped LocalQueueStopped NodeFailures EvictedOnManagerCluster Deactivated RequeuingLimitExceeded
+MaximumExecutionTimeExceeded WaitForStart WaitForRecovery Failed OutOfSync OwnerNotFound""".split()
+# kubernetes-sigs/jobset v0.12.0, pkg/constants/constants.go: those of a JobSet that has failed or restarts.
+JOBSET = "FailedJobs ReachedMaxRestarts DeadlineExceeded FailJobSetFailurePolicyAction DefaultFailurePolicy".split()
+
+
+def test_every_reason_of_kueue_and_jobset_is_known() -> None:
+    for table, upstream in ((reasons.WORKLOAD, KUEUE), (reasons.JOBSET, JOBSET)):
+        assert set(upstream) <= {reason for meanings in table.values() for reason in meanings}
+
+
+@pytest.mark.parametrize(("reason", "meaning"), [*reasons.QUEUE["Active", "False"].items()])
+def test_the_queue_is_the_cause_of_all_that_waits_in_it(reason: str, meaning: tuple[str, str]) -> None:
+    dump = [
+        manifest("LocalQueue", "team", spec={"clusterQueue": "gpus"}),
+        manifest("ClusterQueue", "gpus", status=condition("Active", "False", reason or "Unheard")),
+        manifest("Workload", spec={"queueName": "team"}, status=condition("QuotaReserved", "False", "Suspended")),
+    ]
+    found = next(waiting for waiting in why(dump) if waiting.object == "ClusterQueue gpus")
+    assert (found.cause, found.hint) == meaning
+
+
+POD_STATES = [
+    ({"waiting": {"reason": reason}}, f"container node: {meaning[0]}") for reason, meaning in reasons.CONTAINER.items()
+] + [
+    ({"terminated": {"exitCode": code}}, f"container node: {meaning[0]}, exit code {code}")
+    for code, meaning in reasons.EXIT_CODES.items()
+]
+
+
+@pytest.mark.parametrize(("state", "cause"), POD_STATES)
+def test_a_container_that_does_not_run_says_why(state: dict[str, Any], cause: str) -> None:
+    pod = manifest("Pod", status={"containerStatuses": [{"name": "node", "state": state}]})
+    assert only(why([pod])).cause == cause
+
+
+EVENT_TEXTS = [(words, meaning) for words, meaning in reasons.EVENTS]
+
+
+@pytest.mark.parametrize(("words", "meaning"), EVENT_TEXTS)
+def test_an_event_says_who_refuses_the_pods(words: str, meaning: tuple[str, str]) -> None:
+    event = manifest("Event", "e", involvedObject={"kind": "Job", "namespace": "nlp", "name": "llm"}, type="Warning")
+    event |= {"reason": "FailedCreate", "message": f"Error creating: {words} x"}
+    found = only(why([manifest("Job"), event]))
+    assert found.object == "Event nlp/e"
+    assert found.cause.startswith(f"Job llm: {meaning[0]}")
+
+
+def jobset(**fields: Any) -> dict[str, Any]:
+    labels = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "urgent"}
+    return manifest("JobSet", metadata={"labels": labels}, **fields)
+
+
+OTHERS: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "a job whose WorkloadPriorityClass does not exist has no Workload": (
+        [
+            jobset(spec={"suspend": True}),
+            manifest("Workload", "other", status=condition("Admitted", "True", "Admitted")),
+            {"kind": "WorkloadPriorityClass", "metadata": {"name": "low"}, "value": 1},
+        ],
+        "WorkloadPriorityClass urgent does not exist, so Kueue makes no Workload for it",
+    ),
+    "a Workload without a condition is behind others": (
+        [manifest("Workload", spec={"queueName": "team"})],
+        "Kueue has not looked at it yet: it is behind others in its queue",
+    ),
+    "a deactivated Workload": ([manifest("Workload", spec={"active": False})], "it was deactivated"),
+    "an admission check that is pending": (
+        [
+            manifest(
+                "Workload",
+                status={
+                    **condition("QuotaReserved", "True", "QuotaReserved"),
+                    "admissionChecks": [{"name": "prov", "state": "Pending", "message": "no nodes"}],
+                },
+            )
+        ],
+        "admission check prov is Pending: no nodes",
+    ),
+    "a queue that is missing": (
+        [
+            manifest("Workload", spec={"queueName": "gone"}, status=condition("QuotaReserved", "False", "Pending")),
+            manifest("LocalQueue", "team", spec={"clusterQueue": "gpus"}),
+        ],
+        "there is no LocalQueue gone in its namespace",
+    ),
+    "a step that waits for another": (
+        [
+            manifest(
+                "JobSet",
+                spec={"replicatedJobs": [{"name": "node", "dependsOn": [{"name": "data", "status": "Complete"}]}]},
+            )
+        ],
+        "node starts only when data is complete",
+    ),
+    "a job that was restarted often": (
+        [manifest("JobSet", spec={"failurePolicy": {"maxRestarts": 5}}, status={"restarts": 4})],
+        "it was restarted 4 times of 5",
+    ),
+    "a job that has ended and would run again": (
+        [
+            manifest(
+                "JobSet",
+                spec={"ttlSecondsAfterFinished": 60},
+                status=condition("Completed", "True", "AllJobsCompleted"),
+            )
+        ],
+        "it has ended, and is deleted 60 seconds later: as long as git has it, it would then run again",
+    ),
+    "a pod that used too much memory": (
+        [
+            manifest(
+                "Pod",
+                status={
+                    "containerStatuses": [
+                        {"name": "node", "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+                    ]
+                },
+            )
+        ],
+        "container node: it used more memory than its limit, exit code 137",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_what_no_condition_says(what: str) -> None:
+    dump, cause = OTHERS[what]
+    assert cause in [waiting.cause for waiting in why(dump)]
+
+
+def test_what_runs_is_not_mentioned() -> None:
+    admitted = {
+        "conditions": [{"type": kind, "status": "True", "reason": kind} for kind in ("QuotaReserved", "Admitted")]
+    }
+    running = manifest("Pod", status={"phase": "Running", **condition("PodScheduled", "True", "")})
+    assert why([manifest("Workload", status=admitted), manifest("JobSet"), running]) == []
+
+
+def test_a_cause_of_many_pods_of_a_job_is_told_once() -> None:
+    owner = {"ownerReferences": [{"kind": "JobSet", "name": "llm", "controller": True}]}
+    state = {"containerStatuses": [{"name": "node", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
+    only(why([manifest("Pod", f"llm-{i}", metadata=owner, status=state) for i in range(20)]))
+
+
+WRONG: tuple[Any, ...] = (None, 7, "x", [], {}, [None], [{"x": 1}], True, -1.5)
+
+
+def test_wrong_shapes_are_passed_over() -> None:
+    random_one = random.Random(0)
+    whole = [item for dump, _ in OTHERS.values() for item in dump]
+    for _ in range(400):
+        dump = copy.deepcopy(whole)
+        parts: list[Any] = [item for item in dump if item.get("metadata")]
+        part = random_one.choice(parts)
+        while isinstance(part, (dict, list)) and part:
+            key = random_one.choice(list(part) if isinstance(part, dict) else range(len(part)))
+            if random_one.random() < 0.4 or not isinstance(part[key], (dict, list)):
+                part[key] = random_one.choice(WRONG)
+                break
+            part = part[key]
+        assert all(isinstance(waiting.cause, str) for waiting in why(dump))
