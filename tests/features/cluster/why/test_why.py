@@ -130,7 +130,7 @@ OTHERS: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "a Workload without a condition is behind others": (
         [manifest("Workload", spec={"queueName": "team"})],
-        "Kueue has not looked at it yet: it is behind others in its queue",
+        "Kueue has not tried it yet: it is behind others in its queue",
     ),
     "a deactivated Workload": ([manifest("Workload", spec={"active": False})], "it was deactivated"),
     "an admission check that is pending": (
@@ -205,7 +205,7 @@ def test_what_runs_is_not_mentioned() -> None:
     assert why([manifest("Workload", status=admitted), manifest("JobSet"), running]) == []
 
 
-def test_a_cause_of_many_pods_of_a_job_is_told_once() -> None:
+def test_a_cause_of_many_pods_of_a_job_is_listed_once() -> None:
     owner = {"ownerReferences": [{"kind": "JobSet", "name": "llm", "controller": True}]}
     state = {"containerStatuses": [{"name": "node", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
     only(why([manifest("Pod", f"llm-{i}", metadata=owner, status=state) for i in range(20)]))

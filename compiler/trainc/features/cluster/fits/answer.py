@@ -94,6 +94,7 @@ class Fits:
     """The answers for all jobs in order, alone and together. `diagnostics` are about the snapshot.
 
     `now` is about the moment of the snapshot, `at`, each job as if it was the only new one; it is empty unless asked for.
+    `moment` has what is in use, and `before` the answers without what was added to the snapshot.
     """
 
     alone: list[Fit]
@@ -102,6 +103,7 @@ class Fits:
     now: list[Fit] = field(default_factory=list)
     at: str = ""
     moment: Moment | None = field(default=None, repr=False)
+    before: Fits | None = field(default=None, repr=False)
 
 
 def fits(
@@ -178,12 +180,13 @@ def _now(job: _Job, alone: Fit, moment: Moment, seconds: float | None, *, is_kno
     workload, queue = job.workload, job.queue
     if alone.verdict in ("refused", "inactive", "unknown") or workload is None:
         return alone
+    if alone.cause == NO_PRIORITY_CLASS or workload.unknown_class:
+        verdict: Verdict = "waits" if alone.cause == NO_PRIORITY_CLASS else "unknown"
+        return replace(alone, verdict=verdict, cause=NO_PRIORITY_CLASS, tried=False)
     if queue is None:
         return replace(alone, verdict="unknown", cause=NO_QUEUE)
     if not is_known:
         return replace(alone, verdict="unknown", cause=NO_WORKLOADS)
-    if workload.unknown_class:
-        return replace(alone, verdict="waits", cause=NO_PRIORITY_CLASS, tried=False)
     there = moment.usage.of(workload.namespace, (workload.name, job.name.rpartition("/")[2]))
     if there and (known := moment.known(there)):
         return replace(alone, verdict=known[0], cause=known[1])
@@ -226,7 +229,15 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
         except ValueError:
             wrong = ()
         else:
-            absent = findings.missing(name, missing_objects(plain, cluster.dump, created))
+            gaps = list(missing_objects(plain, cluster.dump, created))
+            classes = [gap for gap in gaps if gap.kind == "WorkloadPriorityClass"]
+            if classes and job.workload and job.workload.queue and job.verdict == "fits":
+                never = findings.about_job(name, findings.without_class(classes))
+                job = replace(
+                    job, queue=None, verdict="never", cause=NO_PRIORITY_CLASS, diagnostics=(*job.diagnostics, *never)
+                )
+                gaps = [gap for gap in gaps if gap not in classes]
+            absent = findings.missing(name, gaps)
             refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")

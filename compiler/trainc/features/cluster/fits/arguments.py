@@ -1,12 +1,17 @@
 """Check whether Kueue's queues and the cluster's nodes can ever run each job.
 
 Each job is tried alone on the idle cluster, then all jobs together, in order.
-Jobs without a queue are matched against the nodes, as kube-scheduler does. The
-answer is never "yes, now": running workloads, preemption, fair sharing and
-admission checks are unknown. --cluster expects the output of
+Jobs without a queue are matched against the nodes, as kube-scheduler does. With
+--now, the Workloads of the snapshot count: what starts, evicts others or waits,
+and who holds what. --cluster expects the output of
 
   kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks,workloadpriorityclasses -A -o yaml > cluster/kueue.yaml
+
+and, for --now, of
+
+  kubectl get workloads.kueue.x-k8s.io -A -o yaml > cluster/workloads.yaml
+  echo "takenAt: $(date -u +%Y-%m-%dT%H:%M:%SZ)" > cluster/taken.yaml
 
 or as much of it as you have. docs/fits.md has a command for the names of
 Secrets and ConfigMaps, and docs/cluster.md an example of lists by hand.
@@ -14,6 +19,7 @@ Secrets and ConfigMaps, and docs/cluster.md an example of lists by hand.
 Examples:
   trainc fits jobs/ --cluster cluster/
   trainc fits --format github
+  trainc fits jobs/llm.yaml --cluster cluster/ --now --plus two-nodes.yaml
 
 Exit code: 0 every job can run, 1 a job can never run, or the input is wrong.
 """
@@ -32,6 +38,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
     set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
+    parser.add_argument("--now", action="store_true", help="what would start at the moment of the snapshot")
+    parser.add_argument(
+        "--stale", action="store_true", help="with --now: answer for a snapshot older than an hour, too"
+    )
+    help_text = "with --now: objects to add to the snapshot, to see what they change; may be repeated"
+    set_completion(parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text), "file")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_shaping(parser)
     add_limits(parser)

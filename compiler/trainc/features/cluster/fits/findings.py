@@ -94,6 +94,13 @@ def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
     return about_job(job, (Finding("NotInCluster", "warning", str(gap), gap.hint, gap.path) for gap in absent))
 
 
+def without_class(classes: Iterable[Missing]) -> Iterator[Finding]:
+    """Kueue makes no Workload for a job whose WorkloadPriorityClass does not exist, and so never starts it."""
+    for gap in classes:
+        message = f"{gap}, so Kueue makes no Workload for the job and never starts it"
+        yield Finding("NeverFits", "error", message, gap.hint, gap.path)
+
+
 def undecided_job(job: str, kind: str) -> Diagnostic:
     """A job cannot be judged because the snapshot has no object of `kind`."""
     message = f"the snapshot has no {kind}, so it is unknown whether this job fits"

@@ -41,6 +41,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     session: Session | None = None,
     around: Sequence[Document] = (),
     over: Callable[[str, Sequence[Any]], Iterable[Any]] = lambda _, jobs: jobs,
+    now: bool = False,
 ) -> ClusterVerdicts:
     """Check whether the cluster described in a folder can run the compiled jobs, and the JobSets in `documents`.
 
@@ -66,7 +67,8 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         homes.setdefault(job, document)
     applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
     created = created_by(applied, options.namespace or "")
-    fits = fits_named(sorted(jobsets.items()), Dump.of_documents(snapshot), created, options.kueue, over)
+    dump = Dump.of_documents(snapshot)
+    fits = fits_named(sorted(jobsets.items()), dump, created, options.kueue, over, now=now)
     problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)

@@ -57,8 +57,8 @@ class Moment:
         self.state = replace(idle.copy(), running=running, place_cache=idle.place_cache)
         for holder in usage.holders:
             self.state.hold(holder)
-        self._fates: dict[tuple[str, str, str], Fate] = {}
-        self._course: list[Scheduler] = []
+        self.fates: dict[tuple[str, str, str], Fate] = {}
+        self.course: list[Scheduler] = []
 
     def known(self, workload: str) -> tuple[Verdict, str] | None:
         """The verdict about a Workload of the dump that does not wait in line, and why."""
@@ -72,9 +72,9 @@ class Moment:
     def fate_of(self, workload: Workload, queue: ClusterQueue, waiting: str = "") -> Fate:
         """What becomes of a job, or of the Workload that is `waiting` for it already."""
         key = queue.name, waiting or workload.namespace, workload.shape if not waiting else ""
-        if key not in self._fates:
-            self._fates[key] = self._simulate(workload, queue, waiting)
-        return self._fates[key]
+        if key not in self.fates:
+            self.fates[key] = self._simulate(workload, queue, waiting)
+        return self.fates[key]
 
     def _neighbors(self, queue: ClusterQueue) -> set[str]:
         """The queues whose jobs may take what the jobs of a queue need: those of its cohorts, and those on the same nodes."""
@@ -97,14 +97,14 @@ class Moment:
             scheduler.enqueue(entries[pending.name], self.state.cluster.cluster_queues[pending.queue])
         return scheduler, entries
 
-    def _course_without(self) -> list[Scheduler]:
+    def _course(self) -> list[Scheduler]:
         """What happens without a new job: the state before each cycle, and at the end."""
-        if not self._course:
+        if not self.course:
             scheduler, _ = self._scheduler()
             scheduler.found = {}
-            scheduler.run(course=self._course)
-            self._course.append(scheduler)
-        return self._course
+            scheduler.run(course=self.course)
+            self.course.append(scheduler)
+        return self.course
 
     def _simulate(self, workload: Workload, queue: ClusterQueue, waiting: str) -> Fate:
         workload = with_priority(workload)
@@ -115,7 +115,7 @@ class Moment:
             scheduler.run(entry)
         else:
             # Until a job is the head of its queue, all goes as without it.
-            heads = ((scheduler, scheduler.head(queue.name)) for scheduler in self._course_without())
+            heads = ((scheduler, scheduler.head(queue.name)) for scheduler in self._course())
             reached = next((s for s, head in heads if head is None or entry.place < head.place), None)
             if reached:
                 scheduler = reached.fork(self._neighbors(queue))

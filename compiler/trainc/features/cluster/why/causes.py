@@ -77,9 +77,9 @@ class _Why:
         for key, document in self.objects.items():
             _, namespace, name = self.owner(key)
             causes = found.setdefault(f"{namespace}/{name}".lstrip("/"), {})
-            # One cause of many pods of a job is told once.
-            told = {waiting.cause for waiting in causes}
-            causes.update({waiting: None for waiting in self._causes(key, document) if waiting.cause not in told})
+            # One cause of many pods of a job is listed once.
+            known = {waiting.cause for waiting in causes}
+            causes.update({waiting: None for waiting in self._causes(key, document) if waiting.cause not in known})
         return {job: list(causes) for job, causes in sorted(found.items()) if causes}
 
     def _causes(self, key: Key, document: Json) -> Iterator[Waiting]:
@@ -124,7 +124,7 @@ class _Why:
                 yield _waiting(key, cause, f'metadata.labels["{_PRIORITY}"]', "create the class, or change the label")
             elif spec.get("suspend") is True:
                 cause = "Kueue has made no Workload for it, although it names a queue"
-                hint = "look at its events; is Kueue's integration for this kind turned on?"
+                hint = "check its events; is Kueue's integration for this kind turned on?"
                 yield _waiting(key, cause, f'metadata.labels["{names.QUEUE_LABEL}"]', hint)
         elif key[0] == "TrainJob" and not mapping(document.get("status")) and spec.get("suspend") is not True:
             yield _waiting(
@@ -149,15 +149,15 @@ class _Why:
         if held.get("QuotaReserved") != "True":
             yield from self._of_queues(key, str(spec.get("queueName") or ""))
             if "QuotaReserved" not in held and not found and spec.get("active") is not False:
-                hint = "look at the jobs before it in its queue: `trainc fits --now` lists them"
+                hint = "check the jobs before it in its queue: `trainc fits --now` lists them"
                 yield _waiting(
-                    key, "Kueue has not looked at it yet: it is behind others in its queue", "status.conditions", hint
+                    key, "Kueue has not tried it yet: it is behind others in its queue", "status.conditions", hint
                 )
         for i, check in enumerate(objects(status.get("admissionChecks"))):
             if check.get("state") in ("Pending", "Retry", "Rejected"):
                 cause = _with_message(f"admission check {check.get('name')} is {check['state']}", check.get("message"))
                 hint = (
-                    "look at what the check waits for"
+                    "check what the check waits for"
                     if check["state"] != "Rejected"
                     else "correct what the check objects to"
                 )
@@ -186,12 +186,15 @@ class _Why:
                 "create it, or point the LocalQueue to another one",
             )
         for at, queue in ((("LocalQueue", key[1], name), local), (("ClusterQueue", "", cluster_queue), behind or {})):
-            told = list(_of_conditions(at, mapping(queue.get("status")), reasons.QUEUE))
-            yield from told
+            known = list(_of_conditions(at, mapping(queue.get("status")), reasons.QUEUE))
+            yield from known
             policy = mapping(queue.get("spec")).get("stopPolicy")
-            if policy not in (None, "None") and not told:
+            if policy not in (None, "None") and not known:
                 yield _waiting(
-                    at, f"it is stopped (stopPolicy: {policy})", "spec.stopPolicy", "ask whoever runs the queues"
+                    at,
+                    f"it is stopped (stopPolicy: {policy})",
+                    "spec.stopPolicy",
+                    "ask the administrator of the queues",
                 )
 
     def _of_events(self, key: Key) -> Iterator[Waiting]:
@@ -226,20 +229,18 @@ def _of_steps(key: Key, document: Json) -> Iterator[Waiting]:
                 word = "complete" if field == "succeeded" else "ready"
                 cause = f"{job.get('name')} starts only when {needed.get('name')} is {word}"
                 path = f"spec.replicatedJobs[{i}].dependsOn[{j}]"
-                yield _waiting(key, cause, path, f"look at the pods of {needed.get('name')}")
+                yield _waiting(key, cause, path, f"check the pods of {needed.get('name')}")
     restarts = status.get("restarts")
     if isinstance(restarts, int) and restarts >= _RESTARTS_ARE_MANY:
         most = mapping(spec.get("failurePolicy")).get("maxRestarts")
         cause = f"it was restarted {restarts} times" + (f" of {most}" if isinstance(most, int) else "")
-        yield _waiting(key, cause, "status.restarts", "look at the logs of the pod that failed first")
+        yield _waiting(key, cause, "status.restarts", "check the logs of the pod that failed first")
 
 
 def _of_pod(key: Key, status: Json) -> Iterator[Waiting]:
     if status.get("reason") in ("Evicted", "NodeLost", "Preempting", "Shutdown", "Terminated"):
         cause = _with_message(f"its node ended it ({status['reason']})", status.get("message"))
-        yield _waiting(
-            key, cause, "status.reason", "look at the node; a job that saves checkpoints can go on from there"
-        )
+        yield _waiting(key, cause, "status.reason", "check the node; a job that saves checkpoints can go on from there")
     for field in ("initContainerStatuses", "containerStatuses"):
         for i, container in enumerate(objects(status.get(field))):
             state, name = mapping(container.get("state")), container.get("name")
@@ -258,7 +259,7 @@ def _of_end(key: Key, name: Any, ended: Json, path: str) -> Iterator[Waiting]:
     if not isinstance(code, int) or code == 0:
         return
     out_of_memory = ended.get("reason") == "OOMKilled"
-    unknown = ("its program failed", "look at its logs")
+    unknown = ("its program failed", "check its logs")
     meaning = reasons.OUT_OF_MEMORY if out_of_memory else reasons.EXIT_CODES.get(code, unknown)
     cause = _with_message(f"container {name}: {meaning[0]}, exit code {code}", ended.get("message"))
     yield _waiting(key, cause, path, meaning[1])

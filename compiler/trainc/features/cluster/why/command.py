@@ -19,14 +19,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     dump, problems = Dump.read(arguments.dump, limits_of(arguments), streams.stdin)
     if dump is None:
         return report(problems, arguments, streams)
-    asked = arguments.job
-    found = {job: causes for job, causes in causes_by_job(dump).items() if asked in ("", job, job.rpartition("/")[2])}
-    text = _json(found) if arguments.format == "json" else "".join(f"{line}\n" for line in _lines(found, asked, dump))
+    chosen = arguments.job
+    found = {job: causes for job, causes in causes_by_job(dump).items() if chosen in ("", job, job.rpartition("/")[2])}
+    text = _json(found) if arguments.format == "json" else "".join(f"{line}\n" for line in _lines(found, chosen, dump))
     streams.out.write(escape_report(text, json=arguments.format == "json").encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def _lines(found: Mapping[str, Sequence[Waiting]], asked: str, dump: Dump) -> Iterator[str]:
+def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump) -> Iterator[str]:
     for job, causes in found.items():
         yield job
         for waiting in causes:
@@ -34,7 +34,7 @@ def _lines(found: Mapping[str, Sequence[Waiting]], asked: str, dump: Dump) -> It
             yield f"    {waiting.object}: {waiting.path}"
             yield f"    help: {waiting.hint}"
     if not found:
-        yield f"{asked or 'nothing'} {'is not in the dump, or ' if asked else ''}waits for nothing that the dump shows"
+        yield f"{chosen or 'nothing'} {'is not in the dump, or ' if chosen else ''}waits for nothing that the dump shows"
     else:
         yield ""
         yield f"{counted(len(found), 'job')} with a reason not to run."

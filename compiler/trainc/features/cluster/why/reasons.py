@@ -14,9 +14,9 @@ Meaning: TypeAlias = tuple[str, str]
 # Condition type and status -> reason ("" for any other) -> meaning.
 Conditions: TypeAlias = Mapping[tuple[str, str], Mapping[str, Meaning]]
 
-_QUOTA = "wait, request less, or raise the quota: `trainc fits --now` says what is missing and who holds it"
+_QUOTA = "wait, request less, or raise the quota: `trainc fits --now` says what is missing and who uses it"
 _NEVER = "request less, or raise the quota of the ClusterQueue or what its cohort lends: `trainc fits` says by how much"
-_QUEUE_OWNER = "ask whoever runs the queues"
+_QUEUE_OWNER = "ask the administrator of the queues"
 _REQUEUED = "nothing: it starts again by itself when there is room"
 
 WORKLOAD: Conditions = {
@@ -28,52 +28,52 @@ WORKLOAD: Conditions = {
         "WaitingForPreemptedWorkloads": ("Kueue evicts others for it, and waits until they have stopped", "nothing: it starts when their pods are gone"),
         "Misconfigured": ("its namespace, queue or requests are not acceptable", "correct what the message names"),
         "Suspended": ("its queue is stopped", _QUEUE_OWNER),
-        "PendingEvaluation": ("Kueue has not decided about it yet", "nothing, unless it stays so: then look at the jobs before it in its queue"),
-        "WaitingForPodsReady": ("Kueue waits until the pods of an earlier job are ready", "look at the job that was admitted last: its pods do not become ready"),
+        "PendingEvaluation": ("Kueue has not decided about it yet", "wait; if it stays so, check the jobs before it in its queue"),
+        "WaitingForPodsReady": ("Kueue waits until the pods of an earlier job are ready", "check the job that was admitted last: its pods do not become ready"),
         "Pending": ("Kueue cannot admit it now", _QUOTA),
         "Inadmissible": ("Kueue cannot admit it", "correct what the message names"),
         "OnHold": ("it is put on hold", "remove the hold from the job"),
-        "Waiting": ("Kueue waits for other jobs first", "look at the job that was admitted last"),
+        "Waiting": ("Kueue waits for other jobs first", "check the job that was admitted last"),
         "AdmissionGated": ("it has an admission gate", "remove the annotation kueue.x-k8s.io/admission-gated-by when it may start"),
         "": ("it has no quota", _QUOTA),
     },
     ("Admitted", "False"): {
         "NoReservation": ("it has no quota", _QUOTA),
-        "UnsatisfiedAdmissionChecks": ("its admission checks have not passed", "look at status.admissionChecks of the Workload"),
-        "PendingDelayedTopologyRequests": ("its nodes are chosen only when they exist", "look at the ProvisioningRequest"),
+        "UnsatisfiedAdmissionChecks": ("its admission checks have not passed", "check status.admissionChecks of the Workload"),
+        "PendingDelayedTopologyRequests": ("its nodes are chosen only when they exist", "check the ProvisioningRequest"),
     },
     ("Evicted", "True"): {
         "Preempted": ("it was evicted for another job", _REQUEUED),
         "FlavorMigration": ("it is moved to a flavor that it prefers", _REQUEUED),
         "PodsReadyTimeout": ("its pods were not ready in time, so Kueue stopped it", "find out why its pods do not become ready: image, nodes, quota"),
-        "AdmissionCheck": ("an admission check failed, so Kueue stopped it", "look at status.admissionChecks of the Workload"),
+        "AdmissionCheck": ("an admission check failed, so Kueue stopped it", "check status.admissionChecks of the Workload"),
         "ClusterQueueStopped": ("its ClusterQueue was stopped", _QUEUE_OWNER),
         "LocalQueueStopped": ("its LocalQueue was stopped", _QUEUE_OWNER),
         "NodeFailures": ("a node that it ran on failed", _REQUEUED),
-        "EvictedOnManagerCluster": ("the manager cluster took it back", "look at its Workload on the manager cluster"),
+        "EvictedOnManagerCluster": ("the manager cluster took it back", "check its Workload on the manager cluster"),
         "Deactivated": ("it was deactivated", "set spec.active: true on the Workload to queue it again"),
         "": ("it was evicted", _REQUEUED),
     },
     ("DeactivationTarget", "True"): {
         "RequeuingLimitExceeded": ("it was queued again too often", "find out why its pods do not become ready, then set spec.active: true"),
         "MaximumExecutionTimeExceeded": ("it ran as long as kueue.x-k8s.io/max-exec-time-seconds allows", "raise that label and create the job again"),
-        "": ("Kueue deactivates it", "look at the message, then set spec.active: true on the Workload"),
+        "": ("Kueue deactivates it", "check the message, then set spec.active: true on the Workload"),
     },
     ("Requeued", "False"): {
         "": ("Kueue queues it again only later", "wait until status.requeueState.requeueAt, or correct why it was stopped"),
     },
     ("PodsReady", "False"): {
-        "WaitForStart": ("it is admitted, and its pods are not ready yet", "look at its pods"),
-        "WaitForRecovery": ("pods that were ready no longer are", "look at its pods"),
+        "WaitForStart": ("it is admitted, and its pods are not ready yet", "check its pods"),
+        "WaitForRecovery": ("pods that were ready no longer are", "check its pods"),
     },
     ("BlockedOnPreemptionGates", "True"): {
-        "": ("it may not evict others until its gate is opened", "look at spec.preemptionGates of the Workload"),
+        "": ("it may not evict others until its gate is opened", "check spec.preemptionGates of the Workload"),
     },
     ("WaitingForReplacementPods", "True"): {
-        "": ("it waits for pods that replace others", "look at its pods"),
+        "": ("it waits for pods that replace others", "check its pods"),
     },
     ("Finished", "True"): {
-        "Failed": ("it has failed", "look at the JobSet and its pods"),
+        "Failed": ("it has failed", "check the JobSet and its pods"),
         "OutOfSync": ("its Workload no longer matches the job, which was changed while it waited or ran", "nothing if Kueue made another Workload; otherwise create the job again"),
         "OwnerNotFound": ("the job that it belonged to is gone", "delete the Workload"),
         "FailedToStart": ("Kueue could not start it", "correct what the message names, and create the job again"),
@@ -87,12 +87,12 @@ QUEUE: Conditions = {
         "Stopped": ("it is stopped (stopPolicy)", _QUEUE_OWNER),
         "FlavorNotFound": ("a ResourceFlavor that it names does not exist", "create the flavor, or take it out of the queue"),
         "AdmissionCheckNotFound": ("an AdmissionCheck that it names does not exist", "create the check, or take it out of the queue"),
-        "AdmissionCheckInactive": ("an AdmissionCheck of it is not active", "look at the conditions of the AdmissionCheck"),
+        "AdmissionCheckInactive": ("an AdmissionCheck of it is not active", "check the conditions of the AdmissionCheck"),
         "MultipleMultiKueueAdmissionChecks": ("it has several MultiKueue checks, and may have one", "keep one of them"),
         "MultiKueueAdmissionCheckAppliedPerFlavor": ("its MultiKueue check is for some flavors only", "remove onFlavors from the check"),
         "MultiKueueWithProvisioningRequest": ("it has both a MultiKueue and a ProvisioningRequest check", "keep one of them"),
         "TopologyNotFound": ("a Topology that its flavors name does not exist", "create the Topology"),
-        "ClusterQueueIsInactive": ("its ClusterQueue is not active", "look at the conditions of the ClusterQueue"),
+        "ClusterQueueIsInactive": ("its ClusterQueue is not active", "check the conditions of the ClusterQueue"),
         "ClusterQueueDoesNotExist": ("its ClusterQueue does not exist", "create it, or point the LocalQueue to another one"),
         "": ("it is not active", _QUEUE_OWNER),
     },
@@ -100,18 +100,18 @@ QUEUE: Conditions = {
 
 JOBSET: Conditions = {
     ("Failed", "True"): {
-        "FailedJobs": ("one of its Jobs failed, and no failure policy restarts it", "look at the pod that failed first; spec.failurePolicy restarts a job"),
-        "ReachedMaxRestarts": ("it was restarted as often as failurePolicy.maxRestarts allows", "look at the pod that failed first"),
+        "FailedJobs": ("one of its Jobs failed, and no failure policy restarts it", "check the pod that failed first; spec.failurePolicy restarts a job"),
+        "ReachedMaxRestarts": ("it was restarted as often as failurePolicy.maxRestarts allows", "check the pod that failed first"),
         "DeadlineExceeded": ("it ran longer than activeDeadlineSeconds", "raise activeDeadlineSeconds, or save checkpoints and run again"),
-        "FailJobSetFailurePolicyAction": ("a rule of its failure policy ends it", "look at the Job that failed, and at spec.failurePolicy.rules"),
-        "": ("it has failed", "look at the pod that failed first"),
+        "FailJobSetFailurePolicyAction": ("a rule of its failure policy ends it", "check the Job that failed, and at spec.failurePolicy.rules"),
+        "": ("it has failed", "check the pod that failed first"),
     },
     ("StartupPolicyInProgress", "True"): {
-        "": ("its replicated jobs start one after the other, and one is not ready yet", "look at the pods of the first replicated job that is not ready"),
+        "": ("its replicated jobs start one after the other, and one is not ready yet", "check the pods of the first replicated job that is not ready"),
     },
     ("Restarting", "True"): {
-        "DefaultFailurePolicy": ("it is restarted because a Job failed", "look at the logs of the pod that failed first"),
-        "": ("it is being restarted", "look at the logs of the pod that failed first"),
+        "DefaultFailurePolicy": ("it is restarted because a Job failed", "check the logs of the pod that failed first"),
+        "": ("it is being restarted", "check the logs of the pod that failed first"),
     },
     ("Suspended", "True"): {
         "": ("it is suspended", "resume it with spec.suspend: false, or add the label kueue.x-k8s.io/queue-name so that Kueue does"),
@@ -121,7 +121,7 @@ JOBSET: Conditions = {
 TRAINJOB: Conditions = {
     ("Failed", "True"): {
         "TrainingRuntimeNotSupported": ("its runtime does not exist or is not supported", "check spec.runtimeRef against `kubectl get clustertrainingruntimes`"),
-        "": ("it has failed", "look at its JobSet and pods"),
+        "": ("it has failed", "check its JobSet and pods"),
     },
     ("Suspended", "True"): {
         "": ("it is suspended", "resume it with spec.suspend: false, or name a queue so that Kueue does"),
@@ -130,18 +130,18 @@ TRAINJOB: Conditions = {
 
 JOB: Conditions = {
     ("Failed", "True"): {
-        "BackoffLimitExceeded": ("its pods failed more often than backoffLimit allows", "look at the exit code and logs of its pods"),
+        "BackoffLimitExceeded": ("its pods failed more often than backoffLimit allows", "check the exit code and logs of its pods"),
         "DeadlineExceeded": ("it ran longer than activeDeadlineSeconds", "raise activeDeadlineSeconds"),
-        "PodFailurePolicy": ("a rule of its podFailurePolicy ends it", "look at the exit code of its pods"),
-        "FailedIndexes": ("some of its indexes failed", "look at the pods of these indexes"),
-        "MaxFailedIndexesExceeded": ("more indexes failed than maxFailedIndexes allows", "look at the pods of these indexes"),
-        "": ("it has failed", "look at its pods"),
+        "PodFailurePolicy": ("a rule of its podFailurePolicy ends it", "check the exit code of its pods"),
+        "FailedIndexes": ("some of its indexes failed", "check the pods of these indexes"),
+        "MaxFailedIndexesExceeded": ("more indexes failed than maxFailedIndexes allows", "check the pods of these indexes"),
+        "": ("it has failed", "check its pods"),
     },
 }  # fmt: skip
 
 POD: Conditions = {
     ("PodScheduled", "False"): {
-        "SchedulingGated": ("it has a scheduling gate, which Kueue or a gang scheduler removes", "look at the Workload or PodGroup that it belongs to"),
+        "SchedulingGated": ("it has a scheduling gate, which Kueue or a gang scheduler removes", "check the Workload or PodGroup that it belongs to"),
         "Unschedulable": ("no node takes it", "`trainc fits` compares its requests, selectors and tolerations with the nodes"),
         "": ("it has no node", "`trainc fits` compares its requests, selectors and tolerations with the nodes"),
     },
@@ -155,14 +155,14 @@ CONTAINER: Mapping[str, Meaning] = {
     "CreateContainerConfigError": ("a Secret, ConfigMap or key that it names does not exist", "create what the message names"),
     "CreateContainerError": ("the container runtime cannot create it", "correct what the message names"),
     "RunContainerError": ("its command cannot be started", "check that the command exists in the image"),
-    "CrashLoopBackOff": ("it ends again and again", "look at its logs: `kubectl logs --previous`"),
+    "CrashLoopBackOff": ("it ends again and again", "check its logs: `kubectl logs --previous`"),
 }  # fmt: skip
 EXIT_CODES: Mapping[int, Meaning] = {
-    1: ("its program failed", "look at its logs; with torchrun, at those of the rank that failed first"),
+    1: ("its program failed", "check its logs; with torchrun, at those of the rank that failed first"),
     2: ("its program was called wrongly", "check the arguments: code 2 is what argparse and shells return for them"),
     126: ("its command cannot be executed", "make the file executable, or call its interpreter"),
     127: ("its command was not found", "check the path of the command, and that the image has it"),
-    134: ("its program aborted", "look at its logs, often for an error of CUDA or NCCL"),
+    134: ("its program aborted", "check its logs, often for an error of CUDA or NCCL"),
     137: ("it was killed (SIGKILL)", "it may have used more memory than the node had, or did not stop in time"),
     139: ("its program crashed (SIGSEGV)", "look for native libraries that do not match the driver or each other"),
     143: ("it was stopped (SIGTERM)", "look for an eviction or preemption of the pod"),
@@ -175,10 +175,10 @@ OUT_OF_MEMORY: Meaning = (
 # Words in warning events, and what they mean.
 EVENTS: tuple[tuple[str, Meaning], ...] = (
     ("exceeded quota", ("a ResourceQuota of the namespace refuses its pods", "request less, or raise the ResourceQuota")),
-    ("violates PodSecurity", ("Pod Security of the namespace refuses its pods", "set the securityContext that the message asks for")),
-    ("ValidatingAdmissionPolicy", ("a policy of the cluster refuses it", "change what the policy's message names")),
-    ("admission webhook", ("a webhook of the cluster refuses it", "change what the webhook's message names")),
-    ("failed calling webhook", ("a webhook of the cluster does not answer", "ask whoever runs the webhook")),
+    ("violates PodSecurity", ("Pod Security of the namespace refuses its pods", "set the securityContext that the message requests")),
+    ("ValidatingAdmissionPolicy", ("a policy of the cluster refuses it", "change what the message of the policy names")),
+    ("admission webhook", ("a webhook of the cluster refuses it", "change what the message of the webhook names")),
+    ("failed calling webhook", ("a webhook of the cluster does not answer", "ask the administrator of the webhook")),
     ("usage per", ("a LimitRange of the namespace refuses its pods", "request what the LimitRange allows")),
     ("error looking up service account", ("its service account does not exist", "create it, or name another one")),
     ("no PriorityClass with name", ("its PriorityClass does not exist", "create it, or name another one")),
@@ -196,7 +196,7 @@ EVENT_REASONS: Mapping[str, Meaning] = {
     "ExclusivePlacementViolation": ("its pods are not all in one domain of its exclusive topology", "nothing: JobSet deletes the pod and tries again"),
     "ErrWorkloadCompose": ("Kueue cannot make a Workload for it", "correct what the message names"),
     "FailedCreate": ("its pods cannot be created", "correct what the message names"),
-    "FailedCreatePodSandBox": ("the node cannot start the pod", "look at the network plugin of the node"),
+    "FailedCreatePodSandBox": ("the node cannot start the pod", "check the network plugin of the node"),
     "FailedMount": ("a volume of it cannot be mounted", "create the claim, Secret or ConfigMap that the message names"),
-    "FailedAttachVolume": ("a volume of it cannot be attached", "look at the claim that the message names"),
+    "FailedAttachVolume": ("a volume of it cannot be attached", "check the claim that the message names"),
 }  # fmt: skip
