@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from trainc.api.findings import cause_in_log
+from trainc.knowledge.logs import cause_in_log
 from trainc.knowledge.tables import read
 
 LINES = {

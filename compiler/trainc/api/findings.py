@@ -5,7 +5,6 @@ from trainc.findings.compile_error import CompileError
 from trainc.findings.differences import excerpts
 from trainc.findings.policy import Policy, Rules, keep_severities
 from trainc.findings.text import aligned, counted, did_you_mean, escape_line, escape_report, escape_xml, first_of
-from trainc.knowledge.logs import cause_in_log
 
 __all__ = [
     "CompileError",
@@ -17,7 +16,6 @@ __all__ = [
     "Severity",
     "Source",
     "aligned",
-    "cause_in_log",
     "counted",
     "did_you_mean",
     "escape_line",

@@ -147,16 +147,20 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
 
 def _near(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
     """Yield a finding for a key that no table has, and that nearly is one which is not given elsewhere."""
-    from trainc.findings.text import correct_spelling
+    from trainc.findings.text import edit_distance
 
     name = fact.name
-    if len(name) < 6 or any(name in other.options for other in run.tables) or ("." in name and not known.space):
+    of_space = [table for table in run.tables if table.space == known.space]
+    # Short names of a script's own options are close to others by chance.
+    if len(name) < 8 or known is not of_space[0] or any(name in table.options for table in run.tables):
         return
+    most = 2 if len(name) > 13 else 1
     given = {other.name for other in run.facts.by_key.values()}
-    near = correct_spelling(name, [option for option in known.options if option not in given], 2)
-    if near and near.replace("_", "") != name.replace("_", ""):
-        written = near.replace("_", "-") if "-" in fact.text.lstrip("-") else near
-        spelled = fact.text.replace(name, near) if name in fact.text else f"--{written}"
+    options = [option for table in of_space for option in table.options if abs(len(option) - len(name)) <= most]
+    near = [option for option in options if option not in given and 0 < edit_distance(name, option, most) <= most]
+    if near and not any(near[0].startswith(name) or name.startswith(option) for option in near):
+        spelled = near[0].replace("_", "-") if "-" in fact.text.lstrip("-") else near[0]
+        spelled = f"--{spelled}" if fact.text.startswith("--") else spelled
         message = f"{known.program} has no setting {fact.text}"
         yield run.finding("SettingRefused", "warning", message, suggest(fact.text, [spelled]), fact)
 

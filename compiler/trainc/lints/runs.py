@@ -16,6 +16,8 @@ from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
+# Variables with further arguments, by their names.
+_FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
 _PYTHON = pattern(r"(?:.*/)?python[\d.]*")
 _OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
@@ -76,6 +78,7 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
                 value = " ".join(values) if values else True
             key = spelling.lstrip("-").replace("-", "_")
             unknown = isinstance(value, str) and ("$" in value or "`" in value)
+            hidden = hidden or (unknown and _FURTHER.search(str(value)) is not None)
             form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
             fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
