@@ -53,6 +53,7 @@ FACTS: dict[str, tuple[str, dict[str, object], bool | None]] = {
     "no multiple": ("a % b * c", {"a": 20, "b": 2, "c": 4}, False),
     "a sum": ("a + b <= 10", {"a": 4, "b": "7"}, False),
     "a word": ("a == sft", {"a": "SFT"}, True),
+    "a text in another case": ("a is b", {"a": "X", "b": "x"}, False),
     "one of several": ("a in x|y", {"a": "z"}, False),
     "none of several": ("a not in x|y", {"a": "z"}, True),
     "a pattern": ("a ~ meta-*", {"a": "Meta-Llama"}, True),

@@ -145,12 +145,12 @@ def test_what_cannot_be_divided_is_an_error(case: str) -> None:
 RIGHT: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
     "Megatron-LM": (MEGATRON + TP8_PP4 + " --micro-batch-size 1 --global-batch-size 64", {}),
     "Megatron-LM's experts": (
-        MEGATRON + "--num-experts 8 --tensor-model-parallel-size 4 --expert-model-parallel-size 8",
+        MEGATRON + "--num-experts 8 --sequence-parallel --tensor-model-parallel-size 4 --expert-model-parallel-size 8",
         {},
     ),
     "experts with a tensor degree of their own": (
         MEGATRON
-        + "--num-experts 32 --tensor-model-parallel-size 8 --expert-tensor-parallel-size 1 --expert-model-parallel-size 32",
+        + "--num-experts 32 --sequence-parallel --tensor-model-parallel-size 8 --expert-tensor-parallel-size 1 --expert-model-parallel-size 32",
         {},
     ),
     "a degree that comes later": (MEGATRON + "--tensor-model-parallel-size 5 --tensor-model-parallel-size 4", {}),

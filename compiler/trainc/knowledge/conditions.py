@@ -2,6 +2,7 @@
 
     num_generations >= 2            a relation between two terms, separated by spaces
     train_batch_size % micro * 2    a % b: the first is a multiple of the second; also == != < <= > >=
+    layer is model:layer            the same text, also in its case
     optim in adam|adamw             one of several words (not in); model ~ meta-llama/*: a pattern, whatever its case (!~)
     use_peft, !use_peft, not use_peft  is given and not switched off; is not; is not given at all
     accumulation?1                  with the value that it has if it is not given
@@ -21,8 +22,9 @@ from trainc.knowledge.facts import Fact, Facts, is_on, number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-_RELATIONS = ("==", "!=", "<=", ">=", "<", ">", "%", "~", "!~", "in", "not")
+_RELATIONS = ("is", "==", "!=", "<=", ">=", "<", ">", "%", "~", "!~", "in", "not")
 _WORDS = {
+    "is": "has to be",
     "==": "has to be",
     "!=": "must not be",
     "<=": "has to be at most",
@@ -144,6 +146,8 @@ def _compare(left: Any, operator: str, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     a, b = number(left), number(right)
+    if operator == "is":
+        return str(left) == str(right)
     if a is None or b is None:
         if operator not in ("==", "!="):
             return None

@@ -41,8 +41,8 @@ _PATTERNS: Mapping[str, str] = {
     "llmfoundry": "llmfoundry",
     "fairseq": "fairseq_cli",
     "trl_grpo": "grpo",
-    "trl_sft": "trl/scripts/sft",
-    "trl_dpo": "trl/scripts/dpo",
+    "trl_sft": "trl/scripts/sft | trl.scripts.sft",
+    "trl_dpo": "trl/scripts/dpo | trl.scripts.dpo",
 }
 # Options and keys that no other program has.
 _ANCHORS: Mapping[str, str] = {

@@ -60,7 +60,7 @@ def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
             given = next((one for one in subjects if one is not None and one.is_placed), None)
             message = f"{_shown(given)} needs {parse(row.check).left[0].rpartition(':')[2]}" if given else message
     else:
-        message = " with ".join(_shown(one) for one in subjects if one is not None and one.is_placed)
+        message = " with ".join(dict.fromkeys(_shown(one) for one in subjects if one is not None and one.is_placed))
     placed = [one for one in subjects if one is not None and one.is_placed]
     about = about if about is not None and about.is_placed else next(iter(placed), None)
     if about is None and not row.at:

@@ -275,3 +275,4 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type"), known, strict=True):
             yield Fact(f"model:{key}", value, f"the {key} of {name}")
         yield Fact("model:targets", data["targets"].get(known[4]), "targets")
+        yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")

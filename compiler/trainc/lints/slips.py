@@ -99,7 +99,7 @@ def _hosts(training: Training, start: Start) -> Iterator[Finding]:
         return
     value = option.value
     names = [part.partition(":")[0] for part in value.split(",")]
-    if any(c in value for c in "$`/") or any(training.job.name in name for name in names):
+    if any(c in value for c in "$`/") or any(name.startswith(f"{training.job.name}-") for name in names):
         return
     hint = "remove it, or write --hostfile /etc/mpi/hostfile, which has the pods of the job"
     if all(_OWN_DEVICES.fullmatch(name) for name in names):
