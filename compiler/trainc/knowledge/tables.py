@@ -31,7 +31,7 @@ _FOLDER = Path(__file__).parent / "tables"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A check of a table, as described above."""
+    """A check of a table, as described above. `key` is one that has to be given, so that most rows are passed over at once."""
 
     so: str
     check: str = ""
@@ -40,6 +40,7 @@ class Row:
     code: str = ""
     level: Severity = "warning"
     at: str = ""
+    key: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -102,5 +103,13 @@ def _row(data: Mapping[str, Any]) -> Row:
         data.get("code", ""),
         data.get("level", "warning"),
         data.get("at", ""),
+        next(
+            (
+                c.split()[0]
+                for c in data.get("if", ())
+                if c[0] != "!" and c[:4] not in ("not ", "job:") and "?" not in c.split()[0]
+            ),
+            "",
+        ),
         data.get("reads", {}),
     )

@@ -32,9 +32,11 @@ def programs(training: Training) -> Iterator[Finding]:
 
 
 def _of_run(run: Run) -> Iterator[Finding]:
+    given = run.facts.by_key
     for known in run.tables:
         for row in known.rows:
-            yield from _check(run, known, row)
+            if not row.key or row.key in given or row.key in run.facts.roles:
+                yield from _check(run, known, row)
         yield from _types(run, known)
         if known.alone and run.training.nodes > 1:
             yield from _alone(run, known)
