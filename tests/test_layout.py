@@ -60,7 +60,7 @@ BESIDE = {
     "init": "project.settings_file",
     "krm": "ir.trainjob project.overlays.load project.overlays.overlay",
     "sdk": "functions",
-    "lsp": "admission.admit explain.model findings.text kube.devices kube.tuning_variables lints.manifests "
+    "lsp": "admission.admit explain.model findings.text kube.devices knowledge.variables lints.manifests "
     "lints.registry pipeline.fragments pipeline.inputs project.overlays.load reading.edits reading.files "
     "reading.ignores",
     "v1": "emit.yaml_writer kube.documents pipeline.patches project.dialects project.dialects.enclosed "

@@ -14,7 +14,7 @@ from trainc.knowledge.facts import Fact, Facts, number
 from trainc.knowledge.index import names
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
-OTHERS = {"models", "log"}
+OTHERS = {"models", "log", "names"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
     "rows",

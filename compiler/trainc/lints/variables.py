@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from trainc.findings import Finding, Fix, Hint, Path, Severity, suggest
+from trainc.findings import Finding, Fix, Hint, Path, Severity, remove, suggest
 from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -53,6 +53,7 @@ _LONG_NAME = 10
 # The first two letters of the variables that are checked.
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF"))
 _INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
+_DURATION = pattern(r"(\d{1,9})\s*([smh])\w*")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 # Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
@@ -192,36 +193,50 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
-    from trainc.kube.tuning_variables import PREFIXES, known_variables
+    from trainc.knowledge.variables import variable_names
 
-    if not name.upper().startswith(PREFIXES) or name in known_variables():
+    names = variable_names()
+    if not name.upper().startswith(names.prefixes) or name in names.known:
         return ""
     from trainc.findings.text import correct_spelling
 
-    return correct_spelling(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+    return correct_spelling(name, names.known, 2 if len(name) >= _LONG_NAME else 1)
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
     from trainc.findings.text import correct_spelling
-    from trainc.kube.tuning_variables import ALLOCATORS, INTEGERS, LISTS, WORDS
+    from trainc.knowledge.variables import variable_names
 
-    if name in INTEGERS and not _INTEGER.fullmatch(value):
-        on = value.lower() in ("true", "yes", "on", "enable", "enabled")
-        return "which is not read: it must be a number", _instead("1" if on else "0")
-    if name in WORDS and value.strip().upper() not in WORDS[name]:
-        near = correct_spelling(value, WORDS[name])
-        values = ", ".join(WORDS[name])
+    names = variable_names()
+    lists = names.lists
+    if name in names.integers and not _INTEGER.fullmatch(value):
+        return "which is not read: it must be a number", _number_for(value)
+    if name in names.words and value.strip().upper() not in names.words[name]:
+        near = correct_spelling(value, names.words[name])
+        values = ", ".join(names.words[name])
         return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
-    for word in value.removeprefix("^").split(",") if name in LISTS else ():
+    for word in value.removeprefix("^").split(",") if name in lists else ():
         # Newer releases may know more of them.
-        if word.lower() not in map(str.lower, LISTS[name]) and (near := correct_spelling(word, LISTS[name])):
-            return f"and {word!r} is not one of {', '.join(LISTS[name])}", suggest(word, [near])
+        if word.lower() not in map(str.lower, lists[name]) and (near := correct_spelling(word, lists[name])):
+            return f"and {word!r} is not one of {', '.join(lists[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
-    if name in ALLOCATORS:
+    if name in names.allocators:
         return _allocator(value)
     return None
+
+
+def _number_for(value: str) -> str:
+    """Return the hint for a text in the place of a number: the number that it means, or to remove it."""
+    text = value.strip().lower()
+    if (match := _DURATION.fullmatch(text)) is not None:
+        return _instead(str(int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]))
+    if text in ("true", "yes", "on", "enable", "enabled"):
+        return _instead("1")
+    if text in ("false", "no", "off", "disable", "disabled", "none"):
+        return _instead("0")
+    return remove("remove it, or write a number")
 
 
 def _instead(value: str) -> str:
@@ -234,16 +249,17 @@ def _instead(value: str) -> str:
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
     from trainc.findings.text import correct_spelling
-    from trainc.kube.tuning_variables import ALLOCATOR_SETTINGS
+    from trainc.knowledge.variables import variable_names
 
+    known = variable_names().allocator_settings
     for setting in value.split(","):
         name, colon, setting_value = setting.partition(":")
         if "=" in setting and not colon:
             return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
         if name.strip() == "expandable_segments" and setting_value.strip() not in ("True", "False"):
             return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
-        near = correct_spelling(name.strip(), ALLOCATOR_SETTINGS, 3)
-        if near and name.strip() not in ALLOCATOR_SETTINGS:
+        near = correct_spelling(name.strip(), known, 3)
+        if near and name.strip() not in known:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
 

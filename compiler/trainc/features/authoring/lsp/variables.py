@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.kube.tuning_variables import ALLOCATORS, WORDS, known_variables
+from trainc.knowledge.variables import variable_names
 
 # Options of torchrun that a runtime for PyTorch leaves to the job.
 _TORCHRUN = "LOCAL_RANKS_FILTER LOG_DIR LOGS_SPECS MONITOR_INTERVAL RDZV_CONF REDIRECTS ROLE START_METHOD TEE"
@@ -60,7 +60,9 @@ _MEANINGS = {
     "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "the seconds without progress after which a process is ended",
     "TORCH_NCCL_TRACE_BUFFER_SIZE": "the number of collectives that the flight recorder keeps",
     "TORCH_SHOW_CPP_STACKTRACES": "1 shows the C++ stack of an error",
-    **dict.fromkeys(ALLOCATORS, "settings of the GPU's memory allocator, such as expandable_segments:True"),
+    **dict.fromkeys(
+        variable_names().allocators, "settings of the GPU's memory allocator, such as expandable_segments:True"
+    ),
 }
 _VALUES = {
     "NCCL_ALGO": ("Ring", "Tree", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"),
@@ -68,7 +70,7 @@ _VALUES = {
     "NCCL_PROTO": ("LL", "LL128", "Simple"),
     "OMP_PROC_BIND": ("true", "false", "close", "spread", "master"),
     "TORCH_CPP_LOG_LEVEL": ("INFO", "WARNING", "ERROR", "FATAL"),
-    **dict.fromkeys(ALLOCATORS, ("expandable_segments:True",)),
+    **dict.fromkeys(variable_names().allocators, ("expandable_segments:True",)),
     **dict.fromkeys(("PET_REDIRECTS", "PET_TEE"), ("0", "1", "2", "3")),
 }
 _SWITCHES = ("_DISABLE", "_ENABLE", "_OFFLINE", "_BLOCKING", "_STACKTRACES")
@@ -76,7 +78,7 @@ _SWITCHES = ("_DISABLE", "_ENABLE", "_OFFLINE", "_BLOCKING", "_STACKTRACES")
 
 def suggested_variables() -> list[str]:
     """Return the variables that a job may set, sorted."""
-    return sorted(known_variables() | {f"PET_{name}" for name in _TORCHRUN.split()})
+    return sorted(variable_names().known | {f"PET_{name}" for name in _TORCHRUN.split()})
 
 
 def meaning_of(name: str) -> str:
@@ -89,4 +91,8 @@ def meaning_of(name: str) -> str:
 
 def suggested_values(name: str) -> tuple[str, ...]:
     """Return values of a variable, if there are few of them or some are common."""
-    return WORDS.get(name) or _VALUES.get(name) or (("0", "1") if name.endswith(_SWITCHES) else ())
+    return (
+        tuple(variable_names().words.get(name, ()))
+        or _VALUES.get(name)
+        or (("0", "1") if name.endswith(_SWITCHES) else ())
+    )
