@@ -15,7 +15,6 @@ from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.pipeline.failures import left_out_warning
 from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
@@ -93,6 +92,7 @@ def _leave_out(
 ) -> bool:
     """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
     from trainc.output.ownership import file_name
+    from trainc.pipeline.failures import left_out_warning
 
     for target, files, source in zip(targets, texts, sources, strict=True):
         failures, diagnostics = target.compilation.failures(), target.compilation.diagnostics

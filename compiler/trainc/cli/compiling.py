@@ -244,25 +244,26 @@ def skipped_documents(
     Of many in one file, only the first get a warning: to place one, its text is read again.
     """
     from trainc.project.dialects import is_legacy, is_trainer_document
-    from trainc.project.dialects.enclosed import find_enclosed, legacy_job
 
     named_files = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
+        if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
+            continue
+        # Needed for skipped documents only.
+        from trainc.pipeline.fragments import fragment_of
+        from trainc.project.dialects.enclosed import find_enclosed, legacy_job
+
         if is_legacy(document.data):
             yield legacy_job(document, "warning" if has_jobs else "error")
-            continue
-        if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
             continue
         if inside := list(find_enclosed(document.data)):
             yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
             continue
-        from trainc.pipeline.fragments import fragment_of  # Needed for skipped documents only.
-
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue

@@ -9,11 +9,21 @@ from typing import Any
 from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.templates.failure import TemplateFailedError
 from trainc.reading.yaml_reader import decode, encode, read_documents
 from trainc.startup.records import replace
 
 __all__ = ["TemplateFailedError", "read_template", "render"]
+
+
+class TemplateFailedError(Exception):
+    """The template `text` cannot be rendered; `diagnostic` has the position and the reason."""
+
+    def __init__(self, file: str, text: str, line: int, message: str, hint: str) -> None:
+        super().__init__(message)
+        # Jinja2 does not report columns, so use the first non-space character of the line.
+        failing_line = text.split("\n")[line - 1 : line]
+        column = 1 + sum(len(words) - len(words.lstrip()) for words in failing_line)
+        self.diagnostic = Diagnostic("TemplateError", "error", message, hint, source=Source(file, line, column))
 
 
 def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:

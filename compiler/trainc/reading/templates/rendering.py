@@ -21,7 +21,7 @@ from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from trainc.options import Limits
-from trainc.reading.templates.failure import TemplateFailedError
+from trainc.reading.templates import TemplateFailedError
 from trainc.reading.templates.values import (
     as_yaml,
     check_number,
