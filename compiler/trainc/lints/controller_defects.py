@@ -86,7 +86,7 @@ def _patch_creates(job: TrainJob, info: Info) -> Path | None:
 def _counts(job: TrainJob, info: Info) -> Path | None:
     if job.trainer.resources_per_node is None or info.trainer_container is None:
         return None
-    if job.trainer.num_proc_per_node is not None or not _is_affected("counts-from-merged-resources", job, info):
+    if info.processes.requested is not None or not _is_affected("counts-from-merged-resources", job, info):
         return None
     counted, merged = resources_per_node(job, info), info.trainer_container.resources
     return (*_TRAINER, "resourcesPerNode") if (gpus(counted), cpus(counted)) != (gpus(merged), cpus(merged)) else None

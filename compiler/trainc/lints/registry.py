@@ -191,7 +191,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.variables", "tuning_variables", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.devices", "unlikely_amounts", per="container"),
     Lint("sized", "trainc.lints.devices", "more_than_node", per="container", when=_selects_nodes),
-    Lint("sized", "trainc.lints.devices", "no_nodes", lambda job, _: job.trainer.num_nodes == 0),
+    Lint("sized", "trainc.lints.devices", "no_nodes", lambda _, info: info.nodes.requested == 0),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
     Lint("sized", "trainc.lints.kueue", "kueue", _may_concern_kueue),

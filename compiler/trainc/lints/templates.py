@@ -200,7 +200,7 @@ def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
     nodes = (info.ml_policy or {}).get("numNodes")
     if info.gitops and info.policy("mpi") is not None:
         return  # There it is the number of hosts, unchanged.
-    decides = job.trainer.num_nodes is None
+    decides = info.nodes.requested is None
     if nodes is not None and nodes < 1 and decides and info.trainer is not None and info.trainer.count != nodes:
         message = f"numNodes is {nodes} in the mlPolicy, and {info.trainer.count} in the output"
         hint = "write 1 or more; to hold a job back, set suspend: true in the TrainJob"

@@ -50,7 +50,7 @@ def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
 def _extra_host(job: TrainJob, info: Info) -> Path | None:
     as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    requested = job.trainer.num_nodes
+    requested = info.nodes.requested
     is_one = requested is not None and requested <= 1
     return ("spec", "trainer", "numNodes") if as_node and both and is_one else None
 

@@ -223,7 +223,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         hint = "add a job called launcher, or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), "runtime")
     yield from _hosts(job, policy, info)
-    mpi, processes = implementation(policy), job.trainer.num_proc_per_node
+    mpi, processes = implementation(policy), info.processes.requested
     if mpi.hydra and not job.namespace:
         message = (
             f"{mpi.name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none"

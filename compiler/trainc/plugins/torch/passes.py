@@ -15,7 +15,6 @@ from trainc.ir.info import Info
 from trainc.ir.provenance import derived
 from trainc.ir.trainjob import (
     EnvVariable,
-    Trainer,
     TrainJob,
     completion_index,
     literal,
@@ -99,9 +98,9 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         from trainc.plugins.torch import elastic
 
         yield from elastic.validate(info)
-    if _skips_validation(job.trainer, info):
+    if _skips_validation(info):
         return
-    requested = job.trainer.num_proc_per_node
+    requested = info.processes.requested
     if isinstance(requested, str) and requested not in _WORDS:
         message = f"numProcPerNode is {requested!r}; it must be a number or one of {', '.join(_WORDS)}"
         hint = "write a number without quotes, such as 8, or remove it to use one process per GPU"
@@ -114,7 +113,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     """Return the variables of torchrun's rendezvous, including those of an elastic job if it is one."""
-    if _skips_validation(job.trainer, info):
+    if _skips_validation(info):
         return frozenset()
     if policy.get("elasticPolicy") is None:
         return RESERVED
@@ -123,9 +122,9 @@ def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     return RESERVED if elastic.elastic_range(info) is None else RESERVED | elastic.RESERVED
 
 
-def _skips_validation(trainer: Trainer, info: Info) -> bool:
+def _skips_validation(info: Info) -> bool:
     """Return whether the webhook skips validation: until 2.1 it checks nothing unless numProcPerNode is set."""
-    return info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops
+    return info.release.torch_checks_need_num_proc and info.processes.requested is None and not info.gitops
 
 
 def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
