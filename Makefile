@@ -65,6 +65,9 @@ test-editors: $(READY) ## drive the language server from Emacs, and pack the VS 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs: some minutes
 	@$(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
+test-causes: $(READY) ## check the causes that diff names on a made-up repository: ROUNDS=2000 rounds of edits, some hours
+	@TRAINC_ROUNDS=$(or $(ROUNDS),2000) $(BIN)/python -m pytest -q tests/features/gitops/diff/test_causes.py -k law_holds
+
 test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/gitops/diff
 	@test -d 'tests/$(ROOM)' -a -n '$(ROOM)' || { echo "ROOM is a folder of tests/, such as ROOM=lints: $$(cd tests && ls -d */ features/*/ | tr '\n' ' ')" >&2; exit 2; }
 	@$(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
@@ -43,6 +43,13 @@ class Settings:
     rules_at_base: Sequence[Rule] | None = None
     # The other environments of trainc.yaml, to which a job may belong that this one does not select.
     other_environments: Sequence[Configuration] = ()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values with which templates are filled in."""
+        from trainc.project.overlays.load import values_of
+
+        return values_of(self.overlays)
 
     def policy(self, read_text: Callable[[str], str] | None = None) -> Policy:
         """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments.

@@ -17,7 +17,8 @@ class Document:
     `locate(path)` returns the position of `path` in the file: the key of a mapping entry or the first character of a
     list item. If the path does not exist, it returns the position of its nearest existing ancestor, and None for
     documents without a file. The first call parses the text again, so only call it for diagnostics. `before` is the
-    original document if overlays have changed it. `listing` is the place of the List in which an API server printed it;
+    original document if overlays have changed it, and `written(path)` returns all places that a value was made from then,
+    the latest first: a document and a path in it. `listing` is the place of the List in which an API server printed it;
     empty for any other document.
     """
 
@@ -26,6 +27,7 @@ class Document:
     locate: Callable[[Path], Source | None]
     before: Document | None = None
     listing: str = ""
+    written: Callable[[Path], list[tuple[Document, Path]]] | None = None
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:

@@ -376,7 +376,8 @@ def _replace_images(document: Edited, overlay: Overlay, used: set[int]) -> Edite
         if indexes := changes.get(split_image(image)[0]):
             used.update(indexes)
             last = overlay.images[indexes[-1]]
-            document = _set_field(document, overlay, path, change_image(image, last), last.path)
+            new, origin = change_image(image, last), Origin(overlay.document, last.path)
+            document = document.with_field(path, new, origin, derived=True)
     return document
 
 
@@ -389,7 +390,8 @@ def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
         if matching:
             registry = max(matching, key=len)
             new = join_image(f"{overlay.mirrors[registry]}{full.removeprefix(registry)}", tag, digest)
-            document = _set_field(document, overlay, path, new, ("mirrors", registry))
+            origin = Origin(overlay.document, ("mirrors", registry))
+            document = document.with_field(path, new, origin, derived=True)
     return document
 
 

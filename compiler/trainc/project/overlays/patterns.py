@@ -7,7 +7,7 @@ backreferences are not supported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
@@ -162,28 +162,31 @@ class Origin:
 
 
 class Origins:
-    """The origin of each field of a document. Writing a field discards what was recorded below it."""
+    """The origins of each field of a document, the latest first. Writing a field discards what was recorded below it.
+
+    There are several where an overlay made a value of the one that was there, as `images` and `mirrors` do.
+    """
 
     def __init__(self) -> None:
         self._top: _Written = {}
 
-    def add(self, path: FieldPath, who: Origin) -> None:
+    def add(self, path: FieldPath, *who: Origin) -> None:
         """Record that `who` wrote the field at `path`."""
         above = self._top
         for step in path[:-1]:
             above = above.setdefault(step, ({}, []))[0]
         if path:
-            above[path[-1]] = ({}, [who])
+            above[path[-1]] = ({}, list(who))
 
-    def of(self, path: FieldPath) -> tuple[int, Origin] | None:
-        """Return the nearest written field at or above `path` as (number of steps, origin), or None."""
-        nearest = None
+    def of(self, path: FieldPath) -> tuple[int, Sequence[Origin]] | None:
+        """Return the nearest written field at or above `path` as (number of steps, origins), or None."""
+        nearest: tuple[int, Sequence[Origin]] | None = None
         inner = self._top
         for length, step in enumerate(path, 1):
             if step not in inner:
                 break
             inner, writers = inner[step]
-            nearest = (length, writers[0]) if writers else nearest
+            nearest = (length, writers) if writers else nearest
         return nearest
 
 
@@ -212,9 +215,15 @@ class Edited:
             self.origins.add(path, who)
         return replace(self, data=data)
 
-    def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
-        """Return the document with one field set, creating mappings as needed."""
-        return self.with_data(self._copy_with(self.data, path, value), [(stable_path(path, self.data), origin)])
+    def with_field(self, path: Path, value: Any, origin: Origin, *, derived: bool = False) -> Edited:
+        """Return the document with one field set, creating mappings as needed.
+
+        `derived` means that the new value was made of the one that is there.
+        """
+        steps = stable_path(path, self.data)
+        earlier = self._origins_of(steps) if derived else ()
+        self.origins.add(steps, origin, *earlier)
+        return replace(self, data=self._copy_with(self.data, path, value))
 
     def _copy_with(self, data: Any, path: Path, value: Any) -> Any:
         if not path:
@@ -233,16 +242,23 @@ class Edited:
         """Return the result for later stages, with positions that point to where each value was written."""
         if self.data is self.document.data:
             return self.document
-        return Document(self.data, self.document.file, self.locate, self.document)
+        return Document(self.data, self.document.file, self.locate, self.document, written=self.written)
 
     def locate(self, path: Path) -> Source | None:
         """Return the position where the value at `path` was written, in an overlay or in the original document."""
-        steps = stable_path(path, self.data)
-        if (nearest := self.origins.of(steps)) is not None:
-            end, origin = nearest
-            inside = value_at(origin.document.data, origin.path)
-            return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
-        return self.document.locate(resolve_path(steps, self.document.data))
+        document, inside = self.written(path)[0]
+        return document.locate(inside)
+
+    def written(self, path: Path) -> list[tuple[Document, Path]]:
+        """Return all places that the value at `path` was made from, the latest first: each a path in a document."""
+        return [(origin.document, origin.path) for origin in self._origins_of(stable_path(path, self.data))]
+
+    def _origins_of(self, steps: FieldPath) -> list[Origin]:
+        if (nearest := self.origins.of(steps)) is None:
+            return [Origin(self.document, resolve_path(steps, self.document.data))]
+        end, origins = nearest
+        below = [(origin, resolve_path(steps[end:], value_at(origin.document.data, origin.path))) for origin in origins]
+        return [Origin(origin.document, (*origin.path, *inside)) for origin, inside in below]
 
 
 # Selects the documents for a patch, as kustomize's targets do.

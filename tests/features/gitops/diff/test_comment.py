@@ -141,7 +141,7 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
         sweep,
         (
             "**6 of 18 jobs are new, 96 GPUs**",
-            "| 2 jobs in each of dev, staging, prod | added | jobs/nlp/sweep.yaml | created |",
+            "| 2 jobs in each of dev, staging, prod | added | jobs/nlp/sweep.yaml:1 | created |",
             "- in each of dev, staging, prod: jobs/nlp/sweep.yaml: 2 trials of 16 GPUs for 2 h each: 64 GPU-hours",
         ),
     ),

@@ -170,9 +170,10 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.admission.updates import JobSetRules
     from trainc.api.kube import releases
+    from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.comparison import compare
     from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, chosen_method
-    from trainc.features.gitops.diff.groups import SidesExplained, explain_groups
+    from trainc.features.gitops.diff.groups import explain_groups
     from trainc.features.gitops.diff.model import Side as Compared
     from trainc.features.gitops.diff.review import review_of
 
@@ -190,7 +191,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
         streams.progress.over,
     )
     notes += [*_keeping_notes(before, after, arguments), *_dropped_fields(before, after)]
-    groups = explain_groups(diff.groups, SidesExplained(before, after).causes)
+    groups = explain_groups(diff.groups, Causes(before, after))
     return replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
 
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
-from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
-from trainc.api.findings import Source, first_of
-from trainc.api.kube import releases
+from trainc.api.findings import first_of
 from trainc.api.records import replace
-from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.model import Group, JobDiff, Versions
-from trainc.features.gitops.diff.sides import ReadSide
 
-# The lines that cause what changes in the jobs of a group, or else a reason in words.
-Causes: TypeAlias = Callable[[Group], tuple[tuple[Source, ...], str]]
+if TYPE_CHECKING:
+    from trainc.features.gitops.diff.causes import Causes, Why
 
-# Explaining takes longer than compiling, so of very many different changes only the largest groups are explained.
-_MOST_EXPLAINED = 150
+_GONE = {"after": "", "before": " (gone)"}
 _LETTERS = frozenset(string.ascii_lowercase + string.digits)
 
 
@@ -35,15 +30,27 @@ def group_jobs(jobs: Sequence[JobDiff], method: DeliveryMethod) -> tuple[Group, 
 
 
 def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]:
-    """Add the causes. Groups with the same fields, outcome and causes become one, in which values differ by job."""
-    explained = [
-        Group(group.method, group.members, *causes(group)) if number < _MOST_EXPLAINED else group
-        for number, group in enumerate(groups)
-    ]
+    """Add the causes. A group has the jobs with the same causes, or with the same edit in each job's own file.
+
+    Groups with the same fields, outcome and causes become one, in which values differ by job.
+    """
+    explained: list[Group] = []
+    for group in groups:
+        content = _content(group.first)
+        by_causes: dict[object, list[tuple[tuple[str, JobDiff], Why]]] = {}
+        for member in group.members:
+            why = causes.of(member[1], content)
+            by_causes.setdefault((causes.shared(member[1], why), why.reasons), []).append((member, why))
+        for members in by_causes.values():
+            lines = dict.fromkeys(cause for _, why in members for cause in why.lines)
+            pending = dict.fromkeys(source for _, why in members for source in why.pending)
+            reason = "; ".join(members[0][1].reasons)
+            found = tuple(member for member, _ in members)
+            explained.append(Group(group.method, found, tuple(lines), reason, tuple(pending)))
     by_key: dict[object, list[Group]] = {}
     for number, group in enumerate(explained):
         fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
-        key = (group.outcome, str(fields), group.causes) if fields and group.causes else number
+        key = (group.outcome, str(fields), group.causes, group.reason) if fields and group.causes else number
         by_key.setdefault(key, []).append(group)
     return _sort(_merge(members, varies=len(members) > 1) for members in by_key.values())
 
@@ -61,7 +68,8 @@ def across(environments: Iterable[tuple[str, Sequence[Group]]]) -> tuple[Group, 
 
 def _merge(groups: Sequence[Group], *, varies: bool = False) -> Group:
     members = tuple(member for group in groups for member in group.members)
-    return replace(groups[0], members=members, varies=varies or groups[0].varies)
+    pending = tuple(dict.fromkeys(source for group in groups for source in group.pending))
+    return replace(groups[0], members=members, pending=pending, varies=varies or groups[0].varies)
 
 
 def _sort(groups: Iterable[Group]) -> tuple[Group, ...]:
@@ -79,8 +87,8 @@ def sum_of(groups: Iterable[Versions]) -> Versions:
 
 def reason_of(group: Group, most: int = 3) -> str:
     """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
-    locations = dict.fromkeys(f"{source.file}:{source.line}" for source in group.causes)
-    return first_of(list(locations), most) or group.reason
+    locations = dict.fromkeys(f"{cause.source.file}:{cause.source.line}{_GONE[cause.side]}" for cause in group.causes)
+    return first_of([*locations, *filter(None, (group.reason,))], most)
 
 
 def status_word(job: JobDiff) -> str:
@@ -126,69 +134,3 @@ def _without(name: str, text: str) -> str:
             start = end
         at = text.find(name, max(start, at + 1))
     return "*".join((*parts, text[start:]))
-
-
-# Why jobs change: the lines of the input that set the fields which differ, as `explain` knows them.
-
-
-class SidesExplained:
-    """Both sides of a comparison, asked for the causes of what changes in a group of jobs."""
-
-    def __init__(self, before: ReadSide, after: ReadSide) -> None:
-        self._before, self._after = before, after
-        self._sources = before.manifest_set.trainjobs, after.manifest_set.trainjobs
-
-    def causes(self, group: Group) -> tuple[tuple[Source, ...], str]:
-        """The lines that are the cause, without duplicates; or else a reason in words."""
-        if group.first.status in ("added", "removed"):
-            return (), self._file(group)
-        explained = [self._explain(number, group.first) for number in (0, 1)]
-        if explained[1] is None:
-            return (), ""
-        sources: dict[Source, None] = {}
-        for object_diff in group.first.objects:
-            kind = object_diff.key.kind
-            sides = [
-                next((o.fields for o in side.objects if o.name.kind == kind), ()) if side else () for side in explained
-            ]
-            for change in object_diff.changes:
-                sources |= dict.fromkeys(_sources_of(change, sides[0], sides[1]))
-        if lines := tuple(source for source in sources if source.origin != "catalog"):
-            return lines, ""
-        minors = [side.options.release or releases.NEWEST_RELEASE for side in (self._before, self._after)]
-        if minors[0] != minors[1]:
-            return (), f"Trainer {minors[0]} → {minors[1]}"
-        return (), "" if self._before.options == self._after.options else "the settings in trainc.yaml"
-
-    def _file(self, group: Group) -> str:
-        """The file that holds all jobs of a group that come or go, such as the trials of a sweep."""
-        side = self._after if group.first.status == "added" else self._before
-        keys = [(job.namespace, job.name) for _, job in group.members]
-        files_of_jobs = dict(side.manifest_set.homes)
-        files = {files_of_jobs[key] for key in keys if files_of_jobs.get(key)}
-        return next(iter(files)) if len(files) == 1 and len(keys) > 1 else ""
-
-    def _explain(self, number: int, job: JobDiff) -> Explanation | None:
-        side, key = (self._before, self._after)[number], (job.namespace, job.name)
-        document = self._sources[number].get(key)
-        if document is None or side.manifest_set.session is None:
-            return None
-        recorder = Recorder()
-        replace(side.manifest_set.session, hold=None).compile(document, recorder)
-        return explanation(recorder) if recorder.stages else None
-
-
-def _sources_of(change: Change, before: Sequence[ExplainedField], after: Sequence[ExplainedField]) -> Iterator[Source]:
-    """The inputs that differ between the sides; where none does, all of those that set the field now."""
-    was, now = (dict(_inputs(fields, change)) for fields in (before, after))
-    differing = [source for key, source in now.items() if key not in was]
-    yield from differing or [source for key, source in was.items() if key not in now] or now.values()
-
-
-def _inputs(fields: Sequence[ExplainedField], change: Change) -> Iterator[tuple[tuple[str, str, str], Source]]:
-    """What the fields at and below a change were made from: the object, the field there and the value, with its line."""
-    path = tuple(map(str, change.path))
-    for field in fields:
-        for origin_input in field.origin.inputs if tuple(map(str, field.path[: len(path)])) == path else ():
-            if origin_input.source is not None:
-                yield (origin_input.object, str(origin_input.path), repr(origin_input.value)), origin_input.source

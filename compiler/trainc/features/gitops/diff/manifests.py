@@ -38,7 +38,7 @@ class ManifestSet:
     `names` are those of the TrainJobs, by namespace and name of a JobSet that has another name. `keeping` knows the jobs
     that are kept as built, and the session that compiled them. `session` is the one that compiled, `rendered` are the
     documents of JobSets that were not compiled, by namespace and name. `homes` has the namespace and name of each
-    manifest's TrainJob, and the file with that, as far as known.
+    manifest's TrainJob, and the file with that, as far as known. `inputs` is what was compiled.
     """
 
     manifests: list[dict[str, Any]]
@@ -50,6 +50,7 @@ class ManifestSet:
     rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
     homes: Sequence[tuple[tuple[str, str], str]] = ()
+    inputs: Inputs | None = None
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -127,7 +128,8 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
     of_session = None if keeping is None else (session, keeping)
     diagnostics = sort_diagnostics(diagnostics)
-    return ManifestSet(manifests, diagnostics, True, names_of(jobs), of_session, session, {}, failures, homes)
+    names = names_of(jobs)
+    return ManifestSet(manifests, diagnostics, True, names, of_session, session, {}, failures, homes, inputs)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:

@@ -334,17 +334,28 @@ class JobDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """A line because of which jobs change, where it is now or, if it is gone, where it was before."""
+
+    source: Source
+    side: Literal["after", "before"] = "after"
+    path: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Jobs that change in the same way, each with its environment, and the outcome of one delivery method.
 
-    `causes` are the lines that set the fields that change, `reason` says why where no line does. If `varies`, the same
-    fields change because of the same lines, to values that differ by job.
+    `causes` are the lines because of which they change, `reason` is what is no line. `pending` are lines that had changed
+    before, and take effect now because the jobs had been kept as built. If `varies`, the same fields change because of the
+    same lines, to values that differ by job.
     """
 
     method: DeliveryMethod
     members: tuple[tuple[str, JobDiff], ...]
-    causes: tuple[Source, ...] = ()
+    causes: tuple[Cause, ...] = ()
     reason: str = ""
+    pending: tuple[Source, ...] = ()
     varies: bool = False
 
     @property

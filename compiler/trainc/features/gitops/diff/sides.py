@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.command import judge_of, kept_in
-from trainc.api.documents import STDIN, Document, is_overlay_folder, is_sweep, opening, read_paths
+from trainc.api.documents import (
+    STDIN,
+    TEMPLATE_SUFFIXES,
+    Document,
+    decode,
+    is_overlay_folder,
+    is_sweep,
+    opening,
+    read_documents,
+    read_paths,
+)
 from trainc.api.findings import CompileError, Diagnostic, Source, did_you_mean, has_errors
 from trainc.api.git import commit_of, copy_of_revision, path_from_top, repository_of
 from trainc.api.jobs import Judge
 from trainc.api.kube import releases
-from trainc.api.records import dataclass, replace
+from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import (
     Configuration,
     Limits,
@@ -59,7 +69,8 @@ class ReadSide:
 
     `output_below` is the output folder if it is below the named path and no sources are.
     `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none. `judge` evaluates the policies
-    that it names, `policy_problems` are theirs.
+    that it names, `policy_problems` are theirs. `overlays` with the `values` for templates, `settings`, which is trainc.yaml, and `templates` by file and `sweeps` are
+    what decides beside the manifests' own sources.
     """
 
     label: str
@@ -71,6 +82,17 @@ class ReadSide:
     configuration: Configuration = Configuration()
     judge: Judge | None = None
     policy_problems: Sequence[Diagnostic] = ()
+    overlays: Sequence[Any] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    settings: Document | None = None
+    templates: Mapping[str, str] = field(default_factory=dict)
+    sweeps: Sequence[Document] = ()
+
+    @property
+    def all_documents(self) -> list[Document]:
+        """Return what was read, whether it is compiled or not."""
+        inputs = self.manifest_set.inputs
+        return [] if inputs is None else [*inputs.all_documents, *inputs.unselected, *inputs.elsewhere]
 
     @property
     def keeps(self) -> bool:
@@ -298,7 +320,43 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
     manifests = read_manifests(inputs, settings.options, settings.policy(), keeping, folder, like)
     judge, problems = judge_of(settings, inputs.documents) if manifests.compiled else (None, [])
     configuration = settings.configuration
-    return ReadSide(side.label, manifests, settings.options, output, below, snapshot, configuration, judge, problems)
+    return ReadSide(
+        side.label,
+        manifests,
+        settings.options,
+        output,
+        below,
+        snapshot,
+        configuration,
+        judge,
+        problems,
+        settings.overlays,
+        settings.values,
+        _settings_file(configuration, settings.options.limits),
+        _template_texts(manifests),
+        _sweeps(manifests, settings.options.limits),
+    )
+
+
+def _sweeps(manifests: ManifestSet, limits: Limits) -> list[Document]:
+    files = manifests.inputs.sweeps if manifests.inputs else ()
+    read = (read_paths([file], limits)[0] for file in files if os.path.isfile(file))
+    return [document for documents in read for document in documents if is_sweep(document.data)]
+
+
+def _settings_file(configuration: Configuration, limits: Limits) -> Document | None:
+    if configuration.file is None:
+        return None
+    documents = read_documents(opening.read_file(configuration.file, limits.file_bytes), configuration.file, limits)[0]
+    return documents[0] if documents else None
+
+
+def _template_texts(manifests: ManifestSet) -> dict[str, str]:
+    """Return the texts of the templates that were filled in, by file."""
+    documents = manifests.inputs.all_documents if manifests.compiled and manifests.inputs else []
+    files = dict.fromkeys(document.file for document in documents if document.file.endswith(TEMPLATE_SUFFIXES))
+    limit = Limits().file_bytes
+    return {os.path.normpath(file): decode(opening.read_file(file, limit)) for file in files if os.path.isfile(file)}
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:

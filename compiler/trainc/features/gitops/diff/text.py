@@ -212,6 +212,9 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield f"  {_figures(sum_of(member.totals for _, member in group.members), paint)}"
     if reason := reason_of(group):
         yield f"  {paint('quiet', 'because of')} {reason}"
+    if group.pending:
+        places = first_of(list(dict.fromkeys(f"{source.file}:{source.line}" for source in group.pending)), 3)
+        yield f"  {paint('quiet', 'and, since it was built, of')} {places}"
     for object_diff in job.objects if job.status != "added" or count == 1 else ():
         yield from _object(object_diff, method, group.outcome, paint, with_name=count == 1)
     if group.varies:
@@ -336,7 +339,8 @@ def _group_as_json(group: Group) -> dict[str, Any]:
         "outcome": group.outcome,
         "jobs": [fields(job, "namespace", "name") for _, job in group.members],
         "totals": _versions(sum_of(job.totals for _, job in group.members)),
-        "causes": [_position(source) for source in group.causes],
+        "causes": [{**_position(cause.source), "side": cause.side} for cause in group.causes],
+        "pending": [_position(source) for source in group.pending],
         "reason": group.reason,
         "valuesVary": group.varies,
         "changes": [{"object": o.key.kind, **_change_as_json(change)} for o in first.objects for change in o.changes],

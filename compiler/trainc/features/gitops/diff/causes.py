@@ -1,0 +1,458 @@
+"""Why jobs change: the differences between the two sides that have a part in what changes.
+
+What made a field is asked of both sides, as `explain` knows it, and only what differs between them is a cause: a line
+that is the same on both sides is never one. A line is named where it is now; one that is gone, where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, TypeAlias
+
+from trainc.api.documents import TEMPLATE_SUFFIXES, Document, label_of
+from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
+from trainc.api.findings import Path, Source
+from trainc.api.jobs import Session, ValidDocument
+from trainc.api.kube import Manifest, names, releases, resolve_path, stable_path, value_at
+from trainc.api.records import dataclass, field, replace
+from trainc.api.settings import Options
+from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
+from trainc.features.gitops.diff.sides import ReadSide
+
+# A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
+Place: TypeAlias = tuple[int, Document, Path]
+Key: TypeAlias = tuple[str, str]
+# What of the settings and of an overlay decides which jobs there are.
+_CHOOSING = ("sources", "exclude", "select", "overlay", "environments")
+# The compile options, by the names of their fields, as trainc.yaml and overlays have them.
+_OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
+_NAMING = ("resources", "namespace", "namePrefix", "nameSuffix")
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The causes of what changes in a job: lines, and what is no line.
+
+    `pending` are lines that had changed before, and take effect now because a job that was kept is compiled again.
+    """
+
+    lines: tuple[Cause, ...] = ()
+    reasons: tuple[str, ...] = ()
+    pending: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How a job was made on one side: every field of its objects, and the documents by the names they have there."""
+
+    explanation: Explanation
+    documents: Mapping[str, Document]
+
+    def fields(self, diff: ObjectDiff) -> Sequence[ExplainedField]:
+        """Return the fields of the object that differs."""
+        same_kind = [described for described in self.explanation.objects if described.name.kind == diff.key.kind]
+        called = {diff.key.name, *(diff.renamed or ())}
+        same = [described for described in same_kind if described.name.name in called] or same_kind
+        return same[0].fields if same else ()
+
+
+@dataclass(slots=True)
+class _Known:
+    """One side, with what was asked of it so far."""
+
+    side: ReadSide
+    session: Session | None
+    jobs: Mapping[Key, ValidDocument]
+    records: dict[Key, Record | None] = field(default_factory=dict)
+    by_label: dict[tuple[str, str], Document] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, side: ReadSide) -> _Known:
+        known = cls(side, side.manifest_set.session, side.manifest_set.trainjobs)
+        for document in _documents(side, known.session):
+            label = label_of(document.data)
+            known.by_label.setdefault((os.path.normpath(document.file), label), document)
+            known.by_label.setdefault(("", label), document)
+        return known
+
+    def record(self, key: Key) -> Record | None:
+        """Return how a job is made, or None if this side has no such job."""
+        if key not in self.records:
+            self.records[key] = self._make(key)
+        return self.records[key]
+
+    def _make(self, key: Key) -> Record | None:
+        if self.session is None or key not in self.jobs:
+            return None
+        recorder = Recorder()
+        replace(self.session, hold=None, judge=None, errors_only=True).compile(self.jobs[key], recorder)
+        result = recorder.result
+        if result is None or result.runtime is None or not recorder.stages:
+            return None
+        named = [(checked.label, checked.document) for checked in (result.job, result.runtime)]
+        others = [(label_of(document.data), document) for document in self.session.index.other_documents]
+        return Record(explanation(recorder), dict([*others, *named]))
+
+    def like(self, document: Document) -> Document | None:
+        """Return the same document of this side, in its file or in another one."""
+        label = label_of(document.data)
+        same = self.by_label.get((os.path.normpath(document.file), label))
+        return same or (self.by_label.get(("", label)) if document.data.get("kind") else None)
+
+    @property
+    def overlays(self) -> list[Any]:
+        """The overlays of the side and their bases."""
+        return [loaded for overlay in self.side.overlays for loaded in overlay.in_order]
+
+
+def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
+    if session is not None:
+        index = session.index
+        checked = (*index.jobs, *index.runtimes.values(), *index.shipped.values())
+        for document in (*(one.document for one in checked), *index.other_documents, *side.all_documents):
+            yield document.before or document
+    for overlay in side.overlays:
+        for loaded in overlay.in_order:
+            yield loaded.overlay.document
+            yield from (patch.document for patch in loaded.patches)
+    yield from side.sweeps
+    if side.settings is not None:
+        yield side.settings
+
+
+class Causes:
+    """Both sides of a comparison, asked why a job changes."""
+
+    def __init__(self, before: ReadSide, after: ReadSide) -> None:
+        self._sides = _Known.of(before), _Known.of(after)
+        self._variants: dict[str, Session] = {}
+        self._shared: dict[object, Why] = {}
+
+    def of(self, job: JobDiff, content: str = "") -> Why:
+        """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
+        key = job.namespace, job.name
+        if job.status in ("added", "removed"):
+            return self._why(self._existence(key, int(job.status == "added")))
+        alike = self._alike(key)
+        if alike is not None and (content, alike) in self._shared:
+            return self._shared[content, alike]
+        why = self._changed(job, key)
+        if alike is not None:
+            self._shared[content, alike] = why
+        return why
+
+    def shared(self, job: JobDiff, why: Why) -> object:
+        """Return the causes with what is in the job's own file as the text that it has there."""
+        return tuple(("own", cause.side, cause.path) if self._is_own(job, cause) else cause for cause in why.lines)
+
+    def _is_own(self, job: JobDiff, cause: Cause) -> bool:
+        document = self._sides[cause.side == "after"].jobs.get((job.namespace, job.name))
+        return document is not None and document.document.file == cause.source.file
+
+    def _alike(self, key: Key) -> object:
+        """Return what jobs have in common that change for the same reasons if they change in the same way."""
+        documents = [known.jobs.get(key) for known in self._sides]
+        if documents[0] is None or documents[1] is None:
+            return None
+        data = [document.document.data for document in documents if document is not None]
+        same = data[0] == data[1] and all(d.document.before is None for d in documents if d is not None)
+        reference = data[0].get("spec", {}).get("runtimeRef", {}) if same else {}
+        return (str(reference), documents[0].document.file.endswith(TEMPLATE_SUFFIXES)) if same else None
+
+    def _changed(self, job: JobDiff, key: Key) -> Why:
+        records = [known.record(key) for known in self._sides]
+        if records[1] is None:
+            return Why()
+        places: list[Place] = []
+        unexplained: list[ExplainedField] = []
+        for diff in job.objects:
+            fields = [record.fields(diff) if record else () for record in records]
+            for old, new in [(c.old, c.new) for c in diff.changes] or [((), ())]:
+                at = [[f for f in fields[n] if f.index[: len(p)] == p] for n, p in ((0, old), (1, new))]
+                found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
+                places += found
+                unexplained += at[1] if not found else ()
+        places += self._runtime(key, records)
+        reasons = list(self._options(key, places))
+        pending: list[Source] = []
+        if unexplained and self._sides[1].side.keeps:
+            # The edit of the job lets in what had changed since its file was built.
+            places += self._own(key)
+            pending = [s for f in unexplained for i in f.origin.inputs if (s := i.source) and s.origin == "file"]
+        if not places and not reasons:
+            places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
+        why = self._why(places, reasons)
+        of_lines = {cause.source for cause in why.lines}
+        pending = [source for source in dict.fromkeys(pending) if source not in of_lines]
+        if not why.lines and not why.reasons:
+            why = replace(why, reasons=("the rendered file was changed by hand",))
+        return replace(why, pending=tuple(pending))
+
+    def _why(self, places: Iterable[Place], reasons: Sequence[str] = ()) -> Why:
+        lines: dict[Cause, None] = {}
+        for n, document, path in places:
+            source = document.locate(path)
+            if source is not None and source.origin != "catalog":
+                lines[Cause(source, "after" if n else "before", str(path))] = None
+        return Why(tuple(lines), tuple(dict.fromkeys(reasons)))
+
+    def _of_field(self, n: int, explained: ExplainedField, record: Record | None) -> Iterator[Place]:
+        """Yield what differs of that from which a field was made on one side, with every step of overlays."""
+        for given in explained.origin.inputs if record else ():
+            document = record.documents.get(given.object) if record else None
+            if document is None:
+                continue
+            tagged = False
+            for written, path in document.written(given.index) if document.written else [(document, given.index)]:
+                if tagged and self._same_image(n, written, path):
+                    continue  # An overlay sets another tag, whatever was there.
+                if written.file.endswith(TEMPLATE_SUFFIXES):
+                    yield from self._of_template(n, written, path, explained.value)
+                else:
+                    yield from self._differences(n, written, path)
+                tagged = tagged or path[:1] == ("images",)
+
+    def _same_image(self, n: int, document: Document, path: Path) -> bool:
+        """Return whether an image has the same name on both sides, though perhaps another tag."""
+        other = self._sides[1 - n].like(document)
+        there = () if other is None else resolve_path(stable_path(path, document.data), other.data)
+        images = [value_at(document.data, path), None if other is None else value_at(other.data, there)]
+        return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
+
+    def _differences(self, n: int, document: Document, path: Path) -> Iterator[Place]:
+        """Yield the smallest values at or below a place that differ from those of the other side."""
+        other = self._sides[1 - n].like(document)
+        if other is None:
+            yield n, document, path
+            return
+        steps = stable_path(path, document.data)
+        for end in range(1, len(steps)):
+            holder, inside = value_at(document.data, path[:end]), steps[end]
+            if isinstance(inside, int) and isinstance(holder, list):
+                yield from self._of_list(n, (document, other), path[:end], path[end:], holder)
+                return
+        there = resolve_path(steps, other.data)
+        gone = value_at(other.data, there) is None and value_at(document.data, path) is not None
+        if gone or len(there) < len(steps):
+            yield n, document, path
+            return
+        sides = ((other, there), (document, path)) if n else ((document, path), (other, there))
+        yield from _smallest(sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1]))
+
+    def _of_list(
+        self, n: int, documents: tuple[Document, Document], path: Path, inside: Path, items: Sequence[Any]
+    ) -> Iterator[Place]:
+        """Yield an item of a list without keys, unless the other side has it too, at whichever index."""
+        document, other = documents
+        there = resolve_path(stable_path(path, document.data), other.data)
+        others = value_at(other.data, there) if len(there) == len(path) else None
+        index = int(inside[0])
+        if not isinstance(others, list):
+            yield n, document, (*path, *inside)
+            return
+        for tag, a, b, c, d in _opcodes(items, others):
+            if not a <= index < b or tag == "equal":
+                continue
+            if tag == "replace" and b - a == d - c:
+                here, paired = (document, (*path, *inside)), (other, (*there, c + index - a, *inside[1:]))
+                sides = (paired, here) if n else (here, paired)
+                yield from _smallest(
+                    sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1])
+                )
+            elif n == 0 and _one_line(document, path, items) and _one_line(other, there, others):
+                yield 1, other, there
+            elif n or tag == "delete":
+                yield n, document, (*path, *inside)
+
+    def _of_template(self, n: int, document: Document, path: Path, value: Any) -> Iterator[Place]:
+        """Yield the line of a template if it differs, and the values in overlays that it is filled with."""
+        source, texts = document.locate(path), [known.side.templates for known in self._sides]
+        if source is None:
+            return
+        lines = [text.get(os.path.normpath(document.file), "").splitlines() for text in texts]
+        here = lines[n][source.line - 1] if source.line <= len(lines[n]) else ""
+        if here not in lines[1 - n]:
+            yield n, document, path
+        values = [known.side.values for known in self._sides]
+        different = list(_leaves_that_differ(values[0], values[1]))
+        shown = [at for at in different if str(value_at(values[n], at)) in str(value)]
+        for at in shown or different:
+            if "\n".join(lines[n]).find(str(at[-1])) >= 0:
+                for loaded in self._sides[n].overlays:
+                    if value_at(loaded.overlay.values, at) is not None:
+                        yield from self._differences(n, loaded.overlay.document, ("values", *at))
+
+    def _runtime(self, key: Key, records: Sequence[Record | None]) -> Iterator[Place]:
+        """Yield why a job is compiled with another runtime, or with one that has come or gone."""
+        chosen = [record.explanation.runtime if record else "" for record in records]
+        if chosen[0] != chosen[1]:
+            yield from self._at(key, ("spec", "runtimeRef"))
+        for n in (0, 1):
+            record = records[n]
+            document = record.documents[chosen[n]] if record else None
+            if document is None or chosen[0] != chosen[1]:
+                continue
+            base = document.before or document
+            if self._sides[1 - n].like(base) is None:
+                yield n, base, ("metadata", "name")
+
+    def _at(self, key: Key, path: Path) -> Iterator[Place]:
+        for n in (1, 0):
+            job = self._sides[n].jobs.get(key)
+            if job is not None:
+                document = job.document
+                for written, at in document.written(path) if document.written else [(document, path)]:
+                    yield from self._differences(n, written, at)
+
+    def _own(self, key: Key) -> Iterator[Place]:
+        """Yield all that differs in the job's own document."""
+        job = self._sides[1].jobs.get(key)
+        if job is not None:
+            document = job.document
+            yield from self._differences(1, document.before or document, ())
+
+    def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
+        """Yield all that differs in overlays and in their patches, or only in some fields of overlays."""
+        for n in (1, 0):
+            for loaded in self._sides[n].overlays:
+                document = loaded.overlay.document
+                if self._sides[1 - n].like(document) is None:
+                    yield n, document, ()
+                for name in (name for name in document.data if (not fields or name in fields) and name != "values"):
+                    yield from self._differences(n, document, (name,))
+                for patch in loaded.patches if not fields else ():
+                    yield from self._differences(n, patch.document, patch.prefix)
+
+    def _of_runtime(self, records: Sequence[Record | None]) -> Iterator[Place]:
+        record = records[1]
+        if record is not None:
+            document = record.documents[record.explanation.runtime]
+            yield from self._differences(1, document.before or document, ("spec",))
+
+    def _existence(self, key: Key, n: int) -> Iterator[Place]:
+        """Yield why a job is there on one side only."""
+        job = self._sides[n].jobs.get(key)
+        if job is None:
+            return
+        document = job.document.before or job.document
+        sweep = next((sweep for sweep in self._sides[n].side.sweeps if sweep.file == job.document.file), None)
+        if sweep is not None and self._sides[1 - n].like(sweep) is not None:
+            yield from self._differences(n, sweep, ())
+            return
+        document = sweep or document
+        other = self._sides[1 - n].like(document)
+        if other is None:
+            yield n, document, ("metadata", "name")
+            return
+        found = [*self._differences(n, document, ("metadata",)), *self._overlaid(_NAMING)]
+        found += self._of_settings(n, _CHOOSING)
+        yield from found or self._differences(n, document, ())
+
+    def _of_settings(self, n: int, names: Sequence[str]) -> Iterator[Place]:
+        for side in (n, 1 - n):
+            settings = self._sides[side].side.settings
+            environment = self._sides[side].side.configuration.environment
+            for name in names if settings is not None else ():
+                paths: list[Path] = [(name,)] if name != "environments" else [("environments", environment)]
+                paths += [("environments", environment, name)] if environment and name != "environments" else []
+                for path in paths:
+                    if settings is not None and value_at(settings.data, path) is not None:
+                        yield from self._differences(side, settings, path)
+
+    def _options(self, key: Key, places: list[Place]) -> Iterator[str]:
+        """Find the settings without whose change the job would be compiled to something else; yield those without a line."""
+        before, after = (known.side.options for known in self._sides)
+        if before == after or self._sides[1].session is None:
+            return
+        now = self._compiled(self._sides[1].session, key)
+        for name, key_of_option in _OPTIONS.items():
+            old, new = getattr(before, name), getattr(after, name)
+            if old == new or self._compiled(self._variant(name), key) == now:
+                continue
+            found = [
+                place
+                for n in (1, 0)
+                for loaded in self._sides[n].overlays
+                if key_of_option in loaded.overlay.document.data
+                for place in self._differences(n, loaded.overlay.document, (key_of_option,))
+            ]
+            found += self._of_settings(1, (key_of_option,))
+            places += found
+            if name == "release":
+                yield f"Trainer {old or releases.NEWEST_RELEASE} → {new or releases.NEWEST_RELEASE}"
+            elif not found:
+                yield f"{key_of_option}: {old} → {new}"
+
+    def _variant(self, name: str) -> Session:
+        """Return the side after with one option of the side before."""
+        if name not in self._variants:
+            side = self._sides[1].side
+            session, inputs = side.manifest_set.session, side.manifest_set.inputs
+            assert session is not None
+            assert inputs is not None
+            options = replace(side.options, **{name: getattr(self._sides[0].side.options, name)})
+            # A catalog that has passed overlays is one of its release.
+            earlier = self._sides[0].side.manifest_set.inputs
+            catalog = earlier.catalog if name == "release" and earlier is not None else inputs.catalog
+            fresh = Session(options, catalog)
+            self._variants[name] = fresh.with_input(inputs.documents, inputs.runtime_sources)
+        return self._variants[name]
+
+    @staticmethod
+    def _compiled(session: Session, key: Key) -> Sequence[Manifest]:
+        job = next((job for job in session.jobs if job.key == key), None)
+        compiled = None if job is None else replace(session, hold=None, judge=None).compile(job)[0]
+        return () if compiled is None else compiled.manifests
+
+
+def _one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:
+    """Return whether a list is written on the line of its field."""
+    start, last = document.locate(path), document.locate((*path, len(items) - 1)) if items else None
+    return start is not None and (last is None or last.line == start.line)
+
+
+def _smallest(sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Any, new: Any) -> Iterator[Place]:
+    """Yield the smallest values that differ, where they are now, or where those that are gone were."""
+    (before, was), (after, now) = sides
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*new, *old)):
+            if name not in new:
+                yield 0, before, (*was, name)
+            elif name not in old:
+                yield 1, after, (*now, name)
+            else:
+                yield from _smallest(((before, (*was, name)), (after, (*now, name))), old[name], new[name])
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _smallest_of_lists(sides, old, new)
+    elif old != new or type(old) is not type(new):
+        yield 1, after, now
+
+
+def _smallest_of_lists(
+    sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Sequence[Any], new: Sequence[Any]
+) -> Iterator[Place]:
+    (before, was), (after, now) = sides
+    for tag, a, b, c, d in _opcodes(old, new):
+        if tag == "replace" and b - a == d - c:
+            for i, j in zip(range(a, b), range(c, d), strict=True):
+                yield from _smallest(((before, (*was, i)), (after, (*now, j))), old[i], new[j])
+        elif tag in ("replace", "insert"):
+            yield from ((1, after, (*now, j)) for j in range(c, d))
+        elif tag == "delete":
+            yield from ((0, before, (*was, i)) for i in range(a, b))
+
+
+def _opcodes(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[str, int, int, int, int]]:
+    """Return how one list becomes another one, as difflib says it."""
+    matcher = SequenceMatcher(None, list(map(repr, old)), list(map(repr, new)), autojunk=False)
+    return list(matcher.get_opcodes())
+
+
+def _leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*new, *old)):
+            yield from _leaves_that_differ(old.get(name), new.get(name), (*path, name))
+    elif old != new:
+        yield path
