@@ -34,6 +34,12 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", _nowhere)
 
+    def place_in(self, other: Document, path: Path) -> Path:
+        """Return the path that a value has in another version of the document, as far as that has it."""
+        from trainc.kube.documents import resolve_path, stable_path
+
+        return resolve_path(stable_path(path, self.data), other.data)
+
     def diagnose(self, finding: Finding, label: str = "") -> Diagnostic:
         """Convert a finding about this document to a diagnostic; `label` overrides the name of the object.
 

@@ -15,7 +15,7 @@ from trainc.api.documents import TEMPLATE_SUFFIXES, Document, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
 from trainc.api.findings import Path, Source
 from trainc.api.jobs import Session, ValidDocument
-from trainc.api.kube import Manifest, names, releases, resolve_path, stable_path, value_at
+from trainc.api.kube import Manifest, names, releases, stable_path, value_at
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
@@ -217,7 +217,7 @@ class Causes:
     def _same_image(self, n: int, document: Document, path: Path) -> bool:
         """Return whether an image has the same name on both sides, though perhaps another tag."""
         other = self._sides[1 - n].like(document)
-        there = () if other is None else resolve_path(stable_path(path, document.data), other.data)
+        there = () if other is None else document.place_in(other, path)
         images = [value_at(document.data, path), None if other is None else value_at(other.data, there)]
         return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
 
@@ -233,7 +233,7 @@ class Causes:
             if isinstance(inside, int) and isinstance(holder, list):
                 yield from self._of_list(n, (document, other), path[:end], path[end:], holder)
                 return
-        there = resolve_path(steps, other.data)
+        there = document.place_in(other, path)
         gone = value_at(other.data, there) is None and value_at(document.data, path) is not None
         if gone or len(there) < len(steps):
             yield n, document, path
@@ -246,7 +246,7 @@ class Causes:
     ) -> Iterator[Place]:
         """Yield an item of a list without keys, unless the other side has it too, at whichever index."""
         document, other = documents
-        there = resolve_path(stable_path(path, document.data), other.data)
+        there = document.place_in(other, path)
         others = value_at(other.data, there) if len(there) == len(path) else None
         index = int(inside[0])
         if not isinstance(others, list):
