@@ -25,7 +25,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test: lint $(READY) ## run every check and every test
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m run
+
+test-months: $(READY) ## 2,000 pull requests to repositories of kept jobs, made at random and judged by laws
+	@TRAINC_MONTHS=80 TRAINC_REQUESTS=25 $(BIN)/python -m pytest -q -n $(PROCESSES) tests/cli/test_months.py
 
 e2e: $(READY) ## dry-run every golden against the cluster of KUBECONFIG; missing CRDs are listed and skipped
 	@if [ -z "$$KUBECONFIG" ]; then echo "no cluster, nothing to test: set KUBECONFIG (CONTRIBUTING.md, \"A live cluster\")"; \

@@ -60,7 +60,7 @@ def jobset(path: str) -> str:
 def test_the_second_line_says_what_a_file_was_built_from() -> None:
     lines = read(LLM).splitlines()
     assert lines[0] == "# Compiled by trainc from jobs/nlp/llm.yaml. Edit that file instead."
-    assert re.fullmatch(r"# Built from TrainJob [0-9a-f]{12} by trainc \S+ for Trainer 2\.3\.", lines[1])
+    assert re.fullmatch(r"# Built from TrainJob 2:[0-9a-f]{12} by trainc \S+ for Trainer 2\.3\.", lines[1])
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,12 @@ def test_a_stale_file_from_before_the_setting_needs_a_choice() -> None:
     assert build().stderr == "rendered: up to date; 2 jobs kept as built\n"
 
 
-def test_a_changed_job_can_be_kept() -> None:
-    body = read(LLM).split("\n", 2)[2]
+@pytest.mark.parametrize("choice", ["llm", "nlp/*", "all"])
+def test_a_changed_job_cannot_be_kept(choice: str) -> None:
     edit(SOURCE, "numNodes: 2", "numNodes: 4")
-    build("--keep", "llm")
-    assert read(LLM).split("\n", 2)[2] == body
-    build()
-    assert read(LLM).split("\n", 2)[2] == body
+    result = run("build", "--keep", choice)
+    assert (result.status, codes(result), changed()) == (1, ["KeepOrRebuild"], set())
+    assert "the TrainJob nlp/llm has changed since rendered/nlp/llm.yaml was built" in result.stderr
 
 
 def test_a_job_under_an_environment_s_own_setting() -> None:
@@ -176,7 +175,6 @@ WRONG_USAGE = {
     ("--rebuild", "lmm"): "there is no TrainJob lmm; did you mean llm?",
     ("--rebuild", "cv/*"): "there is no TrainJob cv/*",
     ("--keep", "nlp/rank"): "there is no TrainJob nlp/rank",
-    ("--base", "main"): "--base needs --check",
     ("--rebuild", "all", "-o", "-"): "need an output folder, and `rebuild: changed-jobs`",
 }
 
@@ -291,11 +289,51 @@ def test_an_overlay_that_changes_the_runtime_is_the_cause() -> None:
     assert place.startswith("overlays/prod/overlay.yaml:")
 
 
-def test_an_overlay_that_changes_the_job_makes_it_another_job() -> None:
-    write("overlays/prod/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nlabels:\n- pairs: {cost: a}\n")
+EVERY = {LLM, "rendered/nlp/bert.yaml", "rendered/ads/rank.yaml"}
+SPEC = "spec: {template: {spec: {replicatedJobs: [{name: node, replicas: 1}]}}}"
+OVERLAYS = {
+    # What an overlay says, and the files of the jobs whose own it is.
+    "labels:\n- pairs: {cost: a}": set(),
+    "commonAnnotations: {cost: a}": set(),
+    "mirrors: {registry.example.com: mirror.example.com}": set(),
+    "images: [{name: registry.example.com/train, newTag: '2'}]": set(),
+    f"patches:\n- target: {{kind: ClusterTrainingRuntime}}\n  patch: {{{SPEC}}}": set(),
+    "images: [{name: registry.example.com/own, newTag: '2'}]": {LLM},
+    "patches:\n- target: {kind: TrainJob, name: llm}\n  patch: {spec: {trainer: {numNodes: 3}}}": {LLM},
+    "labels:\n- pairs: {kueue.x-k8s.io/queue-name: a}": EVERY,
+    "namePrefix: a-": EVERY,
+}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_of_an_overlay_is_the_job_s_own_and_what_is_held_back(overlay: str) -> None:
+    edit(SOURCE, "numNodes: 2", "numNodes: 2, image: registry.example.com/own:1")
+    build()
+    commit()
+    write("overlays/prod/overlay.yaml", f"apiVersion: trainc/v1alpha1\nkind: Overlay\n{overlay}\n")
     write("trainc.yaml", f"{SETTINGS}overlay: overlays/prod\n")
     build()
-    assert changed() == {LLM, "rendered/nlp/bert.yaml", "rendered/ads/rank.yaml"}
+    assert changed() >= OVERLAYS[overlay]
+    if not OVERLAYS[overlay]:
+        assert changed() == set()
+        assert run("build", "--check").status == 0
+
+
+def test_a_mirror_and_an_own_image_are_told_apart() -> None:
+    """The image of a job is the same TrainJob under another mirror, and another one if somebody changes it."""
+    edit(SOURCE, "numNodes: 2", "numNodes: 2, image: registry.example.com/own:1")
+    write(
+        "overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nmirrors: {registry.example.com: a.example.com}\n"
+    )
+    write("trainc.yaml", f"{SETTINGS}overlay: overlay.yaml\n")
+    build("--rebuild", "all")
+    commit()
+    edit("overlay.yaml", "a.example.com", "b.example.com")
+    build()
+    assert changed() == set()
+    edit(SOURCE, "own:1", "own:2")
+    build()
+    assert changed() == {LLM}
 
 
 def test_another_release_another_trainc_and_other_settings_are_causes_without_a_line() -> None:
@@ -429,15 +467,16 @@ spec: {policyName: images, validationActions: [Deny]}
 """
 
 
-def test_policies_judge_the_objects_that_git_has() -> None:
+def test_a_source_that_breaks_kept_jobs_is_one_error_at_its_line() -> None:
     write("policies/images.yaml", POLICY)
     write("trainc.yaml", f"{SETTINGS}policies: [policies]\n")
+    commit()
     edit(RUNTIME, "train:1", "train:2")
-    assert "PolicyDenied" not in codes(run("check"))
-    edit(LLM, "train:1", "train:3")
-    result = run("check")
-    assert (result.status, codes(result).count("PolicyDenied")) == (1, 1)
-    assert result.stderr.count("TrainJob nlp/llm") + result.stderr.count(SOURCE) > 0
+    for result in (run("check"), run("build"), run("build", "--check")):
+        assert (result.status, codes(result).count("PolicyDenied")) == (1, 1)
+        line = 1 + [line.strip() for line in read(RUNTIME).splitlines()].index("image: registry.example.com/train:2")
+        assert f"{RUNTIME}:{line}:" in result.stderr
+        assert "3 kept jobs could not be built again: ads/rank, nlp/bert, nlp/llm" in " ".join(result.stderr.split())
 
 
 def test_lints_of_the_source_are_about_the_trainjob() -> None:
@@ -462,7 +501,11 @@ def test_a_runtime_that_is_gone_stops_nothing() -> None:
     before = {path: read(str(path)) for path in Path("rendered").rglob("*.yaml")}
     lose_the_runtime()
     for result in (run("check"), run("build", "--check"), run("build")):
-        assert (result.status, codes(result)) == (0, ["KeptCannotRebuild"] * 3)
+        assert (result.status, codes(result)) == (1, ["RuntimeNotFound"])
+        assert "3 kept jobs could not be built again" in result.stderr
+    commit("merged all the same")
+    for result in (run("check"), run("build", "--check"), run("build")):
+        assert (result.status, codes(result)) == (0, ["KeptCannotRebuild"])
         assert "there is no ClusterTrainingRuntime 'torch-h100'" in result.stderr
     assert {path: read(str(path)) for path in Path("rendered").rglob("*.yaml")} == before
     assert "no changes in 3 jobs" in run("diff").stdout
@@ -480,7 +523,9 @@ def test_a_trainjob_that_the_schema_refuses_stops_nothing_while_it_is_the_same()
     write(SOURCE, text)
     assert codes(run("build")) == ["WrongType"]
     # As if an older trainc had accepted it.
-    write(LLM, re.sub(r"(?<=TrainJob )[0-9a-f]{12}", digest_of(yaml.safe_load(text)), before, count=1))
+    digest = digest_of({**yaml.safe_load(text), "nameHash": True})
+    write(LLM, re.sub(r"(?<=TrainJob )2:[0-9a-f]{12}", digest, before, count=1))
+    commit()
     result = run("build")
     assert (result.status, codes(result)) == (0, ["KeptCannotRebuild"])
     assert read(LLM).split("\n", 2)[2] == before.split("\n", 2)[2]

@@ -14,7 +14,7 @@ from repositories import SETTINGS, branch, build, checked, commit, edit, git, jo
 LLM, OTHER = "rendered/nlp/llm.yaml", "rendered/nlp/bert.yaml"
 RUNTIME, SOURCE = "runtimes/torch-h100.yaml", "jobs/nlp/llm.yaml"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: miner}\nspec: {containers: [{name: a, image: example.com/miner}]}\n"
-DIGEST = re.compile(r"(?<=TrainJob )[0-9a-f]{12}")
+DIGEST = re.compile(r"(?<=TrainJob )2:[0-9a-f]{12}")
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +54,13 @@ def forge_digest_and_body() -> None:
 
 
 def keep_a_changed_job() -> None:
+    """Say that the old body was built from the changed TrainJob."""
+    old = read(LLM)
     edit(SOURCE, "numNodes: 2", "numNodes: 3")
-    build("--keep", "nlp/llm")
+    build()
+    digest = DIGEST.search(read(LLM))
+    assert digest
+    write(LLM, DIGEST.sub(digest[0], old, count=1))
 
 
 def take_over() -> None:
@@ -120,7 +125,6 @@ LIES: dict[str, tuple[Callable[[], None], set[str]]] = {
     "a forged body": (forge_the_body, {"KeptNotProven"}),
     "a forged body and a forged digest": (forge_digest_and_body, {"KeptNotProven"}),
     "a changed job with its old body": (keep_a_changed_job, {"KeptNotProven"}),
-    "a body that main had once": (revert_to_older_bodies, {"KeptNotProven"}),
     "a new job that was never compiled": (add_a_job_that_was_never_compiled, {"KeptNotProven"}),
     "the first line deleted and the source excluded": (take_over, {"ForeignFile"}),
     "the first line deleted and the source removed": (take_over_by_removing, {"ForeignFile"}),
@@ -266,6 +270,7 @@ HONEST = (
     move_output_with_its_files,
     move_output_and_carry,
     document_the_folder,
+    revert_to_older_bodies,
 )
 
 

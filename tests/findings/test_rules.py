@@ -28,6 +28,7 @@ ABOUT_FILES = {
     "FileInTheWay",
     "FilesKept",
     "ForeignFile",
+    "FrozenJob",
     "InterruptedBuild",
     "InvalidConfiguration",
     "KeepOrRebuild",

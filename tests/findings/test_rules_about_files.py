@@ -186,9 +186,49 @@ def test_kept_cannot_rebuild() -> None:
     wrong, right = blocks("KeptCannotRebuild")
     keep(OF_TEAM, right)
     write("runtimes/team.yaml", wrong)
+    assert codes("build") == {"RuntimeNotFound"}
+    commit()
     assert codes("build") == {"KeptCannotRebuild"}
     write("runtimes/team.yaml", right)
     assert codes("build") == set()
+
+
+def test_frozen_job() -> None:
+    wrong, right = blocks("FrozenJob")
+    git("init", "-q", "-b", "main")
+    settings = "sources: [jobs]\noutput: rendered\nrebuild: changed-jobs\n"
+    frozen = "frozen: [{jobs: [team-a/llm], reason: its image is gone}]\n"
+    for before, found in ((frozen, {"FrozenJob"}), ("", set())):
+        write("trainc.yaml", settings + before)
+        write("jobs/llm.yaml", right)
+        assert codes("build") == set()
+        commit()
+        # What the change itself grants or takes back does not count.
+        write("trainc.yaml", settings + ("" if before else frozen))
+        write("jobs/llm.yaml", wrong)
+        assert codes("build") == found
+        assert codes("build", "--check") - {"KeptAsBuilt"} == found
+
+
+def test_a_frozen_job_is_no_part_of_all() -> None:
+    _, right = blocks("FrozenJob")
+    git("init", "-q", "-b", "main")
+    write(
+        "trainc.yaml",
+        "sources: [jobs]\noutput: rendered\nrebuild: changed-jobs\nfrozen: [{jobs: [llm], reason: gone}]\n",
+    )
+    write("jobs/llm.yaml", right)
+    write("jobs/other.yaml", right.replace("name: llm", "name: other"))
+    assert codes("build") == set()
+    commit()
+    write(
+        "overlay.yaml",
+        "apiVersion: trainc/v1alpha1\nkind: Overlay\nmirrors: {registry.example.com: mirror.example.com}\n",
+    )
+    edit("trainc.yaml", "output", "overlay: overlay.yaml\noutput")
+    assert codes("build", "--rebuild", "all") == set()
+    assert git("status", "--porcelain", "rendered") == "M rendered/team-a/other.yaml"
+    assert codes("build", "--rebuild", "llm") == {"FrozenJob"}
 
 
 def test_no_base() -> None:

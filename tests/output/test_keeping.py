@@ -12,7 +12,8 @@ from trainc.output.ownership import first_line
 
 FIRST = first_line("jobs/llm.yaml")
 JOB = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "llm"}, "spec": {"a": 1}}
-DIGEST, OTHER = digest_of(JOB), "0123456789ab"
+DIGEST, OTHER = digest_of(JOB), "2:0123456789ab"
+KEY = ("nlp", "llm")
 OLD, NEW = (
     {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -29,13 +30,24 @@ OLD, NEW = (
 OLD_BODY, NEW_BODY = dump_yaml([OLD]), dump_yaml([NEW])
 NOW = f"# Built from TrainJob {DIGEST} by trainc 0.2.0 for Trainer 2.3.\n"
 BEFORE = f"# Built from TrainJob {DIGEST} by trainc 0.1.0 for Trainer 2.2.\n"
+OF_FORM_1 = NOW.replace("2:", "").replace("0.2.0", "0.1.0")
 OF_OTHER = f"# Built from TrainJob {OTHER} by trainc 0.1.0 for Trainer 2.2.\n"
 
 
-def keeping(file: str | None, *, rebuild: str = "", keep: str = "", digests: dict[Any, str] | None = None) -> Keeping:
+def keeping(
+    file: str | None, *, rebuild: str = "", keep: str = "", trainjobs: Any = None, base: Base | None = None
+) -> Keeping:
     choices = Choices(tuple(filter(None, [rebuild])), tuple(filter(None, [keep])))
-    known = {("nlp", "llm"): DIGEST} if digests is None else digests
-    return Keeping("rendered", known, "0.2.0", "2.3", {"nlp/llm.yaml": file}.get, choices=choices)
+    known = {KEY: JOB} if trainjobs is None else trainjobs
+    return Keeping("rendered", known, "0.2.0", "2.3", {"nlp/llm.yaml": file}.get, lambda: base, choices=choices)
+
+
+def at_base(
+    text: str | None, trainjob: Any = None, history: tuple[str, ...] = (), adopted: tuple[str, ...] = ()
+) -> Base:
+    data = {"nlp/llm.yaml": None if text is None else text.encode()}
+    known = {} if trainjob is None else {KEY: trainjob}
+    return Base("main", "rendered", data.get, lambda: known, lambda _: history, adopted)
 
 
 class Case(NamedTuple):
@@ -65,9 +77,6 @@ CASES = {
     "another job is to be rebuilt": Case(
         FIRST + BEFORE + OLD_BODY, NEW, BEFORE + OLD_BODY, held=[OLD], rebuild="ads/*"
     ),
-    "another TrainJob that is to be kept": Case(
-        FIRST + OF_OTHER + OLD_BODY, NEW, BEFORE + OLD_BODY, held=[OLD], keep="nlp/llm"
-    ),
     "all are to be rebuilt, and one is to be kept": Case(
         FIRST + BEFORE + OLD_BODY, NEW, BEFORE + OLD_BODY, held=[OLD], rebuild="all", keep="nlp/*"
     ),
@@ -92,7 +101,7 @@ def test_what_a_build_writes(case: str) -> None:
 
 
 def test_a_job_that_nobody_knows_is_compiled() -> None:
-    assert keeping(FIRST + BEFORE + OLD_BODY, digests={}).hold("nlp", "llm", [NEW]) is None
+    assert keeping(FIRST + BEFORE + OLD_BODY, trainjobs={}).hold("nlp", "llm", [NEW]) is None
 
 
 def test_a_kept_file_that_cannot_be_read_stops_the_build_at_its_line() -> None:
@@ -149,40 +158,121 @@ def test_a_choice_is_a_name_a_name_in_its_namespace_or_a_glob(choice: str, names
     assert (Choices(rebuild=(choice,)).unused([(namespace, name)]) == []) is chosen
 
 
+LABELED = {**JOB, "metadata": {"name": "llm", "labels": {"a": "b"}}}
+QUEUED = {**JOB, "metadata": {"name": "llm", "labels": {"kueue.x-k8s.io/queue-name": "b"}}}
+LONGER = {**JOB, "spec": {"a": 1, "b": 2}}
+METADATA = {"name": "llm", "namespace": "nlp"}
+NEW_LABELED, OLD_LABELED = ({**one, "metadata": {**METADATA, "labels": {"a": "b"}}} for one in (NEW, OLD))
+OF_LABELED = NOW.replace(DIGEST, digest_of(LABELED)).replace("0.2.0", "0.1.0").replace("2.3", "2.2")
+
+
+class Changed(NamedTuple):
+    """What a build gives for a TrainJob that is not that of the file, which is the base's, built from `was`."""
+
+    trainjob: Any
+    was: Any
+    text: str
+    compiled: Any = NEW
+    history: tuple[str, ...] = ()
+    file: str | None = FIRST + OF_OTHER + OLD_BODY
+    standing: str = "compiled"
+
+
+LINE = {name: NOW.replace(DIGEST, digest_of(one)) for name, one in {"queued": QUEUED, "longer": LONGER}.items()}
+CHANGED = {
+    "a label, in place": Changed(
+        LABELED, JOB, OF_LABELED + dump_yaml([OLD_LABELED]), compiled=NEW_LABELED, standing="in place"
+    ),
+    "the queue is no label": Changed(QUEUED, JOB, LINE["queued"] + NEW_BODY),
+    "anything else": Changed(LONGER, JOB, LINE["longer"] + NEW_BODY),
+    "what history had": Changed(
+        JOB,
+        LONGER,
+        BEFORE + OLD_BODY,
+        history=(FIRST + OF_OTHER + NEW_BODY, FIRST + BEFORE + OLD_BODY),
+        standing="back",
+    ),
+    "the latest of what history had": Changed(
+        JOB, LONGER, BEFORE + NEW_BODY, history=(FIRST + BEFORE + NEW_BODY, FIRST + BEFORE + OLD_BODY), standing="back"
+    ),
+    "in place rather than back": Changed(
+        JOB, LABELED, BEFORE + OLD_BODY, history=(FIRST + BEFORE + NEW_BODY,), standing="in place"
+    ),
+    "what history had by hand": Changed(JOB, LONGER, NOW + NEW_BODY, history=(BEFORE + OLD_BODY,)),
+    "a job that returns": Changed(
+        JOB, None, BEFORE + OLD_BODY, history=(FIRST + BEFORE + OLD_BODY,), file=None, standing="back"
+    ),
+    "a digest of another form, of the same TrainJob": Changed(
+        JOB, JOB, OF_FORM_1 + OLD_BODY, file=FIRST + OF_FORM_1 + OLD_BODY, standing="kept"
+    ),
+    "a digest of another form, of another TrainJob": Changed(
+        JOB, LONGER, NOW + NEW_BODY, file=FIRST + OF_FORM_1 + OLD_BODY
+    ),
+    "a digest of a later form": Changed(
+        JOB,
+        JOB,
+        OF_OTHER.replace("2:", "3:") + OLD_BODY,
+        file=FIRST + OF_OTHER.replace("2:", "3:") + OLD_BODY,
+        standing="kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_what_a_build_writes_where_it_knows_the_base(case: str) -> None:
+    trainjob, was, text, compiled, history, file, standing = CHANGED[case]
+    base = at_base(file, was, history)
+    decided = keeping(file, trainjobs={KEY: trainjob}, base=base)
+    decided.hold("nlp", "llm", [compiled])
+    rendered = decided.rendered[KEY]
+    assert (rendered.text, rendered.standing) == (text, standing)
+    # What a build writes, another leaves as it is and a check accepts.
+    again = keeping(FIRST + text, trainjobs={KEY: trainjob}, base=base)
+    again.hold("nlp", "llm", [compiled])
+    assert again.rendered[KEY].text == text
+    assert prove(again, "rendered", {}, base) == ([], [])
+
+
+def test_a_changed_trainjob_cannot_be_kept() -> None:
+    for file, was in ((FIRST + OF_OTHER + OLD_BODY, LONGER), (FIRST + OLD_BODY, LONGER)):
+        decided = keeping(file, keep="all", base=at_base(file, was))
+        decided.hold("nlp", "llm", [NEW])
+        assert [d.code for d in decided.diagnostics()] == ["KeepOrRebuild"]
+
+
 class Proof(NamedTuple):
-    """What the base has, its digest of the TrainJob, and why a kept file is refused; empty if it is not."""
+    """What the base has, its TrainJob, and why a kept file is refused; empty if it is not."""
 
     before: str | None
-    digest: str
+    trainjob: Any
     refused: str
     permitted: bool = False
 
 
 ELSEWHERE = first_line("jobs/moved.yaml")
 PROOFS = {
-    "the same file": Proof(FIRST + BEFORE + OLD_BODY, DIGEST, ""),
-    "a moved source": Proof(ELSEWHERE + BEFORE + OLD_BODY, DIGEST, ""),
-    "another TrainJob": Proof(FIRST + BEFORE + OLD_BODY, OTHER, "its TrainJob has changed", permitted=True),
-    "no TrainJob": Proof(FIRST + BEFORE + OLD_BODY, "", "its TrainJob has changed", permitted=True),
-    "another body": Proof(FIRST + BEFORE + NEW_BODY, DIGEST, "the file has changed"),
-    "a shorter body": Proof(FIRST + BEFORE + OLD_BODY[:-5], DIGEST, "the file has changed"),
-    "a longer body": Proof(FIRST + BEFORE + "a: 1\n" + OLD_BODY, DIGEST, "the file has changed"),
-    "another second line": Proof(FIRST + OF_OTHER + OLD_BODY, DIGEST, "the file has changed", permitted=True),
-    "no second line": Proof(FIRST + OLD_BODY, DIGEST, "the file has changed", permitted=True),
-    "a file of somebody else's": Proof(f"# x\n{BEFORE}{OLD_BODY}", DIGEST, "the file has changed"),
-    "no file": Proof(None, DIGEST, "the file is new", permitted=True),
+    "the same file": Proof(FIRST + BEFORE + OLD_BODY, JOB, ""),
+    "a moved source": Proof(ELSEWHERE + BEFORE + OLD_BODY, JOB, ""),
+    "another TrainJob": Proof(FIRST + BEFORE + OLD_BODY, LONGER, "its TrainJob has changed", permitted=True),
+    "no TrainJob": Proof(FIRST + BEFORE + OLD_BODY, None, "its TrainJob has changed", permitted=True),
+    "another body": Proof(FIRST + BEFORE + NEW_BODY, JOB, "the file has changed"),
+    "a shorter body": Proof(FIRST + BEFORE + OLD_BODY[:-5], JOB, "the file has changed"),
+    "a longer body": Proof(FIRST + BEFORE + "a: 1\n" + OLD_BODY, JOB, "the file has changed"),
+    "another second line": Proof(FIRST + OF_OTHER + OLD_BODY, JOB, "the file has changed", permitted=True),
+    "no second line": Proof(FIRST + OLD_BODY, JOB, "the file has changed", permitted=True),
+    "a file of somebody else's": Proof(f"# x\n{BEFORE}{OLD_BODY}", JOB, "the file has changed"),
+    "no file": Proof(None, JOB, "the file is new", permitted=True),
 }
 
 
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("adopted", [(), ("rendered/nlp/llm.yaml",), ("rendered/**",), ("llm.yaml",), ("jobs/**",)])
 def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) -> None:
-    before, digest, refused, permitted = PROOFS[proof]
-    decided = keeping(FIRST + BEFORE + OLD_BODY)
+    before, trainjob, refused, permitted = PROOFS[proof]
+    base = at_base(before, trainjob, adopted=adopted)
+    decided = keeping(FIRST + BEFORE + OLD_BODY, base=base)
     decided.hold("nlp", "llm", [NEW])
-    data = {"nlp/llm.yaml": None if before is None else before.encode()}
-    base = Base("main", "rendered", data.get, {("nlp", "llm"): digest} if digest else {}, adopted)
-    errors, let_in = prove("rendered", decided.kept_files, {}, base)
+    errors, let_in = prove(decided, "rendered", {}, base)
     if permitted and adopted not in {(), ("jobs/**",)}:
         assert (errors, let_in) == ([], ["nlp/llm.yaml"])
     elif refused:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
+from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.diagnostics import Files
@@ -56,7 +57,7 @@ class Target:
     prunes: bool = True
 
 
-def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
+def write_folders(targets: Sequence[Target], bases: Bases, arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, source) for target, source in zip(targets, sources, strict=True)]
@@ -64,12 +65,13 @@ def write_folders(targets: Sequence[Target], arguments: Arguments, streams: Stre
     for target in targets:
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
+        target.compilation.conclude(errors_only=True)
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
         return _refuse_all(targets, arguments, streams)
     before = {id(target): list(target.compilation.diagnostics) for target in targets}
     plans = _plan_all(targets, texts, sources, arguments)
-    proofs = _proofs(targets, arguments) if arguments.check else {}
+    proofs = _proofs(targets, bases, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
         target.compilation.diagnostics += proofs.pop(target.folder, ())
@@ -109,7 +111,7 @@ def _leave_out(
     return True
 
 
-def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[Diagnostic]]:
+def _proofs(targets: Sequence[Target], bases: Bases, arguments: Arguments) -> dict[str, list[Diagnostic]]:
     """What --check finds in comparison with the base revision, by output folder."""
     if arguments.base is None and not any(target.compilation.keeping for target in targets):
         return {}
@@ -117,7 +119,7 @@ def _proofs(targets: Sequence[Target], arguments: Arguments) -> dict[str, list[D
 
     outputs = [(target.folder, target.environment, target.compilation.keeping) for target in targets]
     covers_all = not arguments.env and all(target.compilation.settings.covers_all for target in targets)
-    return prove_outputs(outputs, targets[0].compilation.settings.configuration, arguments, covers_all=covers_all)
+    return prove_outputs(outputs, bases, covers_all=covers_all)
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
@@ -318,14 +320,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
         raise UsageError("--format github needs --check")
-    if arguments.base is not None and not arguments.check and not arguments.keep:
-        raise UsageError("--base needs --check")
-    at_base: list[Diagnostic] = []
-    if arguments.check and arguments.base is not None:
-        from trainc.cli.under_base import under_base
-
+    bases, at_base = bases_of(settings, arguments), list[Diagnostic]()
+    if arguments.base is not None:
         by_name = dict(zip(map(environment_name, environments), settings, strict=True))
-        strict, at_base = under_base(by_name, arguments)
+        strict, at_base = bases.loosened(by_name)
         settings = list(strict.values())
     folders = [_target(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
@@ -341,6 +339,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             step=streams.progress.step,
             output=None if folder == STDOUT else folder,
             choices=arguments,
+            bases=bases,
         )
         targets.append(Target(compilation, folder, environment_name(environment)))
     targets[0].compilation.diagnostics += at_base
@@ -351,7 +350,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         check_choices(arguments, [target.compilation.keeping for target in targets])
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, arguments, streams)
-    return write_folders(targets, arguments, streams)
+    return write_folders(targets, bases, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
+from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import (
     Run,
@@ -22,9 +23,8 @@ from trainc.features import ask
 from trainc.findings import Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
-from trainc.pipeline.fragments import check_fragments, check_unused_runtimes
+from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics
-from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
 
@@ -35,12 +35,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     settings, loosened = dict(environments), list[Diagnostic]()
+    bases = bases_of(settings.values(), arguments)
     if arguments.base is not None:
-        from trainc.cli.under_base import under_base
-
-        settings, loosened = under_base(settings, arguments)
+        settings, loosened = bases.loosened(settings)
     stdin = read_stdin(environments[0][1], streams)
-    checks = {name: _check(env_settings, stdin, streams.progress, arguments) for name, env_settings in settings.items()}
+    checks = {
+        name: _check(env_settings, stdin, streams.progress, arguments, bases) for name, env_settings in settings.items()
+    }
     streams.progress.clear()
     report_unselected([check.checking for check in checks.values()])
     for check in checks.values():
@@ -66,34 +67,21 @@ class _Checked:
     counted: str
 
 
-def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
-    cluster, snapshot = settings.configuration.cluster, None
-    if cluster:
-        snapshot = read_paths([cluster], settings.options.limits, everything=True)
-    around = [document.data for document in snapshot[0]] if snapshot else []
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, cluster=around, output=settings.output)
-    jobs: list[CompiledJob] = []
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, bases: Bases) -> _Checked:
+    if settings.configuration.cluster and ask("fits", "judge jobs") is None:
+        raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, output=settings.output, bases=bases)
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
     for job in checking.jobs():
         compiled.append((job.namespace, job.name))
-        jobs += [job] if cluster else ()
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
     inputs, rules = checking.inputs, checking.session.rules
-    tried = list(check_unused_runtimes(checking.session))
-    checking.diagnostics += [diagnostic for result in tried for diagnostic in result]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
+    around = list(checking.session.cluster or ())
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
-    # The cluster is asked about all jobs together, also about those that only a policy denies.
-    jobs += checking.session.denied
-    blocking = [d for d in checking.diagnostics if not d.code.startswith(("Policy", "ImageNot", "Registry"))]
-    if cluster and not has_errors(blocking):
-        judge_jobs = ask("fits", "judge jobs")
-        if judge_jobs is None:
-            raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-        result = judge_jobs(jobs, inputs.documents, cluster, settings.options, snapshot, session=checking.session)
-        checking.diagnostics += rules(result.diagnostics, result.answers is None)
+    checking.conclude()
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
             settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
@@ -102,9 +90,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     counts = [
         f"{counted(len(inputs.documents), 'document')} checked",
         f"{counted(checking.compiled, 'TrainJob')} compiled",
-        f"{counted(len(tried), 'unused runtime')} tried",
+        f"{counted(checking.runtimes_tried, 'unused runtime')} tried",
     ]
-    return _Checked(checking, compiled, runs, ", ".join(counts if tried else counts[:2]))
+    return _Checked(checking, compiled, runs, ", ".join(counts if checking.runtimes_tried else counts[:2]))
 
 
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, cast
 
@@ -15,22 +15,27 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
+from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
+from trainc.pipeline.fragments import check_unused_runtimes
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
-from trainc.reading.files import STDIN
+from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from trainc.cli.at_base import Bases
+    from trainc.cli.judging import Court, Snapshot
     from trainc.emit.yaml_writer import Form
     from trainc.output.keeping import Keeping
     from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
+    from trainc.project.configuration import Configuration
     from trainc.project.dialects.enclosed import Enclosed
 
 
@@ -53,16 +58,20 @@ class Run:
     inputs: Inputs
     session: Session
     files: Files
+    court: Court
     diagnostics: list[Diagnostic] = field(default_factory=list)
     tally: Tally | None = None
     keeping: Keeping | None = None
+    bases: Bases | None = None
     compiled: int = 0
+    runtimes_tried: int = 0
     # The TrainJobs and sweeps that no environment selects.
     unselected: list[Document] = field(default_factory=list)
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
     _about_input: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
     _right: set[tuple[str, str]] = field(default_factory=set)
+    _jobs: list[CompiledJob] = field(default_factory=list)
 
     @property
     def documents(self) -> int:
@@ -93,10 +102,49 @@ class Run:
                 self.compiled += 1
                 if self.tally is not None:
                     self.tally.add(job)
+                self._jobs += [job] if self.court.snapshot else ()
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
         self._later += [] if self.keeping is None else self.keeping.diagnostics()
         self.diagnostics += self._later
+
+    def conclude(self, *, errors_only: bool = False) -> None:
+        """Judge what no job is judged by alone, once all jobs are compiled: runtimes, the cluster, and what is kept."""
+        from trainc.cli.judging import Judgement, job_of
+
+        court, keeping, session = self.court, self.keeping, self.session
+        runtimes: list[Diagnostic] = []
+        if keeping is not None or not errors_only:
+            tried = list(check_unused_runtimes(session))
+            self.runtimes_tried, runtimes = len(tried), [diagnostic for result in tried for diagnostic in result]
+        self.diagnostics += [d for d in runtimes if not errors_only or d.severity == "error"]
+        judgement = None
+        if keeping is not None:
+            revision = None if self.bases is None else self.bases.find
+            judgement = Judgement(session, self.inputs, keeping, court, revision)
+        found: list[Diagnostic] = []
+        blocking = [d for d in self.diagnostics if not d.code.startswith(("Policy", "ImageNot", "Registry"))]
+        if court.snapshot is not None and (keeping is not None or not has_errors(blocking)):
+            # The cluster is asked about all jobs together, also about those that only a policy denies.
+            jobs = [*self._jobs, *session.denied]
+            judged_jobs = jobs if judgement is None else list(filter(None, map(judgement.judged_objects, jobs)))
+            found = court.of_cluster(judged_jobs, self.inputs.documents, session)
+            if court.at_base is not None:  # The cluster as the base has it, about the jobs that are built now.
+                built = [job for job in judged_jobs if judgement is None or judgement.is_built(job)]
+                known = {(d.code, d.object) for d in found}
+                more = court.at_base.of_cluster(built, self.inputs.documents, session)
+                found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
+        if judgement is not None:
+            stays = {key for key, file in judgement.keeping.rendered.items() if file.standing != "compiled"}
+            of_kept = [d for d in found if job_of(d) in stays]
+            found = [d for d in found if d not in of_kept or d.severity != "error"]
+            settled = judgement.settle([*self._about_input, *runtimes], of_kept)
+            self.diagnostics = [d for d in self.diagnostics if d not in judgement.excused]
+            self._about_input = [d for d in self._about_input if d not in judgement.excused]
+            self.diagnostics += settled
+            self._later += [d for d in settled if d.severity == "error"]
+        self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
+        self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
 
     def failures(self) -> Failures:
         """What the errors concern, once all jobs are compiled."""
@@ -125,29 +173,91 @@ def start(  # noqa: PLR0913 - all but three go by their names
     *,
     checks_fragments: bool = False,
     step: Step | None = None,
-    cluster: Iterable[Json] = (),
     output: str | None = None,
     choices: Arguments | None = None,
     extra: Sequence[Document] = (),
+    bases: Bases | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` receives the progress of reading and compiling. `cluster`
-    are objects of the cluster by which pods are judged. Jobs whose rendered file in the folder `output` is kept as built
-    count as they are in that file; a build has `choices`. `extra` documents count as read.
+    `step` receives the progress of reading and compiling. Jobs whose rendered file in the folder `output` is kept as built
+    count as they are in that file; a build has `choices`. `extra` documents count as read. `bases` is what a change is
+    compared with.
     """
+    from trainc.cli.at_base import no_base
+    from trainc.cli.judging import Court
+
     inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
     rules = settings.policy(files.text)
     judge, problems = judge_of(settings, inputs.documents)
-    keeping = kept_in(output, settings, inputs.documents, choices)
-    hold = None if keeping is None else keeping.hold
+    keeping = kept_in(output, settings, inputs.documents, choices, bases)
     quiet = choices is not None and choices.quiet and not choices.strict and not rules.raises
-    session = Session(settings.options, inputs.catalog, place, rules, judge, cluster, hold, quiet, inputs.step)
+    folder, snapshot = settings.configuration.cluster, None
+    if folder and (checks_fragments or output is not None):
+        snapshot = read_paths([folder], settings.options.limits, everything=True)
+    court = Court(settings, rules, judge, snapshot)
+    judge_at_base = None
+    if bases is not None and settings.at_base is not None:
+        try:
+            judge_at_base, court, loosened = _court_at_base(bases, court)
+        except CompileError as error:
+            loosened = [no_base(error.diagnostics[0], "the rules", bases.arguments.base)]
+        problems += loosened
+    session = Session(
+        settings.options,
+        inputs.catalog,
+        place,
+        rules,
+        judge,
+        [document.data for document in snapshot[0]] if snapshot else (),
+        keeping,
+        judge_at_base,
+        images_judge(settings),
+        quiet,
+        inputs.step,
+    )
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     diagnostics = rules([*inputs.diagnostics, *problems, *skipped], True)
-    return Run(settings, inputs, session, files, diagnostics, inputs.tally, keeping)
+    return Run(settings, inputs, session, files, court, diagnostics, inputs.tally, keeping, bases)
+
+
+def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, list[Diagnostic]]:
+    """The rules of the base as far as their files are others: its judge, its cluster, and what is to be said of them."""
+    settings, limits = court.settings, court.settings.options.limits
+
+    def read(of: Configuration) -> dict[str, list[Json]]:
+        return {
+            path: [d.data for d in read_paths([path], limits, everything=True)[0]]
+            for path in of.policies
+            if os.path.exists(path)
+        }
+
+    def answer(there: Settings, inputs: Inputs) -> tuple[dict[str, list[Json]], Judge | None, Snapshot | None]:
+        of, folder = there.configuration, there.configuration.cluster
+        same = of.images == settings.configuration.images and read(of) == now
+        snapshot = read_paths([folder], limits, everything=True) if folder and os.path.exists(folder) else None
+        return read(of), None if same else judge_of(there, inputs.documents)[0], snapshot
+
+    now = read(settings.configuration)
+    revision = bases.get()
+    before, judge, snapshot = revision.within(settings.configuration.environment, answer)
+    loosened = [
+        Diagnostic(
+            "SettingsLoosened",
+            "info",
+            f"since {bases.arguments.base}: the rules in {path} have changed",
+            f"jobs that this change builds have to meet them as they are and as {bases.arguments.base} has them",
+            CONFIGURATION_FILE,
+        )
+        for path in before
+        if path in now and before[path] != now[path]
+    ]
+    mine = [d.data for d in court.snapshot[0]] if court.snapshot else None
+    if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
+        court = replace(court, at_base=replace(court, snapshot=snapshot))
+    return judge, court, loosened
 
 
 def report_unselected(runs: Sequence[Run]) -> None:
@@ -174,28 +284,37 @@ def _identity(document: Document) -> object:
 
 
 def kept_in(
-    folder: str | None, settings: Settings, documents: Sequence[Document], choices: Arguments | None = None
+    folder: str | None,
+    settings: Settings,
+    documents: Sequence[Document],
+    choices: Arguments | None = None,
+    bases: Bases | None = None,
 ) -> Keeping | None:
     """Who decides which files of an output folder are kept as built; None if trainc.yaml has all jobs rebuilt."""
     if folder is None or settings.configuration.rebuild != "changed-jobs":
         return None
     from trainc.cli.kept import keeping_in
 
-    return keeping_in(folder, settings, documents, choices)
+    return keeping_in(folder, settings, documents, choices, bases)
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
     """Load the policies that trainc.yaml names, and what it says about images."""
     policies, problems = _policies(settings, documents)
+    judges = list(filter(None, (images_judge(settings), policies)))
+    if len(judges) < 2:
+        return (judges[0] if judges else None), problems
+    return lambda manifests: [finding for judge in judges for finding in judge(manifests)], problems
+
+
+def images_judge(settings: Settings) -> Judge | None:
+    """What trainc.yaml says about images."""
     images = settings.configuration.images
     if not images:
-        return policies, problems
+        return None
     from trainc.project.boundaries import check_images
 
-    return lambda manifests: [
-        *check_images(manifests, images),
-        *(() if policies is None else policies(manifests)),
-    ], problems
+    return lambda manifests: list(check_images(manifests, images))
 
 
 def _policies(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:

@@ -22,6 +22,11 @@ class Copy:
     arguments: Arguments
     links: bool
 
+    @property
+    def inside(self) -> str:
+        """What stands for the current folder."""
+        return os.path.join(self.tree, self.repository.prefix)
+
     def add(self, paths: Sequence[str] = ()) -> bool:
         """Add the files at or below some paths from the top, or all; return whether there are symlinks among them."""
         return write_revision(self.repository, self.revision, self.tree, limits_of(self.arguments), paths)
@@ -34,20 +39,25 @@ def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = 
     `only`, relative to the top of the repository, limits the copy to files at or below these paths. Raises CompileError
     if the revision cannot be read.
     """
-    repository = here()
     with temporary_folder("trainc-") as folder:
-        tree = os.path.join(os.path.realpath(folder), "tree")
-        inside = os.path.join(tree, repository.prefix)
-        os.makedirs(inside)
-        # Marks the root of the repository, as in the working tree.
-        os.mkdir(os.path.join(tree, ".git"))
-        links = write_revision(repository, revision, tree, limits_of(arguments), only)
-        moved = Arguments(**vars(arguments))
-        moved.config = arguments.config and _moved(arguments.config, repository)
-        for name in ("runtimes", "overlay"):
-            setattr(moved, name, [_moved(path, repository) for path in getattr(arguments, name) or ()] or None)
-        with chdir(inside):
-            yield Copy(tree, repository, revision, moved, links)
+        copy = copy_in(folder, revision, arguments, only)
+        with chdir(copy.inside):
+            yield copy
+
+
+def copy_in(folder: str, revision: str, arguments: Arguments, only: Sequence[str] = ()) -> Copy:
+    """Make such a copy in a folder."""
+    repository = here()
+    tree = os.path.join(os.path.realpath(folder), "tree")
+    # Marks the root of the repository, as in the working tree.
+    os.makedirs(os.path.join(tree, ".git"))
+    os.makedirs(os.path.join(tree, repository.prefix), exist_ok=True)
+    links = write_revision(repository, revision, tree, limits_of(arguments), only)
+    moved = Arguments(**vars(arguments))
+    moved.config = arguments.config and _moved(arguments.config, repository)
+    for name in ("runtimes", "overlay"):
+        setattr(moved, name, [_moved(path, repository) for path in getattr(arguments, name) or ()] or None)
+    return Copy(tree, repository, revision, moved, links)
 
 
 def here() -> Repository:

@@ -11,7 +11,7 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
 from trainc.findings import Diagnostic, has_errors
 from trainc.findings.compile_error import CompileError
-from trainc.findings.policy import Policy, Rule
+from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json
 from trainc.options import SETTINGS, Limits, Options, merge_layers
@@ -39,8 +39,8 @@ class Settings:
     output: str | None = None
     # Whether the input is everything that trainc.yaml names, so that jobs missing from it have been deleted.
     covers_all: bool = False
-    # With --base, the rules of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
-    rules_at_base: Sequence[Rule] | None = None
+    # With --base, the settings of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
+    at_base: Configuration | None = None
     # The other environments of trainc.yaml, to which a job may belong that this one does not select.
     other_environments: Sequence[Configuration] = ()
 
@@ -59,7 +59,7 @@ class Settings:
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
-        at_base = None if self.rules_at_base is None else tuple(self.rules_at_base)
+        at_base = None if self.at_base is None else self.at_base.rules
         return Policy(rules, (Comments() if read_text is None else Comments(read_text)).about, at_base)
 
     def read(
@@ -91,17 +91,22 @@ class Settings:
             select=self.configuration.select,
             elsewhere=self._elsewhere(),
         )
-        configured = self.configuration.runtimes or ()
-        if configured or self.configuration.namespaces:
-            from trainc.project.boundaries import check_boundaries
-
-            platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
-            shared = [document for source in platform for document in source]
-            diagnostics = check_boundaries(inputs.documents, shared, self.configuration, self.options.namespace or "")
-            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *diagnostics])
+        inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
         return inputs
+
+    def boundaries(self, inputs: Inputs) -> list[Diagnostic]:
+        """What of an input is not where it may be."""
+        configured = self.configuration.runtimes or ()
+        at_base = {} if self.at_base is None else self.at_base.namespaces
+        if not (configured or self.configuration.namespaces or at_base):
+            return []
+        from trainc.project.boundaries import check_boundaries
+
+        platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
+        shared = [document for source in platform for document in source]
+        return check_boundaries(inputs.documents, shared, self.configuration, at_base, self.options.namespace or "")
 
     def _elsewhere(self) -> Callable[[Json, str], bool]:
         """What tells whether another environment compiles a TrainJob."""

@@ -144,8 +144,7 @@ def compile_every(
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
-    hold = None if keeping is None else keeping.hold
-    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
+    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step)
     return session.with_input(inputs.documents, inputs.runtime_sources)
 
 

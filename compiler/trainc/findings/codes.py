@@ -143,9 +143,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
     },
     "output": {
-        "error": "FileInTheWay ForeignFile InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale SourceSkipped",
-        "warning": "KeptCannotRebuild",
-        "info": "AdoptedFile FilesKept KeptAsBuilt SettingsLoosened",
+        "error": "FileInTheWay ForeignFile FrozenJob InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale"
+        " SourceSkipped",
+        "info": "AdoptedFile FilesKept KeptAsBuilt KeptCannotRebuild SettingsLoosened",
     },
     "fits": {"error": "SnapshotIncomplete SnapshotUnreadable"},
     "sweep": {"error": "InvalidSweep"},

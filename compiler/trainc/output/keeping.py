@@ -5,6 +5,12 @@ Trainer 2.3 takes a snapshot of the runtime for each TrainJob, so that a changed
 it was built from; while the digest is the same, a build leaves everything from that line on as it is. A build believes
 the line. A check in a pull request does not: it compares files and TrainJobs with those of a base revision.
 
+What a file may be beside what compiling gives is its standing:
+
+- kept: the base's file, of the same TrainJob;
+- in place: the base's file with the labels, annotations and `suspend` of a TrainJob that differs in nothing else;
+- back: a file that the base's history held for the same TrainJob.
+
 Everything here is a function of texts and documents; the caller reads files and git.
 """
 
@@ -14,34 +20,73 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
 from trainc.emit.yaml_writer import text_of
 from trainc.findings import Diagnostic, Finding, Source
 from trainc.findings.policy import matches
-from trainc.kube.documents import Json, Manifest, identity_of, mapping, objects, pod_spec_of
+from trainc.kube.documents import (
+    Json,
+    Manifest,
+    identity_of,
+    mapping,
+    objects,
+    pod_spec_of,
+    value_at,
+    with_value,
+    without_path,
+)
+from trainc.kube.names import QUEUE_LABEL
 from trainc.options import Limits
 from trainc.output.ownership import file_name, is_marked
+from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema import check
 from trainc.schema.shapes import ROOTS, Struct
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 # A job's namespace and name.
 JobKey: TypeAlias = tuple[str, str]
+Standing: TypeAlias = Literal["compiled", "kept", "in place", "back", "changed"]
 EVERY = "all"
 _NAMED = 10
 _DIGITS = 12
+# The form of the digests that this trainc writes. Those of another form cannot be compared with them.
+_FORM = "2:"
 _RESTORE = "restore the file from git, or build the job again with --rebuild"
-_LINE = pattern(r"# Built from TrainJob ([0-9a-f]{12}) by trainc (\S+) for Trainer (\S+)\.\n")
+_LINE = pattern(r"# Built from TrainJob ((?:[0-9]+:)?[0-9a-z]+) by trainc (\S+) for Trainer (\S+)\.\n")
+# What the cluster takes in place beside metadata.
+_SUSPEND = ("spec", "suspend")
 
 
-def digest_of(trainjob: Mapping[str, Any]) -> str:
-    """Return the digest of a TrainJob after overlays. It does not depend on comments or on the order of keys."""
+def own_trainjob(document: Document, *, name_hash: bool = False) -> Json:
+    """Return a TrainJob with what is its own: after overlays, but without what those set in all outputs alike."""
+    data: Json = document.data
+    for path, before, after in reversed(document.held_back):
+        if value_at(data, path) == after:
+            data = _with(data, path, before)
+    for path in (("metadata", "labels"), ("metadata", "annotations")):
+        if value_at(data, path) == {}:
+            data = without_path(data, path)
+    return {**data, "nameHash": True} if name_hash else data
+
+
+def _with(tree: Any, path: Sequence[str | int], value: Any) -> Any:
+    """Return a copy of documents and lists with a value at a path that exists, or without it for None."""
+    step, *rest = path
+    if rest:
+        value = _with(tree[step], rest, value)
+    if isinstance(step, int):
+        return [*tree[:step], value, *tree[step + 1 :]]
+    return {key: old for key, old in tree.items() if key != step} | ({} if value is None else {step: value})
+
+
+def digest_of(trainjob: Json) -> str:
+    """Return the digest of a TrainJob's own content. It does not depend on comments or on the order of keys."""
     text = json.dumps(trainjob, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return _FORM + hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +100,11 @@ class BuildLine:
     def __str__(self) -> str:
         return f"# Built from TrainJob {self.digest} by trainc {self.trainc} for Trainer {self.release}.\n"
 
+    @property
+    def is_of_other_form(self) -> bool:
+        """Return whether the digest was made in another way, and thus says nothing."""
+        return not self.digest.startswith(_FORM)
+
 
 def split(text: str) -> tuple[BuildLine | None, str] | None:
     """Return the build line and the body of a rendered file, or None if the file is not trainc's."""
@@ -63,6 +113,46 @@ def split(text: str) -> tuple[BuildLine | None, str] | None:
     unmarked = text.partition("\n")[2]
     match = _LINE.match(unmarked)
     return (None, unmarked) if match is None else (BuildLine(*match.groups()), unmarked[match.end() :])
+
+
+def with_changes_in_place(body: str, compiled: str, before: Json, after: Json, limits: Limits) -> str | None:
+    """Return the objects of a file with what a changed TrainJob changes in place, as compiling gives it.
+
+    Returns None if the TrainJob, which was `before`, differs in something else or in nothing.
+    """
+    if before == after or _immutable(before) != _immutable(after):
+        return None
+    built, kept = ([d.data for d in read_documents(text.encode(), "", limits)[0]] for text in (compiled, body))
+    jobset = next((one for one in built if one.get("kind") == "JobSet"), None)
+    index = next((index for index, one in enumerate(kept) if one.get("kind") == "JobSet"), None)
+    if jobset is None or index is None:
+        return None
+    for path in _differing_fields(before, after):
+        value = value_at(jobset, path)
+        if value is not None:
+            kept[index] = with_value(kept[index], path, value)
+        elif value_at(kept[index], path) is not None:
+            kept[index] = without_path(kept[index], path)
+            if path[0] == "metadata" and not value_at(kept[index], path[:-1]):
+                kept[index] = without_path(kept[index], path[:-1])
+    return text_of(kept, "yaml").decode()
+
+
+def _immutable(trainjob: Json) -> Json:
+    """Return a TrainJob without what the cluster takes in place."""
+    metadata = mapping(trainjob.get("metadata"))
+    queue = mapping(metadata.get("labels")).get(QUEUE_LABEL)
+    rest = {key: value for key, value in metadata.items() if key not in ("labels", "annotations")}
+    spec = {key: value for key, value in mapping(trainjob.get("spec")).items() if key != "suspend"}
+    return {**trainjob, "metadata": {**rest, "queue": queue}, "spec": spec}
+
+
+def _differing_fields(before: Json, after: Json) -> Iterator[tuple[str, ...]]:
+    for kind in ("labels", "annotations"):
+        was, now = (mapping(mapping(job.get("metadata")).get(kind)) for job in (before, after))
+        yield from (("metadata", kind, key) for key in {**now, **was} if was.get(key) != now.get(key))
+    if value_at(before, _SUSPEND) != value_at(after, _SUSPEND):
+        yield _SUSPEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +175,10 @@ class Choices:
             (choice for choice in self.keep if choice != EVERY and not {*"*?"} & {*choice}), namespace, name
         )
 
+    def names(self, namespace: str, name: str) -> bool:
+        """Return whether a job is to be built again under its own name."""
+        return any(choice in (name, f"{namespace}/{name}") for choice in self.rebuild)
+
     def keeps(self, namespace: str, name: str) -> bool:
         """Return whether a job is to be kept in any case."""
         return _is_chosen(self.keep, namespace, name)
@@ -101,7 +195,7 @@ def _is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What the file of one job is to contain.
+    """What the file of one job is to contain, and why.
 
     `path` is relative to the output folder, and `body` what follows the build line. `compiled` is what compiling gives,
     None if it fails.
@@ -113,6 +207,7 @@ class Rendered:
     line: BuildLine
     body: str
     compiled: str | None
+    standing: Standing = "compiled"
 
     @property
     def text(self) -> str:
@@ -125,6 +220,11 @@ class Rendered:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
+    def key(self) -> JobKey:
+        """The job's namespace and name."""
+        return self.namespace, self.name
+
+    @property
     def differs(self) -> bool:
         """Return whether the file is kept although compiling gives something else."""
         return self.body != self.compiled
@@ -134,20 +234,51 @@ class Rendered:
 ReadText: TypeAlias = Callable[[str], "str | None"]
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An output folder at the revision that a change starts from, which messages call `name`.
+
+    `read_bytes` reads a file of the folder there, by its path in it, `trainjobs` are the TrainJobs there with what is their
+    own, and `history` has the texts that a file had before, the latest first. `adopted` are the globs of the trainc.yaml
+    there for files that trainc did not compile, and `frozen` those for jobs; for them the folder is `folder`.
+    """
+
+    name: str
+    folder: str
+    read_bytes: Callable[[str], bytes | None]
+    read_trainjobs: Callable[[], Mapping[JobKey, Json]] = dict
+    history: Callable[[str], Iterable[str]] = lambda _: ()
+    adopted: tuple[str, ...] = ()
+    frozen: Mapping[str, str] = field(default_factory=dict)
+
+    def permits(self, path: str) -> bool:
+        """Return whether a file that trainc did not compile may be new."""
+        return any(matches(f"{self.folder}/{path}", glob) for glob in self.adopted)
+
+    def read_text(self, path: str) -> str:
+        """Return the text of a file; empty if there is none."""
+        return (self.read_bytes(path) or b"").decode(errors="replace")
+
+    def frozen_since(self, namespace: str, name: str) -> str | None:
+        """Return why a job is not built again, None if it may be."""
+        return next((why for glob, why in self.frozen.items() if _is_chosen((glob,), namespace, name)), None)
+
+
 @dataclass(slots=True)
 class Keeping:
     """Decides for each job of a build whether its file in one output folder is kept.
 
-    `digests` are those of the TrainJobs after overlays, by namespace and name. `read_text` reads the folder, and `carry` the
-    folder that it replaces, for jobs that are to be kept and have no file yet. `trainc` and `release` go into new build
-    lines.
+    `trainjobs` are those of the input with what is their own, by namespace and name. `read_text` reads the folder, and
+    `carry` the folder that it replaces, for jobs that are to be kept and have no file yet. `read_base` reads the base, if
+    there is one. `trainc` and `release` go into new build lines.
     """
 
     folder: str
-    digests: Mapping[JobKey, str]
+    trainjobs: Mapping[JobKey, Json]
     trainc: str
     release: str
     read_text: ReadText
+    read_base: Callable[[], Base | None] = lambda: None
     carry: ReadText | None = None
     choices: Choices = Choices()
     limits: Limits = Limits()
@@ -155,6 +286,10 @@ class Keeping:
     undecided: list[str] = field(default_factory=list)
     nothing_to_keep: list[str] = field(default_factory=list)
     problems: list[Diagnostic] = field(default_factory=list)
+    # Why jobs that stay as they are could not be built again, and their objects if they were.
+    refused: dict[JobKey, list[Diagnostic]] = field(default_factory=dict)
+    rebuilt: dict[JobKey, Sequence[Manifest]] = field(default_factory=dict)
+    _standings: dict[JobKey, Standing] = field(default_factory=dict)
 
     @property
     def kept_files(self) -> list[Rendered]:
@@ -162,39 +297,117 @@ class Keeping:
         return [file for file in self.rendered.values() if file.differs]
 
     def hold(self, namespace: str, name: str, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
-        """Decide about one job, given what it compiles to or None; return the objects of a file that is kept.
+        """Decide about one job, given what it compiles to or None; return the objects of a file that is not compiled now.
 
         Returns None if the file is to contain what the job compiles to.
         """
-        digest = self.digests.get((namespace, name))
-        if digest is None:
+        trainjob = self.trainjobs.get((namespace, name))
+        if trainjob is None:
             return None
-        path = file_name(namespace, name)
+        path, digest = file_name(namespace, name), digest_of(trainjob)
         compiled = None if manifests is None else text_of(manifests, "yaml").decode()
-        keeps, rebuilds = self.choices.keeps(namespace, name), self.choices.rebuilds(namespace, name)
-        text = self.read_text(path) or (self.carry(path) if keeps and self.carry else None) or ""
-        line, body = split(text) or (None, None)
-        if body is None and self.choices.needs_file(namespace, name):
-            self.nothing_to_keep.append(path)
-        stays = body is not None and (keeps or (not rebuilds and line is not None and line.digest == digest))
-        if not stays and compiled is None:
+        new = BuildLine(digest, self.trainc, self.release)
+        rendered = self._decide(Rendered(namespace, name, path, new, compiled or "", compiled), trainjob)
+        if rendered.standing != "kept" or self.choices.names(namespace, name):
+            self._refuse_frozen(rendered)
+        if rendered.standing == "compiled" and compiled is None:
             return None
-        if not stays and not rebuilds and line is None and body not in (None, compiled):
-            self.undecided.append(path)
-        final = body if stays else compiled
-        assert final is not None
-        # The versions in the line are those of the build that last changed the body.
-        last = line if line is not None and final == body else BuildLine(digest, self.trainc, self.release)
-        line = BuildLine(digest, last.trainc, last.release)
-        self.rendered[namespace, name] = Rendered(namespace, name, path, line, final, compiled)
-        if not stays:
+        self.rendered[namespace, name] = rendered
+        if rendered.standing == "compiled":
             return None
-        return manifests if manifests is not None and final == compiled else self._objects(path, text)
+        return manifests if manifests is not None and rendered.body == compiled else self._objects(rendered)
 
-    def _objects(self, path: str, text: str) -> list[Manifest]:
+    def _decide(self, built: Rendered, trainjob: Json) -> Rendered:
+        """Return what the file is to contain, given what it would with everything compiled."""
+        job = built.namespace, built.name
+        keeps, rebuilds = self.choices.keeps(*job), self.choices.rebuilds(*job)
+        if rebuilds and not self.choices.names(*job) and (base := self.read_base()) is not None:
+            rebuilds = base.frozen_since(*job) is None
+        text = self.read_text(built.path) or (self.carry(built.path) if keeps and self.carry else None) or ""
+        line, body = split(text) or (None, None)
+        if body is None and self.choices.needs_file(*job):
+            self.nothing_to_keep.append(built.path)
+        if not rebuilds:
+            if (kept := self._kept(built, line, body, trainjob)) is not None:
+                return kept
+            if keeps and body is not None:
+                return replace(built, body=body, standing="kept")
+            # Without a base, a digest of another form is as good as none.
+            is_known = line is not None and not (line.is_of_other_form and self.read_base() is None)
+            if is_known or body is None:
+                for standing, file in self._without_compiling(built, trainjob):
+                    return replace(built, line=file[0], body=file[1], standing=standing)
+            elif body != built.compiled and built.compiled is not None:
+                self.undecided.append(built.path)
+        # The versions in the line are those of the build that last changed the body.
+        if line is not None and body == built.compiled:
+            return replace(built, line=replace(line, digest=built.line.digest))
+        return built
+
+    def _refuse_frozen(self, rendered: Rendered) -> None:
+        """Note that a job is frozen whose file is to be another one than the base's."""
+        base = self.read_base() if self.read_text(rendered.path) is not None else None
+        reason = None if base is None else base.frozen_since(*rendered.key)
+        if base is not None and reason and base.read_text(rendered.path).partition("\n")[2] != rendered.text:
+            message = f"{rendered.job} is frozen in trainc.yaml, and this change would build it again: {reason}"
+            hint = "undo the change of the job, or first merge a trainc.yaml without it under `frozen`"
+            self.problems.append(Diagnostic("FrozenJob", "error", message, hint, f"TrainJob {rendered.job}"))
+
+    def _kept(self, built: Rendered, line: BuildLine | None, body: str | None, trainjob: Json) -> Rendered | None:
+        """Return the file as it is, if it is of the same TrainJob; say so if one of another is to be kept."""
+        is_same, keeps = line is not None and line.digest == built.line.digest, self.choices.keeps(*built.key)
+        if (line is not None and line.is_of_other_form) or (keeps and not is_same and body is not None):
+            base = self.read_base()
+            was = None if base is None else base.read_trainjobs().get(built.key)
+            if line is not None and line.is_of_other_form:
+                is_same = was == trainjob or (base is None and body == built.compiled)
+            if keeps and not is_same and (line is not None or was not in (None, trainjob)):
+                file = f"{self.folder}/{built.path}"
+                message = f"the TrainJob {built.job} has changed since {file} was built, which cannot be kept"
+                hint = "build it without --keep, or undo the change of the TrainJob"
+                self.problems.append(Diagnostic("KeepOrRebuild", "error", message, hint, f"TrainJob {built.job}"))
+        return replace(built, line=line, body=body, standing="kept") if is_same and line and body is not None else None
+
+    def _without_compiling(self, built: Rendered, trainjob: Json) -> Iterator[tuple[Standing, tuple[BuildLine, str]]]:
+        """Yield what a changed job's file may be beside what compiling gives."""
+        if (base := self.read_base()) is None:
+            return
+        was = base.read_trainjobs().get(built.key)
+        line, body = split(base.read_text(built.path)) or (None, "")
+        if line is not None and was is not None and built.compiled is not None:
+            changed = with_changes_in_place(body, built.compiled, was, trainjob, self.limits)
+            if changed is not None:
+                yield "in place", (replace(line, digest=built.line.digest), changed)
+        for text in base.history(built.path):
+            line, body = split(text) or (None, "")
+            if line is not None and line.digest == built.line.digest:
+                yield "back", (line, body)
+
+    def standing(self, job: JobKey) -> Standing:
+        """Return how a file that stays as it is stands to the base; `changed` if it is neither of what it may be."""
+        rendered, base = self.rendered[job], self.read_base()
+        if rendered.standing != "kept" or base is None:
+            return rendered.standing
+        if job not in self._standings:
+            self._standings[job] = self._standing(rendered, base)
+        return self._standings[job]
+
+    def _standing(self, rendered: Rendered, base: Base) -> Standing:
+        trainjob = self.trainjobs[rendered.key]
+        before = base.read_text(rendered.path)
+        is_same = is_marked(before) and before.partition("\n")[2] == rendered.text
+        if is_same and base.read_trainjobs().get(rendered.key) == trainjob:
+            return "kept"
+        built = replace(rendered, line=replace(rendered.line, digest=digest_of(trainjob)))
+        file = rendered.line, rendered.body
+        return next((way for way, other in self._without_compiling(built, trainjob) if other == file), "changed")
+
+    def _objects(self, rendered: Rendered) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
         from trainc.schema.unknown_fields import without_nulls
 
+        # Problems are reported at lines of the file, which has one more.
+        path, text = rendered.path, f"\n{rendered.text}"
         documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
         manifests: list[Manifest] = []
         for document in documents:
@@ -247,31 +460,12 @@ def _is_of(path: str, manifest: Manifest) -> bool:
 # What a pull request proves: a rendered file is what compiling gives, or as it was at the base.
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
-    """An output folder at the revision that a change starts from, which messages call `name`.
-
-    `read_bytes` reads a file of the folder there, by its path in it, and `digests` are those of the TrainJobs there.
-    `adopted` are the globs of the trainc.yaml there for files that trainc did not compile; for them the folder is `folder`.
-    """
-
-    name: str
-    folder: str
-    read_bytes: Callable[[str], bytes | None]
-    digests: Mapping[JobKey, str]
-    adopted: tuple[str, ...] = ()
-
-    def permits(self, path: str) -> bool:
-        """Return whether a file that trainc did not compile may be new."""
-        return any(matches(f"{self.folder}/{path}", glob) for glob in self.adopted)
-
-
 def prove(
-    folder: str, kept_files: Iterable[Rendered], foreign: Mapping[str, bytes], base: Base
+    keeping: Keeping | None, folder: str, foreign: Mapping[str, bytes], base: Base
 ) -> tuple[list[Diagnostic], list[str]]:
     """Compare kept files, and files that are not trainc's, with the base; both by their paths in `folder`.
 
-    Returns an error for each that the base neither has nor permits, and the paths of those that it permits.
+    Returns an error for each that is not proven and that the base does not permit, and the paths of those that it permits.
     """
     errors: list[Diagnostic] = []
     permitted: list[str] = []
@@ -283,25 +477,19 @@ def prove(
         grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if new else ""
         errors.append(Diagnostic(code, "error", message, hint + grant, source=Source(f"{folder}/{path}", 1, 1)))
 
-    for file in kept_files:
-        before = base.read_bytes(file.path)
-        first, _, body = (before or b"").partition(b"\n")
-        changed = ""
-        if before is None:
-            changed = "the file is new"
-        elif body != file.text.encode() or not is_marked(first.decode(errors="replace") + "\n"):
-            changed = "the file has changed"
-        elif base.digests.get((file.namespace, file.name)) != file.line.digest:
-            changed = "its TrainJob has changed"
-        if changed:
-            parts = split((before or b"").decode(errors="replace"))
+    for file in keeping.kept_files if keeping else ():
+        if keeping is not None and keeping.standing((file.namespace, file.name)) == "changed":
+            before = base.read_text(file.path)
+            line, body = split(before) or (None, None)
+            changed = "its TrainJob has changed" if (line, body) == (file.line, file.body) else "the file has changed"
+            changed = changed if before else "the file is new"
             message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {file.job}"
-            refuse("KeptNotProven", file.path, message, hint, new=before is None or (parts or ("", ""))[1] == file.body)
+            refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
     for path, data in foreign.items():
-        before = base.read_bytes(path)
-        if before != data:
-            changed, hint = ("is new", "remove it") if before is None else ("has changed", "restore it")
+        before_bytes = base.read_bytes(path)
+        if before_bytes != data:
+            changed, hint = ("is new", "remove it") if before_bytes is None else ("has changed", "restore it")
             message = f"trainc did not write this file, and it {changed} since {base.name}"
-            refuse("ForeignFile", path, message, hint, new=before is None)
+            refuse("ForeignFile", path, message, hint, new=before_bytes is None)
     return errors, permitted

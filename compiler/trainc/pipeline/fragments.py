@@ -174,7 +174,7 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
 
 def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
     """Return the diagnostics that TrainJobs of one valid runtime would get because of it."""
-    alone = Session(session.options, diagnose_objects=session.diagnose_objects)
+    alone = Session(session.options, diagnose_objects=session.diagnose_objects, judge_runtimes=session.judge_runtimes)
     return session.rules(_dry_run(runtime, alone, builds=True), False)
 
 
@@ -241,10 +241,13 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
         return [runtime.diagnose(_about_runtime(f, trained)) for group, _ in report.about_documents() for f in group]
 
     if builds and not has_errors(runtime_diagnostics()):
-        assemble(result.lowered, report)
+        objects = assemble(result.lowered, report)
         # A TrainJob may still set the trainer's image; for all other containers there is MissingImage.
         images = [finding for finding in report.about_objects() if finding.path[-1:] == ("image",)]
         report.findings = [finding for finding in report.findings if finding not in images]
+        if session.judge_runtimes is not None:
+            result.objects = objects
+            report.add("policies", [replace(f, about=label) for label, f in session.judge_runtimes(objects.manifests)])
     diagnostics = [*runtime_diagnostics(), *(session.diagnose_objects(result) if report.about_objects() else ())]
     # Infos describe the output, and a dry run has none.
     return [diagnostic for diagnostic in diagnostics if diagnostic.severity != "info"]

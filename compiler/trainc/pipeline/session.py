@@ -27,6 +27,7 @@ from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from trainc.output.keeping import Keeping
     from trainc.pipeline.inputs import Step
     from trainc.pods.admission_plugins import ClusterObjects
 
@@ -35,9 +36,6 @@ Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 DiagnoseObjects: TypeAlias = Callable[[Result], list[Diagnostic]]
 # Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
-# Maps a namespace, a name and what the job compiles to (None if it does not) to the objects of a rendered file that is
-# kept as built; None if what the job compiles to counts.
-Hold: TypeAlias = Callable[[str, str, "Sequence[Manifest] | None"], "Sequence[Manifest] | None"]
 
 
 def diagnose_at_source(result: Result) -> list[Diagnostic]:
@@ -61,8 +59,9 @@ class Session:
     explainer, which the pipeline must not import. `rules` applies the severities that the user has configured; errors
     without which a job cannot be compiled remain errors. `judge` adds findings about the objects of each job. `cluster`
     are the objects of the cluster, as far as they are known; of two with the same name, that in the input counts. None
-    means that the caller judges only what it applies: refused pods are warnings then. `hold` knows the jobs that are kept
-    as built: their objects are those in git, and a kept job that no longer compiles is a warning. With `errors_only`,
+    means that the caller judges only what it applies: refused pods are warnings then. `keeping` knows the jobs that are kept
+    as built: their objects are those in git, and it collects why they could not be built again. `judge_at_base` judges the
+    others by what counted before a change under review, `judge_runtimes` what unused runtimes give. With `errors_only`,
     nobody reads warnings and infos, so they are not worked out. `step` is told how many jobs are compiled.
     """
 
@@ -72,7 +71,9 @@ class Session:
     rules: Rules = keep_severities
     judge: Judge | None = None
     cluster: Iterable[Json] | None = None
-    hold: Hold | None = None
+    keeping: Keeping | None = None
+    judge_at_base: Judge | None = None
+    judge_runtimes: Judge | None = None
     errors_only: bool = False
     step: Step | None = None
     index: InputIndex = InputIndex()
@@ -142,7 +143,7 @@ class Session:
     def _of_parts(self, earlier: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in earlier}
-        compiling = self if self.hold is None else replace(self, hold=None)
+        compiling = self if self.keeping is None else replace(self, keeping=None)
         for job, guessed in self.index.parts:
             if self._objects_as_built(job, None) is not None:
                 continue
@@ -159,9 +160,7 @@ class Session:
         manifests = self._objects_as_built(job, None if objects is None else objects.manifests)
         if manifests is not None:
             return self._keep_as_built(result, manifests)
-        if objects is not None and self.judge is not None:
-            result.report.add("policies", _about_objects(self.judge(objects.manifests)))
-        diagnostics = self.diagnose(result)
+        diagnostics = self._judged(result, self.judge, self.judge_at_base)
         if objects is None:
             return None, [*diagnostics, *self._with_meant_runtime(job, result)]
         compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
@@ -209,20 +208,31 @@ class Session:
 
     def _objects_as_built(self, job: ValidDocument, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Return the objects of a job that is kept as built, and None for other jobs."""
-        return None if self.hold is None else self.hold(*job.key, manifests)
+        return None if self.keeping is None else self.keeping.hold(*job.key, manifests)
 
     def _keep_as_built(self, result: Result, manifests: Sequence[Manifest]) -> Outcome:
-        """Return a kept job with the objects in git. The judge is about these, everything else about the documents."""
-        job = result.job
-        diagnostics = _errors_as_warning(job.label, self.diagnose(result))
-        secrets = () if result.objects is None else result.objects.secrets
+        """Return a kept job with the objects in git, and what is found if it is built again; the errors are collected."""
+        assert self.keeping is not None
+        job, secrets = result.job, tuple[str, ...]()
+        diagnostics = self._judged(result, self.judge)
+        if result.objects is not None:
+            secrets, self.keeping.rebuilt[job.key] = result.objects.secrets, result.objects.manifests
+        if errors := [d for d in diagnostics if d.severity == "error"]:
+            self.keeping.refused[job.key] = errors
         compiled = CompiledJob(*job.key, tuple(manifests), secrets, job.document.file)
+        return compiled, [d for d in diagnostics if d.severity != "error"]
+
+    def _judged(self, result: Result, *judges: Judge | None) -> list[Diagnostic]:
+        """Return the diagnostics of a result, with what the judges find in its objects."""
+        if result.objects is not None:
+            found = [finding for judge in judges if judge for finding in judge(result.objects.manifests)]
+            result.report.add("policies", _about_objects(dict.fromkeys(found) if len(judges) > 1 else found))
+        return self.diagnose(result)
+
+    def find_as_it_stands(self, job: ValidDocument, manifests: Sequence[Manifest]) -> list[Diagnostic]:
+        """Return what the judge finds in the objects of a rendered file of a job."""
         findings = () if self.judge is None else _about_objects(self.judge(manifests))
-        diagnostics += self.rules(map(job.diagnose_built, findings), False)
-        if has_errors(diagnostics):
-            self.denied.append(compiled)
-            return None, diagnostics
-        return compiled, diagnostics
+        return self.rules(map(job.diagnose_built, findings), False)
 
     def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
         """Add what the API server would refuse of the pods of a job, and what Kueue would not count."""
@@ -269,15 +279,16 @@ class Session:
     def kept_refused_jobs(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""
         kept: list[CompiledJob] = []
-        if self.hold is None:
+        if self.keeping is None:
             return kept, diagnostics
         for document in self.index.refused_jobs:
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
-            if (manifests := self.hold(*key, None)) is not None:
+            if (manifests := self.keeping.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
-                unrelated = [d for d in diagnostics if d.object != label]
-                diagnostics = [*unrelated, *_errors_as_warning(label, [d for d in diagnostics if d.object == label])]
+                errors = [d for d in diagnostics if d.object == label and d.severity == "error"]
+                self.keeping.refused[key] = errors
+                diagnostics = [d for d in diagnostics if d not in errors]
         return kept, diagnostics
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
@@ -333,14 +344,3 @@ def option_notes(options: Options) -> list[Diagnostic]:
         hint = "compile with --semantics gitops, or remove the option"
         notes.append(Diagnostic("OptionWithoutEffect", "info", message, hint))
     return [*notes, *choose(options.plugins)[1]] if options.plugins else notes
-
-
-def _errors_as_warning(label: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics of a kept job with one warning instead of the errors of compiling it."""
-    errors = [d for d in diagnostics if d.severity == "error"]
-    if not errors:
-        return list(diagnostics)
-    first, more = errors[0], f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-    message = f"the job is kept as built, but could not be built again: {first.message}{more}"
-    warning = Diagnostic("KeptCannotRebuild", "warning", message, first.hint, label, first.path, first.source)
-    return [*(d for d in diagnostics if d.severity != "error"), warning]

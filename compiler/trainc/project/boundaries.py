@@ -25,16 +25,26 @@ _IMAGES: Sequence[tuple[str, Path]] = (
 
 
 def check_boundaries(
-    documents: Sequence[Document], runtimes: Sequence[Document], configuration: Configuration, namespace: str = ""
-) -> Iterator[Diagnostic]:
+    documents: Sequence[Document],
+    runtimes: Sequence[Document],
+    configuration: Configuration,
+    at_base: Mapping[str, tuple[str, ...]],
+    namespace: str = "",
+) -> list[Diagnostic]:
     """Report documents in a namespace that is not their folder's, and runtimes that take the place of the platform's.
 
-    `runtimes` are those of the folders that trainc.yaml names, and `namespace` is that of documents which set none.
+    `runtimes` are those of the folders that trainc.yaml names. What `at_base`, the namespaces before a change under review,
+    did not allow, it does not allow either. `namespace` is that of documents which set none.
     """
     trainer_documents = [document for document in documents if is_trainer_document(document.data)]
-    if configuration.namespaces:
-        for document in trainer_documents:
-            yield from _foreign_namespace(document, configuration, namespace)
+    found: list[Diagnostic] = []
+    for document in trainer_documents:
+        refused = [_foreign_namespace(document, configuration, of, namespace) for of in (configuration.namespaces, at_base) if of]
+        found += list(filter(None, refused))[:1]
+    return [*found, *_replaced_runtimes(trainer_documents, runtimes)]
+
+
+def _replaced_runtimes(trainer_documents: Sequence[Document], runtimes: Sequence[Document]) -> Iterator[Diagnostic]:
     by_key = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
     for document in trainer_documents if by_key else ():
         shared = by_key.get(_key(document))
@@ -51,24 +61,27 @@ def _key(document: Document) -> tuple[Any, ...]:
     return kind, "" if kind == "ClusterTrainingRuntime" else namespace, name
 
 
-def _foreign_namespace(document: Document, configuration: Configuration, default: str) -> Iterator[Diagnostic]:
+def _foreign_namespace(
+    document: Document, configuration: Configuration, namespaces: Mapping[str, Sequence[str]], default: str
+) -> Diagnostic | None:
     if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime"):
-        return
+        return None
     original = document
     while original.before is not None:
         original = original.before
     namespace = identity_of(original.data)[0] or identity_of(document.data)[0] or default
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
-    allowed = next(
-        (names for glob, names in reversed(tuple(configuration.namespaces.items())) if matches(inside, glob)), None
-    )
-    if allowed is not None and not any(matches(namespace, name) for name in allowed if namespace):
-        where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
-        message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed) or 'none'}"
-        hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
-        yield original.diagnose(
-            Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")), label_of(document.data)
-        )
+    allowed = next((names for glob, names in reversed(tuple(namespaces.items())) if matches(inside, glob)), None)
+    if any(matches(namespace, name) for name in allowed or () if namespace) or not (namespace or allowed):
+        return None
+    where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
+    message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ()) or 'none'}"
+    hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
+    if allowed is None:
+        message = f"{inside} may not have jobs {where}: no glob of `namespaces` in trainc.yaml is about this file"
+        hint = f'add its folder to trainc.yaml, as in `namespaces: {{"{os.path.dirname(inside)}/**": [{namespace}]}}`, or move the file'
+    finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
+    return original.diagnose(finding, label_of(document.data))
 
 
 def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iterator[tuple[str, Finding]]:

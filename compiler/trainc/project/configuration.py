@@ -71,6 +71,8 @@ class Configuration:
     output: str | None = None
     rebuild: str = "all"
     adopted: tuple[str, ...] = ()
+    # Why jobs, by name or glob, are not built again.
+    frozen: Mapping[str, str] = field(default_factory=dict)
     cluster: str | None = None
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()

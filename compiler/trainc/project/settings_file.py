@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from trainc.findings import Diagnostic, Finding
 from trainc.findings.compile_error import CompileError
@@ -21,9 +22,12 @@ from trainc.reading.opening import (
     root_around,
 )
 from trainc.reading.yaml_reader import read_documents
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
 _DEEPEST_BELOW = 3
+_CLAUSE = pattern(r"(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?")
+_RELEASE = pattern(r"[0-9]+(?:\.[0-9]+)*")
 
 
 def read_configuration(paths: Sequence[str], given_path: str | None, limits: Limits = Limits()) -> Configuration:
@@ -39,6 +43,8 @@ def read_configuration(paths: Sequence[str], given_path: str | None, limits: Lim
         message = f"{file} is a symlink to a file outside the repository"
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
     document = _read_document(file, limits)
+    if finding := _wrong_version(document.data):
+        raise CompileError([document.diagnose(finding, CONFIGURATION_FILE)])
     # The schema takes time, and a single file has no trainc.yaml.
     from trainc.project.trainc_yaml import missing_paths, settings_in_file
 
@@ -46,6 +52,51 @@ def read_configuration(paths: Sequence[str], given_path: str | None, limits: Lim
     if findings:
         raise CompileError([document.diagnose(finding, CONFIGURATION_FILE) for finding in findings])
     return replace(configuration, missing=missing_paths(document, os.path.dirname(file)))
+
+
+def _wrong_version(data: Mapping[str, Any]) -> Finding | None:
+    """What `required-version` refuses: clauses of PEP 440 about the numbers of a release, such as `>=0.2,<0.4`.
+
+    It comes before everything else, since another version may know other settings.
+    """
+    from trainc import __version__
+
+    required = data.get("required-version")
+    if required is None:
+        return None
+    at, hint = ("required-version",), 'write clauses with a comma between them, as in required-version: ">=0.2,<0.4"'
+    if not isinstance(required, str):
+        return Finding(CODE, "error", "required-version is a text, in quotes", hint, at)
+    for clause in required.split(","):
+        match = _CLAUSE.fullmatch(clause.strip())
+        if match is None:
+            return Finding(CODE, "error", f"{clause.strip()!r} is no condition on a version", hint, at)
+        if not _holds(_numbers(__version__), match[1], _numbers(match[2]), is_prefix=match[3] is not None):
+            message = f"trainc.yaml requires trainc {required}, and this is {__version__}"
+            return Finding(CODE, "error", message, f"install it: pip install 'trainc{required}'", at)
+    return None
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers of a release; those of a candidate are the release's."""
+    match = _RELEASE.match(version)
+    return [int(part) for part in (match[0] if match else "0").split(".")]
+
+
+def _holds(version: list[int], operator: str, wanted: list[int], *, is_prefix: bool) -> bool:
+    size = max(len(version), len(wanted))
+    now, then = ([*numbers, *[0] * (size - len(numbers))] for numbers in (version, wanted))
+    same = now[: len(wanted)] == wanted if is_prefix else now == then
+    holds = {
+        "==": same,
+        "!=": not same,
+        "~=": now >= then and now[: len(wanted) - 1] == wanted[:-1],
+        ">=": now >= then,
+        "<=": now <= then,
+        ">": now > then,
+        "<": now < then,
+    }
+    return holds[operator]
 
 
 def _find_file(paths: Sequence[str]) -> str | None:

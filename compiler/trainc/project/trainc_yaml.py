@@ -47,6 +47,19 @@ INPUT: Schema = {
         {"type": "string", "enum": ["changed-jobs", "all"]},
     ),
     "adopted": about("Globs of rendered files that may be new although trainc did not compile them.", WORDS),
+    "frozen": about(
+        "Jobs that are not built again, with the reason.",
+        {
+            "type": "array",
+            "items": struct(
+                {
+                    "jobs": about("Names, NAMESPACE/NAME, or globs.", {**WORDS, "minItems": 1}),
+                    "reason": about("Why.", WORD),
+                },
+                required=["jobs", "reason"],
+            ),
+        },
+    ),
     "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
     "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
     "namespaces": about("The namespaces that the jobs of files may have, by glob; the last one counts.", map_of(WORDS)),
@@ -81,7 +94,11 @@ _ENVIRONMENTS = about(
         "errorMessage": "write `NAME: {overlay: DIR, output: DIR}`, one per line",
     },
 )
-TRAINC_YAML = DocumentKind("trainc.yaml", "trainc.yaml", CODE, struct({**_KEYS, ENVIRONMENTS: _ENVIRONMENTS}))
+# Read before everything else, since another version may know other settings.
+_VERSION = {"required-version": about("The versions of trainc that may be used, such as `>=0.2,<0.4`.", WORD)}
+TRAINC_YAML = DocumentKind(
+    "trainc.yaml", "trainc.yaml", CODE, struct({**_KEYS, **_VERSION, ENVIRONMENTS: _ENVIRONMENTS})
+)
 
 
 def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -> tuple[Configuration, list[Finding]]:
@@ -127,6 +144,8 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
         values["sources"] = tuple(path for paths in matches for path in paths)
     if "select" in data:
         values["select"] = _selection(data["select"], folder)
+    frozen = {job: entry["reason"] for entry in data.get("frozen", ()) for job in entry["jobs"]}
+    values["frozen"] = {**parent.frozen, **frozen}
     if "namespaces" in data:
         values["namespaces"] = {glob: tuple(names) for glob, names in data["namespaces"].items()}
     if "images" in data:

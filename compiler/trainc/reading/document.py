@@ -19,7 +19,8 @@ class Document:
     documents without a file. The first call parses the text again, so only call it for diagnostics. `before` is the
     original document if overlays have changed it, and `written(path)` returns all places that a value was made from then,
     the latest first: a document and a path in it. `listing` is the place of the List in which an API server printed it;
-    empty for any other document.
+    empty for any other document. `held_back` are the fields that overlays set in all outputs alike, with the values before
+    (None without one) and after, in order.
     """
 
     data: dict[str, Any]
@@ -28,6 +29,7 @@ class Document:
     before: Document | None = None
     listing: str = ""
     written: Callable[[Path], list[tuple[Document, Path]]] | None = None
+    held_back: tuple[tuple[Path, Any, Any], ...] = ()
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:

@@ -324,6 +324,26 @@ def _blob(data: bytes, like: _Entry) -> bytes:
     return algorithm(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest().encode()
 
 
+class History:
+    """The texts that the files below a folder had in a commit and its first parents."""
+
+    def __init__(self, repository: Repository, commit: str, folder: str, limits: Limits) -> None:
+        self._top, self._folder, self._limits = repository.top, folder, limits
+        self._blobs: dict[str, list[bytes]] = {}
+        listing = ("log", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--raw", "--no-abbrev", "-z")
+        records = run_git(repository.top, [*listing, "--format=", commit, "--", folder]).split(b"\0")
+        for about, path in zip(records[::2], records[1::2], strict=False):
+            _, mode, _, blob, _ = about.lstrip(b"\n:").split(b" ")
+            if mode.startswith(b"100"):
+                self._blobs.setdefault(os.fsdecode(path), []).append(blob)
+
+    def __call__(self, path: str) -> Iterator[str]:
+        """Yield the texts of a file, by its path in the folder, the latest first."""
+        full = os.path.normpath(os.path.join(self._folder, path)).replace(os.sep, "/")
+        entries = [_Entry(_FILE, blob, full) for blob in dict.fromkeys(self._blobs.get(full, ()))]
+        yield from (text.decode(errors="replace") for _, text in _contents(self._top, entries, self._limits))
+
+
 def _write(entry: _Entry, content: bytes, target: str) -> None:
     path = _target_path(target, entry)
     folder = os.path.dirname(path)

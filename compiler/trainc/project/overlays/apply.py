@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import FieldPath, Json, identity_of, stable_path, walk
-from trainc.kube.names import JOB_KINDS, full_name, is_in_registry, join_image, split_image
+from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, full_name, is_in_registry, join_image, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
@@ -345,7 +345,11 @@ def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edit
         document = _rename(document, overlay)
         for field, pairs in (("labels", overlay.labels), ("annotations", overlay.annotations)):
             for pair in pairs:
-                document = _set_field(document, overlay, ("metadata", field, pair.key), pair.value, pair.path)
+                path, origin = ("metadata", field, pair.key), Origin(overlay.document, pair.path)
+                # The queue is the job's own, wherever it is set.
+                is_own = pair.key == QUEUE_LABEL
+                set_field = document.with_field if is_own else document.with_common_field
+                document = set_field(path, pair.value, origin)
     document = _mirror_images(_replace_images(document, overlay, used_images), overlay)
     return document if document is before else before.keep_identities(document)
 
@@ -391,7 +395,7 @@ def _mirror_images(document: Edited, overlay: Overlay) -> Edited:
             registry = max(matching, key=len)
             new = join_image(f"{overlay.mirrors[registry]}{full.removeprefix(registry)}", tag, digest)
             origin = Origin(overlay.document, ("mirrors", registry))
-            document = document.with_field(path, new, origin, derived=True)
+            document = document.with_common_field(path, new, origin, derived=True)
     return document
 
 

@@ -210,7 +210,7 @@ class Opened:
             jobs = [*stack.more(jobs).documents, *stack_jobs]
         jobs, problems = self._expanded(documents, jobs, stack)
         keeping = kept_in(self.settings.output, self.settings, jobs)
-        session = replace(shared.with_jobs(jobs), rules=rules, hold=None if keeping is None else keeping.hold)
+        session = replace(shared.with_jobs(jobs), rules=rules, keeping=keeping)
         diagnostics = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         diagnostics += [*problems, *session.diagnostics()]
         compiled, more = compile_among(session, self._neighbours)

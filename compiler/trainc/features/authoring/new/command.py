@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, report, start
-from trainc.api.documents import Document, catalog, opening, read_documents, read_paths
+from trainc.api.documents import Document, catalog, opening, read_documents
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs
 from trainc.api.kube import (
@@ -25,7 +25,6 @@ from trainc.api.kube import (
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.features import ask
 from trainc.ir.release import release_facts
 
 _MOST_NAMES = 5
@@ -206,9 +205,7 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
     documents, problems = read_documents(text.encode(), file, settings.options.limits)
     if has_errors(problems):
         raise CompileError(problems)
-    cluster = settings.configuration.cluster
-    snapshot = read_paths([cluster], settings.options.limits, everything=True) if cluster else ([], [])
-    checking = start(settings, b"", cluster=[document.data for document in snapshot[0]], extra=documents)
+    checking = start(settings, b"", checks_fragments=True, extra=documents)
     documents_of_file = [document for document in checking.inputs.documents if document.file == file]
     if not documents_of_file:
         return None
@@ -218,10 +215,7 @@ def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
     for job, diagnostics in session.compile_each():
         about_job += diagnostics
         compiled += [job] if job is not None else []
-    judge_jobs = ask("fits", "judge jobs")
-    if cluster and compiled and judge_jobs is not None:
-        verdicts = judge_jobs(compiled, checking.inputs.documents, cluster, settings.options, snapshot, session=session)
-        about_job += session.rules(verdicts.diagnostics, False)
+    about_job += checking.court.of_cluster(compiled, checking.inputs.documents, session) if compiled else []
     return [diagnostic for diagnostic in about_job if diagnostic.source is None or diagnostic.source.file == file]
 
 

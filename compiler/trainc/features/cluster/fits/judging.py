@@ -128,7 +128,7 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
         reported = by_job.get(job_name(*jobset_identity(document.data)))
         if reported:
             findings = [_finding(diagnostic) for diagnostic in reported]
-            compiled = replace(session, rules=keep_severities, judge=partial(_about_jobset, findings))
+            compiled = replace(session, rules=keep_severities, keeping=None, judge=partial(_about_jobset, findings))
             texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
             placed += [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
             explained |= {id(diagnostic) for diagnostic in reported}

@@ -408,7 +408,7 @@ def _in_sources(manifest_set: ManifestSet, session: Session) -> Callable[[JobKey
         if source is None:
             return ""
         recorder = Recorder()
-        replace(session, hold=None, judge=None).compile(source, recorder)
+        replace(session, keeping=None, judge=None).compile(source, recorder)
         objects = explanation(recorder).objects if recorder.stages else ()
         jobset = next((item for item in objects if item.name.kind == "JobSet"), None)
         return _file_and_line(source_of(jobset, path) if jobset else None)

@@ -101,8 +101,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
         if has_errors(result.diagnostics):
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
-    hold = None if keeping is None else keeping.hold
-    session = Session(options, inputs.catalog, place, rules, hold=hold, step=inputs.step)
+    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     session = session.after(None if other is None else other.session)
     outcomes = list(session.compile_each())

@@ -1,0 +1,279 @@
+"""The revision that a change is compared with: its settings, its rendered files, its TrainJobs, and its errors.
+
+With `--base` it is the commit at which the branch left that revision, otherwise HEAD. Its files are read from a temporary
+copy; what is asked first is read first, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from contextvars import copy_context
+from functools import cache
+from io import BytesIO
+from types import MappingProxyType
+from typing import TypeVar
+
+from trainc.cli.command import Arguments
+from trainc.cli.revisions import Copy, copy_of_revision, here
+from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.findings import Diagnostic, Source, has_errors
+from trainc.findings.compile_error import CompileError
+from trainc.kube.documents import Json
+from trainc.kube.names import JOB_KINDS
+from trainc.options import Options
+from trainc.output.folder import foreign_files
+from trainc.output.keeping import Base, JobKey, own_trainjob
+from trainc.pipeline.inputs import Inputs
+from trainc.project.boundaries import describe_loosening
+from trainc.project.configuration import Configuration, merge_diagnostics
+from trainc.project.dialects import is_trainer_document
+from trainc.project.settings_file import read_configuration
+from trainc.reading.document import Document
+from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.git import REVISION_HINT, History, commit_of, find_changed_files, merge_base, submodules
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
+from trainc.startup.records import replace
+
+NO_BASE = "none"
+_T = TypeVar("_T")
+
+
+class Revision:
+    """A revision of the repository around the current folder. Raises CompileError if it cannot be read.
+
+    `file` is the trainc.yaml of the change, and `folders` are its output folders.
+    """
+
+    def __init__(self, arguments: Arguments, file: str | None, folders: Iterable[str] = ()) -> None:
+        self.repository = here()
+        revision = arguments.base or "HEAD"
+        is_head = arguments.base in (None, NO_BASE)
+        self.commit = commit_of(self.repository, "HEAD") if is_head else merge_base(self.repository, revision)
+        self.name = revision if self.commit.startswith(revision) else f"{revision} ({self.commit[:9]})"
+        self.top = os.path.realpath(self.repository.top)
+        self.home = os.path.realpath(os.path.dirname(file or "") or os.curdir)
+        self._arguments = Arguments(**{**vars(arguments), "paths": [], "env": None, "config": arguments.config or file})
+        self._inputs: dict[str, tuple[Settings, Inputs]] = {}
+        self._histories: dict[str, History] = {}
+        # The contents of output folders there, by their paths from the top.
+        self.contents: dict[str, dict[str, bytes]] = {}
+        # The settings of each output folder that trainc.yaml names there, by its path from the top.
+        self.outputs: dict[str, Configuration] = {}
+        self.settings = self._read_settings({self.from_top(folder) for folder in folders})
+
+    def from_top(self, path: str) -> str:
+        """Return a path of the working tree as git names it."""
+        return os.path.relpath(os.path.realpath(path), self.top)
+
+    def shown(self, folder: str) -> str:
+        """Return a path from the top as one from the folder of trainc.yaml."""
+        return os.path.relpath(os.path.join(self.top, folder), self.home)
+
+    def configuration(self, environment: str) -> Configuration:
+        """Return the settings of an environment there; those of the file if there is none of that name."""
+        return self.settings.environments.get(environment, self.settings)
+
+    def base_of(self, folder: str, environment: str, now: Mapping[str, bytes] = MappingProxyType({})) -> Base:
+        """Return an output folder there. One that has moved since is found by its environment.
+
+        Of files that trainc does not read, those with other bytes than `now` are read.
+        """
+        path = self.from_top(folder)
+        by_name = {output.environment: other for other, output in self.outputs.items()}
+        there = path if path in self.outputs else by_name.get(environment, path)
+        settings = self.outputs.get(there, Configuration())
+        contents: dict[str, bytes | None] = {**self.contents.get(there, {})}
+        others = {f"{there}/{path}": path for path in now if not path.endswith(READ_SUFFIXES) and path not in contents}
+        if others:
+            texts = {path: now[name] for path, name in others.items()}
+            changed = find_changed_files(self.repository, self.commit, texts, limits_of(self._arguments))
+            contents |= {name: changed.get(path, now[name]) for path, name in others.items()}
+
+        def trainjobs() -> Mapping[JobKey, Json]:
+            try:
+                env_settings, inputs = self.inputs(environment)
+            except CompileError:  # Such as that of an overlay: then no file is proven by its TrainJob.
+                return {}
+            return own_trainjobs(inputs.documents, env_settings.options)
+
+        def history(file: str) -> Iterator[str]:
+            if there not in self._histories:
+                limits = limits_of(self._arguments)
+                self._histories[there] = History(self.repository, self.commit, there, limits)
+            return self._histories[there](file)
+
+        return Base(
+            self.name,
+            self.shown(path),
+            contents.get,
+            cache(trainjobs),
+            history,
+            settings.adopted,
+            settings.frozen,
+        )
+
+    def inputs(self, environment: str) -> tuple[Settings, Inputs]:
+        """Return the settings and documents of an environment there, each as of that revision."""
+        if environment not in self._inputs:
+            with self._copy() as copy:
+                self._inputs[environment] = _apart(lambda: self._read_inputs(copy, environment))
+        return self._inputs[environment]
+
+    def within(self, environment: str, ask: Callable[[Settings, Inputs], _T]) -> _T:
+        """Ask something about an environment in the folder of the revision, where its files can be read."""
+        with self._copy() as copy:
+
+            def answer() -> _T:
+                settings, inputs = self._inputs[environment] = self._read_inputs(copy, environment)
+                return ask(settings, inputs)
+
+            return _apart(answer)
+
+    def _copy(self) -> AbstractContextManager[Copy]:
+        """Have a copy in which nothing but trainc.yaml is read, and be in it."""
+        if config := self._arguments.config:
+            return copy_of_revision(self.commit, self._arguments, [self.from_top(config)])
+        folders = [self.repository.prefix]
+        while folders[-1] not in ("", os.curdir):
+            folders.append(os.path.dirname(folders[-1].rstrip(os.sep)))
+        files = [os.path.join(folder, CONFIGURATION_FILE) for folder in folders]
+        return copy_of_revision(self.commit, self._arguments, files)
+
+    def _read_settings(self, folders: Iterable[str]) -> Configuration:
+        with self._copy() as copy:
+            if copy.links:
+                copy.add()
+            configuration = Configuration()
+            if not (config := copy.arguments.config) or os.path.isfile(config):
+                configuration = _apart(lambda: read_configuration([], config, limits_of(copy.arguments)))
+            for env in configuration.environments.values() or [configuration]:
+                if env.output:
+                    self.outputs[os.path.relpath(os.path.realpath(env.output), copy.tree)] = env
+            for folder in {*self.outputs, *folders}:
+                copy.add([folder])
+                files_there = foreign_files(os.path.join(copy.tree, folder), ours=True)
+                self.contents[folder] = {**files_there, **submodules(self.repository, folder, self.commit)}
+            return configuration
+
+    def _read_inputs(self, copy: Copy, environment: str) -> tuple[Settings, Inputs]:
+        """Read the documents of an environment. What is outside the folder of trainc.yaml is read only if it is needed."""
+        home = os.path.relpath(self.home, self.top)
+        configuration = self.configuration(environment)
+        arguments = Arguments(**{**vars(copy.arguments), "env": [environment] * bool(configuration.environment)})
+        arguments.config = configuration.file and arguments.config
+        paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
+        inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
+        is_enough = home != os.curdir and all(is_below(path, home) for path in inside)
+        if copy.add([home] if is_enough else []) and is_enough:
+            copy.add()
+        try:
+            settings = settings_of(arguments)
+        except CompileError:  # An overlay outside that folder, of which another one is made.
+            copy.add()
+            settings = settings_of(arguments)
+        inputs = settings.read(BytesIO(), settings.output)
+        if is_enough and inputs.sweeps and has_errors(inputs.diagnostics):  # Its base may be in any file.
+            copy.add()
+            inputs = settings.read(BytesIO(), settings.output)
+        return settings, inputs
+
+
+def _apart(ask: Callable[[], _T]) -> _T:
+    """Ask something that notes settings, such as the address of the documentation, for the whole command."""
+    return copy_context().run(ask)
+
+
+class Bases:
+    """The revision that a command compares with, read when it is first asked for; None if there is none to read."""
+
+    def __init__(self, arguments: Arguments, file: str | None, folders: Iterable[str] = ()) -> None:
+        self.arguments = arguments
+        self._read: list[Revision | CompileError] = []
+        self._file, self._folders = file, tuple(folders)
+
+    @property
+    def is_named(self) -> bool:
+        """Return whether it is one that the user named."""
+        return self.arguments.base not in (None, NO_BASE)
+
+    def get(self) -> Revision:
+        """Return the revision. Raises CompileError if it cannot be read."""
+        if not self._read:
+            try:
+                self._read.append(Revision(self.arguments, self._file, self._folders))
+            except CompileError as error:
+                self._read.append(error)
+        if isinstance(revision := self._read[0], CompileError):
+            raise revision
+        return revision
+
+    def find(self) -> Revision | None:
+        """Return the revision, None without one."""
+        if self.arguments.base == NO_BASE:
+            return None
+        with suppress(CompileError):
+            return self.get()
+        return None
+
+    def base_of(self, folder: str, environment: str) -> Base | None:
+        """Return an output folder there."""
+        revision = self.find()
+        return None if revision is None else revision.base_of(folder, environment)
+
+    def loosened(self, settings: Mapping[str, Settings]) -> tuple[dict[str, Settings], list[Diagnostic]]:
+        """Have what administrators decide judged by a named base too, and say what the change loosens.
+
+        `settings` are those of each environment. Without a base that can be read, the result has an error.
+        """
+        if not self.is_named:
+            return dict(settings), []
+        try:
+            revision = self.get()
+        except CompileError as error:
+            return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", self.arguments.base)]
+        strict = {name: replace(of_env, at_base=revision.configuration(name)) for name, of_env in settings.items()}
+        about = {name: list(self._about(of_env)) for name, of_env in strict.items()}
+        return strict, merge_diagnostics(about)
+
+    def _about(self, settings: Settings) -> Iterator[Diagnostic]:
+        before, after = settings.at_base or Configuration(), settings.configuration
+        source = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
+        base = self.arguments.base
+        hint = f"rules about what administrators decide, such as PolicyDenied, count only as {base} has them"
+        for sentence in describe_loosening(before, after):
+            about = hint if sentence.startswith("`rules`") else ""
+            message = f"since {base}: {sentence.rstrip('.')}"
+            yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source)
+
+
+def bases_of(settings: Iterable[Settings], arguments: Arguments) -> Bases:
+    """What the environments of a command are compared with."""
+    configurations = [of_env.configuration for of_env in settings]
+    folders = [
+        *filter(None, (configuration.output for configuration in configurations)),
+        *filter(None, [getattr(arguments, "output", None)]),
+    ]
+    return Bases(arguments, configurations[0].file, [folder for folder in folders if folder != "-"])
+
+
+def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKey, Json]:
+    """The TrainJobs with what is their own, by namespace and name."""
+    trainjobs: dict[JobKey, Json] = {}
+    for document in documents:
+        metadata = document.data.get("metadata")
+        if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
+            key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
+            trainjobs[key] = own_trainjob(document, name_hash=options.name_hash)
+    return trainjobs
+
+
+def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
+    """The error that what is to be compared with the base cannot be, with what to fetch."""
+    message = f"there is no base to compare {compared} with: {refused.message}"
+    hint, (remote, slash, branch) = refused.hint, (base or "").removeprefix("refs/remotes/").partition("/")
+    if refused.code == "NoSuchRevision" and hint == REVISION_HINT:
+        fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
+        hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
+    return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")

@@ -1,0 +1,320 @@
+"""Who is judged by what, where jobs are kept as built.
+
+Let F(S, R) be the errors of a job as if it were rebuilt from sources S under rules R: policies, quotas, nodes, images,
+namespaces and severities. A job that a change builds answers for F(now, now), and for the rules of the base. A job that
+it keeps does not: its errors are F(now, now) without F(base, now), which is what the sources of this change break. The
+rest is one note. A file that was changed in place answers for what the base's file did not have, and one that came back
+for itself. `check`, `build`, `diff` and `report` ask here, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from trainc.compilation import CompiledJob
+from trainc.explain import place
+from trainc.features import ask
+from trainc.findings import Diagnostic, Path, Source, sort_diagnostics
+from trainc.findings.compile_error import CompileError
+from trainc.findings.policy import Rules
+from trainc.findings.text import counted, first_of
+from trainc.kube.documents import Json, Manifest
+from trainc.kube.names import RUNTIME_KINDS
+from trainc.output.keeping import JobKey, Keeping, Standing
+from trainc.pipeline.fragments import check_unused_runtimes
+from trainc.pipeline.index import find_runtime
+from trainc.pipeline.session import Judge, Session
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from trainc.cli.at_base import Revision
+    from trainc.cli.settings import Settings
+    from trainc.pipeline.inputs import Inputs
+
+# The contents of a cluster's folder, and what is wrong with them.
+Snapshot: TypeAlias = tuple[list[Document], list[Diagnostic]]
+_HASH = pattern(r"-[bcdfghjklmnpqrstvwxz2456789]{6}\b")
+_SOME = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """The rules of today: severities, the judge of policies and images, and the cluster."""
+
+    settings: Settings
+    rules: Rules
+    judge: Judge | None = None
+    snapshot: Snapshot | None = None
+    # The same with the cluster of the base, if that is another.
+    at_base: Court | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Return whether there is anything to ask of objects."""
+        return self.judge is not None or self.snapshot is not None
+
+    def of_cluster(
+        self, jobs: Sequence[CompiledJob], documents: Sequence[Document], session: Session
+    ) -> list[Diagnostic]:
+        """Return what the cluster finds."""
+        cluster, judge_jobs = self.settings.configuration.cluster, ask("fits", "judge jobs")
+        if cluster is None or self.snapshot is None or judge_jobs is None:
+            return []
+        result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
+        return self.rules(result.diagnostics, result.answers is None)
+
+
+@dataclass(slots=True)
+class Before:
+    """F(base, now): what today's rules find in the sources of the base, and the documents that its jobs are made of."""
+
+    errors: set[object] = field(default_factory=set)
+    sources: dict[JobKey, tuple[Json, Json | None]] = field(default_factory=dict)
+    # Without a base, what is there is trusted.
+    is_known: bool = True
+
+    def lacks(self, diagnostic: Diagnostic) -> bool:
+        """Return whether an error is new."""
+        return self.is_known and _identity(diagnostic) not in self.errors
+
+    def add(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Note errors."""
+        self.errors |= {_identity(d) for d in diagnostics if d.severity == "error"}
+
+
+def _identity(diagnostic: Diagnostic) -> object:
+    """What makes an error the same on both sides: not its line, nor the hash in a name."""
+    d = diagnostic
+    return d.code, d.object, d.path, _HASH.sub("", d.message)
+
+
+def job_of(diagnostic: Diagnostic) -> JobKey | None:
+    """Return the job that a diagnostic about an object is about."""
+    kind, _, name = diagnostic.object.partition(" ")
+    if kind in RUNTIME_KINDS or not name:
+        return None
+    namespace, _, plain = name.rpartition("/")
+    return namespace, plain
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The kept jobs of one environment before the court."""
+
+    session: Session
+    inputs: Inputs
+    keeping: Keeping
+    court: Court
+    find_revision: Callable[[], Revision | None] | None
+    # Errors about the input as a whole that are those of the base too, which are no longer this change's.
+    excused: list[Diagnostic] = field(default_factory=list)
+    _standings: dict[JobKey, Standing] = field(default_factory=dict)
+
+    def judged_objects(self, job: CompiledJob) -> CompiledJob | None:
+        """Return a job with the objects that the cluster is asked about, None if there are none."""
+        key = job.namespace, job.name
+        if key not in self.keeping.rendered or self.keeping.rendered[key].standing == "compiled":
+            return job
+        if self._standing(key) in ("in place", "back"):
+            return job
+        rebuilt = self.keeping.rebuilt.get(key)
+        return None if rebuilt is None else replace(job, manifests=tuple(rebuilt))
+
+    def _standing(self, key: JobKey) -> Standing:
+        """How a file that stays stands to the base. One with the base's bytes is believed to be of its TrainJob."""
+        if key not in self._standings:
+            rendered = self.keeping.rendered[key]
+            base = self.keeping.read_base()
+            kept = base is None or base.read_text(rendered.path).partition("\n")[2] == rendered.text
+            self._standings[key] = "kept" if kept and rendered.standing == "kept" else self.keeping.standing(key)
+        return self._standings[key]
+
+    def settle(self, about_input: Iterable[Diagnostic], of_cluster: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the errors of kept jobs that this change answers for, and a note about the others."""
+        found: dict[JobKey, list[Diagnostic]] = {key: list(errors) for key, errors in self.keeping.refused.items()}
+        for d in of_cluster:
+            if d.severity == "error" and (key := job_of(d)) in self.keeping.rendered and key is not None:
+                found.setdefault(key, []).append(d)
+        jobs = {job.key: job for job in self.session.jobs}
+        errors: list[Diagnostic] = []
+        answering: dict[JobKey, list[Diagnostic]] = {}
+        for key, rendered in self.keeping.rendered.items():
+            standing: Standing = "compiled" if rendered.standing == "compiled" else "kept"
+            if standing != "compiled" and (found.get(key) or self.session.judge_at_base or self.court.asks):
+                standing = self._standing(key)
+            if standing == "changed" and key in jobs:
+                errors += [*found.pop(key, ()), *self._errors_at_base(jobs[key])]
+            elif standing in ("in place", "back") and key in jobs:
+                errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
+            elif key in found and self._is_judged(key):
+                answering[key] = found[key]
+        whole = [d for d in about_input if d.severity == "error" and self._is_excusable(d)]
+        if not answering and not whole:
+            return errors
+        before = self._before({*answering})
+        new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
+        self.excused = [d for d in whole if not before.lacks(d)]
+        old = [d for key, of_job in answering.items() for d in of_job if not new[key]]
+        return [
+            *errors,
+            *self._by_cause(new, jobs, before),
+            *self._notes({k for k in answering if not new[k]}, [*old, *self.excused]),
+        ]
+
+    def is_built(self, job: CompiledJob) -> bool:
+        """Return whether a job is built by this change, now or by an earlier build of it."""
+        rendered = self.keeping.rendered.get((job.namespace, job.name))
+        return rendered is None or rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
+
+    def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
+        """Return what the rules of the base find in the objects of a job that an earlier build of this change wrote."""
+        rebuilt = self.keeping.rebuilt.get(job.key, ())
+        at_base = replace(self.session, judge=self.session.judge_at_base)
+        known = {(d.code, d.message) for d in self.keeping.refused.get(job.key, ())}
+        found = at_base.find_as_it_stands(job, rebuilt)
+        return [d for d in found if d.severity == "error" and (d.code, d.message) not in known]
+
+    def _is_judged(self, key: JobKey) -> bool:
+        base = self.keeping.read_base()
+        return base is None or base.frozen_since(*key) is None
+
+    def _is_excusable(self, diagnostic: Diagnostic) -> bool:
+        """Return whether an error about the input is one about a runtime or a kept job, which rules decide."""
+        key = job_of(diagnostic)
+        if key is None:
+            return diagnostic.object.partition(" ")[0] in RUNTIME_KINDS
+        rendered = self.keeping.rendered.get(key)
+        return rendered is not None and rendered.standing == "kept" and self._standing(key) == "kept"
+
+    def _as_it_stands(
+        self, job: ValidDocument, standing: Standing, of_cluster: Iterable[Diagnostic]
+    ) -> list[Diagnostic]:
+        """Return the errors of a file that came back, or of one changed in place that the base's file does not have."""
+        rendered, base = self.keeping.rendered[job.key], self.keeping.read_base()
+        now = self._errors_of(
+            job, rendered.body, [d for d in of_cluster if d not in self.keeping.refused.get(job.key, ())]
+        )
+        if standing == "back" or base is None:
+            return now
+        body = base.read_text(rendered.path).partition("\n")[2].partition("\n")[2]
+        compiled = CompiledJob(*job.key, tuple(self._objects(body)), file=job.document.file)
+        was = self._errors_of(job, body, self.court.of_cluster([compiled], self.inputs.documents, self.session))
+        known = {_identity(d) for d in was}
+        return [d for d in now if _identity(d) not in known]
+
+    def _errors_of(self, job: ValidDocument, body: str, of_cluster: Iterable[Diagnostic]) -> list[Diagnostic]:
+        found = [*self.session.find_as_it_stands(job, self._objects(body)), *of_cluster]
+        return [
+            d
+            for d in found
+            if d.severity == "error" and (job_of(d) == job.key or d.object == job.label or not d.object)
+        ]
+
+    def _objects(self, body: str) -> list[Manifest]:
+        return [document.data for document in read_documents(body.encode(), "", self.keeping.limits)[0]]
+
+    def _before(self, keys: set[JobKey]) -> Before:
+        """Ask today's rules about the sources of the base."""
+        revision = None if self.find_revision is None else self.find_revision()
+        if revision is None:
+            return Before(is_known=False)
+        court, now = self.court, self.session
+
+        def answer(settings: Settings, inputs: Inputs) -> Before:
+            before = Before()
+            configuration = replace(
+                settings.configuration,
+                namespaces=court.settings.configuration.namespaces,
+                rules=court.settings.configuration.rules,
+            )
+            settings = replace(settings, configuration=configuration, at_base=None)
+            rules = settings.policy()
+            session = Session(settings.options, inputs.catalog, place, rules, court.judge, now.cluster)
+            session = session.with_input(inputs.documents, inputs.runtime_sources)
+            before.add(rules([*inputs.diagnostics, *settings.boundaries(inputs)], True))
+            before.add(session.diagnostics())
+            for of_runtime in check_unused_runtimes(session):
+                before.add(of_runtime)
+            compiled: list[CompiledJob] = []
+            for job in session.jobs:
+                if job.key in keys:
+                    outcome, diagnostics = session.compile(job)
+                    before.add(diagnostics)
+                    compiled += [] if outcome is None else [outcome]
+                    runtime = find_runtime(job.data, session.index, session.release)[0]
+                    before.sources[job.key] = job.document.data, None if runtime is None else runtime.document.data
+            before.add(replace(court, rules=rules).of_cluster([*compiled, *session.denied], inputs.documents, session))
+            return before
+
+        try:
+            return revision.within(self.court.settings.configuration.environment, answer)
+        except CompileError:  # The sources there cannot be read.
+            return Before(is_known=False)
+
+    def _by_cause(
+        self, new: Mapping[JobKey, Sequence[Diagnostic]], jobs: Mapping[JobKey, ValidDocument], before: Before
+    ) -> Iterator[Diagnostic]:
+        """Yield one error for each cause, with the kept jobs that it breaks."""
+        causes: dict[object, list[tuple[JobKey, Diagnostic]]] = {}
+        for key, diagnostics in new.items():
+            for d in diagnostics:
+                job = jobs.get(key)
+                source = self._cause(d, job, before.sources.get(key))
+                # What is gone has no line: each job still refers to it.
+                is_own = source is None or (job is not None and source.file == job.document.file)
+                cause = (d.code, d.path, d.message) if is_own else (d.code, source)
+                causes.setdefault(cause, []).append((key, replace(d, source=source)))
+        for broken in causes.values():
+            first = broken[0][1]
+            names = list(dict.fromkeys("/".join(filter(None, key)) for key, _ in broken))
+            message = (
+                f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
+            )
+            yield replace(first, message=message)
+
+    def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:
+        """Return the line of an error: where that is in the job, which is the same, the line that has changed instead."""
+        if job is None or was is None or (d.source is not None and d.source.file != job.document.file):
+            return d.source
+        runtime = find_runtime(job.data, self.session.index, self.session.release)[0]
+        if runtime is None or was[1] is None:
+            return d.source
+        for document, earlier in ((runtime.document, was[1]), (job.document, was[0])):
+            path = _first_difference(earlier, document.data)
+            if path is not None and (source := document.locate(path)) is not None:
+                return source
+        return d.source
+
+    def _notes(self, keys: set[JobKey], old: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield the note about what would be refused if it were built today."""
+        if not old:
+            return
+        names = sorted("/".join(filter(None, key)) for key in keys)
+        runtimes = sorted({d.object for d in self.excused if job_of(d) is None})
+        names += [d.object for d in self.excused if job_of(d) is not None and d.object.partition(" ")[2] not in names]
+        counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
+        reasons = list(dict.fromkeys(f"{d.code}: {_HASH.sub('', d.message)}" for d in sort_diagnostics(old)))
+        message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], _SOME)}"
+        hint = f"it counts when they are built again: {first_of(reasons, 2)}"
+        yield from self.session.rules([Diagnostic("KeptCannotRebuild", "info", message, hint)], False)
+
+
+def _first_difference(before: Any, now: Any) -> Path | None:
+    """Return the path of the first value that differs, in what there is now."""
+    if before == now:
+        return None
+    pairs: Iterable[tuple[Any, Any, Any]] = ()
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = ((key, before.get(key), now.get(key)) for key in chain(now, before))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = zip(range(len(now)), before, now, strict=True)
+    for step, old, new in pairs:
+        if old != new:
+            return () if new is None else (step, *(_first_difference(old, new) or ()))
+    return ()
