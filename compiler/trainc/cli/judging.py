@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import ask
-from trainc.findings import Diagnostic, Path, Source, sort_diagnostics
+from trainc.findings import Diagnostic, Path, Source
 from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules
 from trainc.findings.text import counted, first_of
@@ -161,11 +161,9 @@ class Judgement:
         new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
         self.excused = [d for d in whole if not before.lacks(d)]
         old = [d for key, of_job in answering.items() for d in of_job if not new[key]]
-        return [
-            *errors,
-            *self._by_cause(new, jobs, before),
-            *self._notes({k for k in answering if not new[k]}, [*old, *self.excused]),
-        ]
+        kept = {key for key in answering if not new[key]} | {key for d in self.excused if (key := job_of(d))}
+        note = self.keeping.note(kept, [*old, *self.excused])
+        return [*errors, *self._by_cause(new, jobs, before), *self.session.rules(note, False)]
 
     def is_built(self, job: CompiledJob) -> bool:
         """Return whether a job is built by this change, now or by an earlier build of it."""
@@ -290,19 +288,6 @@ class Judgement:
             if path is not None and (source := document.locate(path)) is not None:
                 return source
         return d.source
-
-    def _notes(self, keys: set[JobKey], old: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-        """Yield the note about what would be refused if it were built today."""
-        if not old:
-            return
-        names = sorted("/".join(filter(None, key)) for key in keys)
-        runtimes = sorted({d.object for d in self.excused if job_of(d) is None})
-        names += [d.object for d in self.excused if job_of(d) is not None and d.object.partition(" ")[2] not in names]
-        counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
-        reasons = list(dict.fromkeys(f"{d.code}: {_HASH.sub('', d.message)}" for d in sort_diagnostics(old)))
-        message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], _SOME)}"
-        hint = f"it counts when they are built again: {first_of(reasons, 2)}"
-        yield from self.session.rules([Diagnostic("KeptCannotRebuild", "info", message, hint)], False)
 
 
 def _first_difference(before: Any, now: Any) -> Path | None:

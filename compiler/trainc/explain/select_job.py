@@ -132,6 +132,7 @@ def compile_every(
             compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
         else:
             reported += diagnostics
+    reported += [] if keeping is None else rules(keeping.all_refused, False)
     problems = () if keeping is None else keeping.problems
     if has_errors([*all_diagnostics, *problems]):
         right = {(compiled_job.compiled.namespace, compiled_job.compiled.name) for compiled_job in compiled}

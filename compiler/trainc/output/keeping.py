@@ -24,8 +24,9 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
 from trainc.emit.yaml_writer import text_of
-from trainc.findings import Diagnostic, Finding, Source
+from trainc.findings import Diagnostic, Finding, Source, sort_diagnostics
 from trainc.findings.policy import matches
+from trainc.findings.text import counted, first_of
 from trainc.kube.documents import (
     Json,
     Manifest,
@@ -37,7 +38,7 @@ from trainc.kube.documents import (
     with_value,
     without_path,
 )
-from trainc.kube.names import QUEUE_LABEL
+from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
 from trainc.options import Limits
 from trainc.output.ownership import file_name, is_marked
 from trainc.reading.document import Document
@@ -292,6 +293,11 @@ class Keeping:
     _standings: dict[JobKey, Standing] = field(default_factory=dict)
 
     @property
+    def all_refused(self) -> list[Diagnostic]:
+        """The note about all jobs that could not be built again, for commands that judge nothing."""
+        return self.note(self.refused, [d for errors in self.refused.values() for d in errors])
+
+    @property
     def kept_files(self) -> list[Rendered]:
         """The files that are kept although compiling gives something else."""
         return [file for file in self.rendered.values() if file.differs]
@@ -423,6 +429,16 @@ class Keeping:
             problems.append(Diagnostic("NotAnObject", "error", message, _RESTORE, source=source))
         self.problems += problems
         return manifests
+
+    def note(self, jobs: Iterable[JobKey], errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the note about jobs that stay as they are, and runtimes, that would be refused if they were built today."""
+        names = sorted("/".join(filter(None, job)) for job in jobs)
+        runtimes = sorted({d.object for d in errors if d.object.partition(" ")[0] in RUNTIME_KINDS})
+        counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
+        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(errors)))
+        message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
+        hint = f"it counts when they are built again: {first_of(reasons, 2)}"
+        return [Diagnostic("KeptCannotRebuild", "info", message, hint)] if counts else []
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""

@@ -66,11 +66,11 @@ def _wrong_version(data: Mapping[str, Any]) -> Finding | None:
         return None
     at, hint = ("required-version",), 'write clauses with a comma between them, as in required-version: ">=0.2,<0.4"'
     if not isinstance(required, str):
-        return Finding(CODE, "error", "required-version is a text, in quotes", hint, at)
+        return Finding(CODE, "error", "required-version must be a string", hint, at)
     for clause in required.split(","):
         match = _CLAUSE.fullmatch(clause.strip())
         if match is None:
-            return Finding(CODE, "error", f"{clause.strip()!r} is no condition on a version", hint, at)
+            return Finding(CODE, "error", f"{clause.strip()!r} is not a version condition", hint, at)
         if not _holds(_numbers(__version__), match[1], _numbers(match[2]), is_prefix=match[3] is not None):
             message = f"trainc.yaml requires trainc {required}, and this is {__version__}"
             return Finding(CODE, "error", message, f"install it: pip install 'trainc{required}'", at)

@@ -76,7 +76,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         diffs[name] = compare_sides(before, after, environment, streams)
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
-        new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
+        new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
         reported = [*before.manifest_set.errors, *after.manifest_set.errors, *new]
         report(reported, arguments, streams)
         has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)

@@ -114,6 +114,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
         for job in jobs:
             inputs.tally.add(job)
         about_jobs += rules(inputs.tally.diagnostics(), True)
+    about_jobs += [] if keeping is None else rules(keeping.all_refused, False)
     diagnostics = [*setup_diagnostics, *about_jobs]
     failures = Failures()
     if has_errors([*diagnostics, *problems]):

@@ -80,7 +80,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
     heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
-    reported = [d for d in merged if d.severity == "error" or d.code == "LeftOut"]
+    reported = [d for d in merged if d.severity == "error" or d.code in {"LeftOut", "KeptCannotRebuild"}]
     status = report(reported, arguments, streams)
     text = escape_xml(page(jobs, merged, overview, heading, link))
     if arguments.output == "-":
