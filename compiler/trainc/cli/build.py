@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
-from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.diagnostics import Files
@@ -22,6 +21,7 @@ from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
+    from trainc.cli.at_base import Bases
     from trainc.output.folder import Plan
     from trainc.output.ownership import Sources
 
@@ -57,7 +57,7 @@ class Target:
     prunes: bool = True
 
 
-def write_folders(targets: Sequence[Target], bases: Bases, arguments: Arguments, streams: Streams) -> Status:
+def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arguments, streams: Streams) -> Status:
     """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, source) for target, source in zip(targets, sources, strict=True)]
@@ -111,9 +111,9 @@ def _leave_out(
     return True
 
 
-def _proofs(targets: Sequence[Target], bases: Bases, arguments: Arguments) -> dict[str, list[Diagnostic]]:
+def _proofs(targets: Sequence[Target], bases: Bases | None, arguments: Arguments) -> dict[str, list[Diagnostic]]:
     """What --check finds in comparison with the base revision, by output folder."""
-    if arguments.base is None and not any(target.compilation.keeping for target in targets):
+    if bases is None or (arguments.base is None and not any(target.compilation.keeping for target in targets)):
         return {}
     from trainc.cli.kept import prove_outputs
 
@@ -320,8 +320,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
         raise UsageError("--format github needs --check")
-    bases, at_base = bases_of(settings, arguments), list[Diagnostic]()
-    if arguments.base is not None:
+    bases, at_base = None, list[Diagnostic]()
+    if arguments.base is not None or arguments.check or any(s.configuration.rebuild != "all" for s in settings):
+        from trainc.cli.at_base import bases_of
+
+        bases = bases_of(settings, arguments)
+    if bases is not None and arguments.base is not None:
         by_name = dict(zip(map(environment_name, environments), settings, strict=True))
         strict, at_base = bases.loosened(by_name)
         settings = list(strict.values())

@@ -6,20 +6,19 @@ import os.path
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.features import added
+from trainc.features import added, ask
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
-from trainc.kube.names import JOB_KINDS
-from trainc.pipeline.fragments import check_unused_runtimes
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.dialects import is_sweep
@@ -30,9 +29,9 @@ from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
-    from trainc.cli.judging import Court, Snapshot
     from trainc.emit.yaml_writer import Form
-    from trainc.output.keeping import Keeping
+    from trainc.findings.policy import Rules
+    from trainc.output.keeping import JobKey, Keeping
     from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
     from trainc.project.configuration import Configuration
@@ -48,6 +47,46 @@ _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 _COMPANION_GROUPS = frozenset(
     ("", *"rbac.authorization.k8s.io kueue.x-k8s.io scheduling.k8s.io storage.k8s.io networking.k8s.io policy".split())
 )
+
+
+# The contents of a cluster's folder, and what is wrong with them.
+Snapshot: TypeAlias = tuple[list[Document], list[Diagnostic]]
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """The rules of today: severities, the judge of policies and images, and the cluster."""
+
+    settings: Settings
+    rules: Rules
+    judge: Judge | None = None
+    snapshot: Snapshot | None = None
+    # The same with the cluster of the base, if that is another.
+    at_base: Court | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Return whether there is anything to ask of objects."""
+        return self.judge is not None or self.snapshot is not None
+
+    def of_cluster(
+        self, jobs: Sequence[CompiledJob], documents: Sequence[Document], session: Session
+    ) -> list[Diagnostic]:
+        """Return what the cluster finds."""
+        cluster, judge_jobs = self.settings.configuration.cluster, ask("fits", "judge jobs")
+        if cluster is None or self.snapshot is None or judge_jobs is None:
+            return []
+        result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
+        return self.rules(result.diagnostics, result.answers is None)
+
+
+def job_of(diagnostic: Diagnostic) -> JobKey | None:
+    """Return the job that a diagnostic about an object is about."""
+    kind, _, name = diagnostic.object.partition(" ")
+    if kind in RUNTIME_KINDS or not name:
+        return None
+    namespace, _, plain = name.rpartition("/")
+    return namespace, plain
 
 
 @dataclass(slots=True)
@@ -110,16 +149,18 @@ class Run:
 
     def conclude(self, *, errors_only: bool = False) -> None:
         """Judge what no job is judged by alone, once all jobs are compiled: runtimes, the cluster, and what is kept."""
-        from trainc.cli.judging import Judgement, job_of
-
         court, keeping, session = self.court, self.keeping, self.session
         runtimes: list[Diagnostic] = []
         if keeping is not None or not errors_only:
+            from trainc.pipeline.fragments import check_unused_runtimes
+
             tried = list(check_unused_runtimes(session))
             self.runtimes_tried, runtimes = len(tried), [diagnostic for result in tried for diagnostic in result]
         self.diagnostics += [d for d in runtimes if not errors_only or d.severity == "error"]
         judgement = None
         if keeping is not None:
+            from trainc.cli.judging import Judgement
+
             revision = None if self.bases is None else self.bases.find
             judgement = Judgement(session, self.inputs, keeping, court, revision)
         found: list[Diagnostic] = []
@@ -184,9 +225,6 @@ def start(  # noqa: PLR0913 - all but three go by their names
     count as they are in that file; a build has `choices`. `extra` documents count as read. `bases` is what a change is
     compared with.
     """
-    from trainc.cli.at_base import no_base
-    from trainc.cli.judging import Court
-
     inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
     rules = settings.policy(files.text)
@@ -202,6 +240,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
         try:
             judge_at_base, court, loosened = _court_at_base(bases, court)
         except CompileError as error:
+            from trainc.cli.at_base import no_base
+
             loosened = [no_base(error.diagnostics[0], "the rules", bases.arguments.base)]
         problems += loosened
     session = Session(

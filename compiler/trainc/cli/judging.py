@@ -11,23 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.features import ask
 from trainc.findings import Diagnostic, Path, Source
 from trainc.findings.compile_error import CompileError
-from trainc.findings.policy import Rules
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.keeping import JobKey, Keeping, Standing
 from trainc.pipeline.fragments import check_unused_runtimes
 from trainc.pipeline.index import find_runtime
-from trainc.pipeline.session import Judge, Session
+from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
@@ -37,37 +35,8 @@ if TYPE_CHECKING:
     from trainc.cli.settings import Settings
     from trainc.pipeline.inputs import Inputs
 
-# The contents of a cluster's folder, and what is wrong with them.
-Snapshot: TypeAlias = tuple[list[Document], list[Diagnostic]]
 _HASH = pattern(r"-[bcdfghjklmnpqrstvwxz2456789]{6}\b")
 _SOME = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Court:
-    """The rules of today: severities, the judge of policies and images, and the cluster."""
-
-    settings: Settings
-    rules: Rules
-    judge: Judge | None = None
-    snapshot: Snapshot | None = None
-    # The same with the cluster of the base, if that is another.
-    at_base: Court | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Return whether there is anything to ask of objects."""
-        return self.judge is not None or self.snapshot is not None
-
-    def of_cluster(
-        self, jobs: Sequence[CompiledJob], documents: Sequence[Document], session: Session
-    ) -> list[Diagnostic]:
-        """Return what the cluster finds."""
-        cluster, judge_jobs = self.settings.configuration.cluster, ask("fits", "judge jobs")
-        if cluster is None or self.snapshot is None or judge_jobs is None:
-            return []
-        result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
-        return self.rules(result.diagnostics, result.answers is None)
 
 
 @dataclass(slots=True)
@@ -92,15 +61,6 @@ def _identity(diagnostic: Diagnostic) -> object:
     """What makes an error the same on both sides: not its line, nor the hash in a name."""
     d = diagnostic
     return d.code, d.object, d.path, _HASH.sub("", d.message)
-
-
-def job_of(diagnostic: Diagnostic) -> JobKey | None:
-    """Return the job that a diagnostic about an object is about."""
-    kind, _, name = diagnostic.object.partition(" ")
-    if kind in RUNTIME_KINDS or not name:
-        return None
-    namespace, _, plain = name.rpartition("/")
-    return namespace, plain
 
 
 @dataclass(slots=True)
