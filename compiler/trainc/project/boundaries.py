@@ -39,7 +39,11 @@ def check_boundaries(
     trainer_documents = [document for document in documents if is_trainer_document(document.data)]
     found: list[Diagnostic] = []
     for document in trainer_documents:
-        refused = [_foreign_namespace(document, configuration, of, namespace) for of in (configuration.namespaces, at_base) if of]
+        refused = [
+            _foreign_namespace(document, configuration, of, namespace)
+            for of in (configuration.namespaces, at_base)
+            if of
+        ]
         found += list(filter(None, refused))[:1]
     return [*found, *_replaced_runtimes(trainer_documents, runtimes)]
 
@@ -72,7 +76,7 @@ def _foreign_namespace(
     namespace = identity_of(original.data)[0] or identity_of(document.data)[0] or default
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     allowed = next((names for glob, names in reversed(tuple(namespaces.items())) if matches(inside, glob)), None)
-    if any(matches(namespace, name) for name in allowed or () if namespace) or not (namespace or allowed):
+    if any(matches(namespace, name) for name in allowed or () if namespace) or (allowed is None and not namespace):
         return None
     where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
     message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ()) or 'none'}"
