@@ -87,7 +87,7 @@ class _Known:
         if self.session is None or key not in self.jobs:
             return None
         recorder = Recorder()
-        replace(self.session, hold=None, judge=None, errors_only=True).compile(self.jobs[key], recorder)
+        replace(self.session, keeping=None, judge=None, errors_only=True).compile(self.jobs[key], recorder)
         result = recorder.result
         if result is None or result.runtime is None or not recorder.stages:
             return None
@@ -403,7 +403,7 @@ class Causes:
     @staticmethod
     def _compiled(session: Session, key: Key) -> Sequence[Manifest]:
         job = next((job for job in session.jobs if job.key == key), None)
-        compiled = None if job is None else replace(session, hold=None, judge=None).compile(job)[0]
+        compiled = None if job is None else replace(session, keeping=None, judge=None).compile(job)[0]
         return () if compiled is None else compiled.manifests
 
 
