@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
-from e2e.live import Live, created, settled
+from e2e.live import Live, RefusedError, created, settled
 
 from trainc import Options, admit, catalog, compile_trainjob
 from trainc.kube.releases import RELEASES
@@ -56,7 +57,16 @@ def test_the_controller_creates_what_was_compiled(name: str, live: Live) -> None
     # Of the run's own namespace, so that nothing of the cluster's is touched.
     own = {**shipped[name], "kind": "TrainingRuntime", "metadata": {"name": name}}
     runtime, job = live.here([own, job_for(own, job_name(name))])
-    live.call("apply", "--filename=-", given=[runtime, job])
+    live.call("apply", "--filename=-", given=[runtime])
+    # Trainer's webhook reads runtimes from a cache, which may not have this one yet.
+    for left in reversed(range(10)):
+        try:
+            live.call("apply", "--filename=-", given=[job])
+            break
+        except RefusedError as error:
+            if "not found" not in str(error) or not left:
+                raise
+            time.sleep(1)
     stored = created(live, "jobset", job["metadata"]["name"])
     assert stored is not None, "Trainer created no JobSet"
     assert settled(stored) == settled(expected(job, runtime, release))

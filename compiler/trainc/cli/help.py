@@ -236,7 +236,7 @@ _MEANT = {
 _ELSEWHERE = {
     **dict.fromkeys(
         ("apply", "submit", "launch", "deploy"),
-        "trainc starts no job; pipe its output: trainc build FILE | kubectl apply -f -",
+        "trainc starts no job; pipe its output: trainc build FILE | kubectl apply --server-side -f -",
     ),
     **dict.fromkeys(
         ("delete", "cancel", "kill", "get", "status", "logs"),

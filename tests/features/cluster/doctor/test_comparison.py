@@ -339,3 +339,15 @@ BROKEN: list[Any] = [
 @pytest.mark.parametrize("document", BROKEN)
 def test_documents_of_another_shape_are_passed_over(document: Json) -> None:
     assert compare([document], requirements(gangs=frozenset({WORKLOADS}), queues=frozenset({("a", "b")})), {})
+
+
+@pytest.mark.parametrize(("available", "fine"), [(None, False), (1, True)])
+def test_kueue_that_is_installed_and_down_lets_nobody_create_a_jobset(available: int | None, fine: bool) -> None:
+    row = rows(deployment("registry.k8s.io/kueue/kueue:v0.19.2", available=available))["Kueue"]
+    assert row.is_fine is fine
+    assert ("its webhook" in row.hint) is not fine
+
+
+def test_kueue_that_is_only_defined_has_no_webhook() -> None:
+    row = rows(definition("localqueues.kueue.x-k8s.io"), deployment("nginx:1"))["Kueue"]
+    assert (row.status, row.is_fine) == ("not running", True)

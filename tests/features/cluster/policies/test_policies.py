@@ -122,6 +122,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
         {}, set(),
     ),
     "the namespace is known": ({"validations": [{"expression": "namespaceObject.metadata.labels.stage == 'prod'"}]}, {}, set()),
+    # Recorded from a Kubernetes 1.36 API server, which evaluates match conditions without a namespace.
+    "but not to match conditions": (
+        {"matchConditions": [{"name": "a", "expression": "namespaceObject.metadata.labels.stage == 'dev'"}]}, {}, {"PolicyDenied"},
+    ),
     "a parameter is found": (
         {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "validations": [{"expression": "params.data.nodes == '2'"}]},
         {"paramRef": {"name": "limits", "parameterNotFoundAction": "Deny"}}, set(),

@@ -534,3 +534,127 @@ def test_a_comparison_takes_steps_in_proportion(kind: str) -> None:
 
     compared(3)
     assert_linear([compared(size) for size in SIZES])
+
+
+# A job that Kueue has admitted, applied again as it is. Kueue 0.19 and JobSet 0.12 refused these on a live API server.
+
+KUBECTL = SETTINGS.replace("argocd", "kubectl").replace("nameHash: true\n", "")
+FLUX = SETTINGS.replace("argocd", "flux").replace("nameHash: true\n", "")
+OWN_TOLERATIONS = RUNTIME.replace(
+    "              spec:\n                containers",
+    "              spec:\n                tolerations: [{key: mine, operator: Exists}]\n                containers",
+)
+
+
+def admitted(live: Json, **placed: Any) -> Json:
+    """A queued JobSet after Kueue's admission."""
+    live["spec"]["suspend"] = False
+    pods = live["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    pods.setdefault("metadata", {}).setdefault("labels", {})["kueue.x-k8s.io/podset"] = "node"
+    pods["spec"] |= placed
+    live["metadata"]["managedFields"] = []
+    return live
+
+
+TAINTED = {"tolerations": [{"key": "mine", "operator": "Exists"}, {"key": "nvidia.com/gpu", "operator": "Exists"}]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "runtime", "placed", "state", "sync"),
+    [
+        (KUBECTL, RUNTIME, {}, {}, "needs-suspend"),
+        (KUBECTL, RUNTIME, {}, COMPLETED, "needs-suspend"),
+        (FLUX, RUNTIME, {"nodeSelector": {"pool": "a100"}}, {}, "nothing"),
+        (FLUX, RUNTIME, {"tolerations": TAINTED["tolerations"][1:]}, {}, "nothing"),
+        (FLUX, OWN_TOLERATIONS, TAINTED, {}, "needs-suspend"),
+        (SETTINGS.replace("nameHash: true\n", ""), OWN_TOLERATIONS, TAINTED, {}, "needs-suspend"),
+        (SETTINGS.replace("nameHash: true\n", ""), RUNTIME, {"nodeSelector": {"pool": "a100"}}, {}, "nothing"),
+    ],
+)
+def test_a_job_that_kueue_has_admitted_is_applied_again(
+    settings: str,
+    runtime: str,
+    placed: Json,
+    state: Json,
+    sync: str,
+    cluster: Callable[..., list[Json]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(globals(), "RUNTIME", runtime)
+    objects = cluster("llm", settings=settings)
+    admitted(job(objects), **placed)["status"] = {"conditions": [state] if state else []}
+    (only,) = found(objects)["live"]
+    assert (only["object"], only["sync"]) == ("same", sync)
+    result = compare(objects, "--exit-code")
+    assert result.status == 0, result.stdout
+    assert ("cannot be applied again" in result.stdout) is (sync != "nothing")
+
+
+def test_a_job_that_still_waits_may_be_applied_again(cluster: Callable[..., list[Json]]) -> None:
+    objects = cluster("llm", settings=KUBECTL)
+    job(objects)["spec"]["suspend"] = True
+    (only,) = found(objects)["live"]
+    assert (only["object"], only["sync"]) == ("same", "nothing")
+
+
+def test_what_volcanos_crd_fills_in_is_nobodys_drift() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "llm", "namespace": "nlp"},
+        "spec": {"minMember": 2},
+    }
+    live = stored(group)
+    # A client-side apply: the manager that creates the object is booked with what the CRD fills in.
+    live["spec"]["queue"] = "default"
+    live["metadata"]["managedFields"][0] |= {"operation": "Update", "fieldsV1": owned({"spec": live["spec"]})}
+    git = InGit((group,), {}, lambda *_: "")
+    (only,) = compare_live(git, git, Dump.of_objects([live]), ARGOCD, "2.3").objects
+    assert (only.object, only.sync) == ("same", "nothing")
+    live["spec"]["queue"] = "gold"
+    (only,) = compare_live(git, git, Dump.of_objects([live]), ARGOCD, "2.3").objects
+    assert only.object == "drifted"
+
+
+def test_a_job_that_is_being_deleted_comes_back(cluster: Callable[..., list[Json]]) -> None:
+    objects = cluster("llm")
+    metadata = {"deletionTimestamp": "2026-02-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    job(objects)["metadata"] |= metadata
+    (only,) = found(objects)["live"]
+    assert (only["object"], only["sync"]) == ("drifted", "re-created")
+    assert [drift["path"] for drift in only["drift"] if not drift.get("expected")] == ["metadata.deletionTimestamp"]
+    assert compare(objects, "--exit-code").status == 1
+
+
+@pytest.mark.parametrize(("settings", "sync"), [(FLUX, "re-created"), (KUBECTL, "in-place")])
+def test_a_ttl_for_a_job_that_has_finished_runs_it_again(
+    settings: str, sync: str, cluster: Callable[..., list[Json]]
+) -> None:
+    settings = settings.replace("sources", "rules: {TTLRerun: ignore}\nsources")
+    objects = cluster("llm", settings=settings)
+    job(objects)["status"] = {"conditions": [COMPLETED]}
+    git("init", "-q")
+    commit("as it was")
+    runtime = Path("runtimes/ours.yaml")
+    spec = "    spec:\n      ttlSecondsAfterFinished: 60\n      replicatedJobs"
+    runtime.write_text(RUNTIME.replace("    spec:\n      replicatedJobs", spec), encoding="utf-8")
+    (only,) = found(objects, "git:HEAD")["live"]
+    assert only["sync"] == sync
+    assert ("run AGAIN" in compare(objects, "git:HEAD").stdout) is (sync == "re-created")
+
+
+def test_a_suspended_job_that_git_moves_into_a_queue_is_refused(
+    cluster: Callable[..., list[Json]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue_label = ", labels: {{kueue.x-k8s.io/queue-name: a}}"
+    monkeypatch.setitem(globals(), "JOB", JOB.replace(queue_label, "").replace("spec:\n", "spec:\n  suspend: true\n"))
+    objects = cluster("llm", settings=FLUX)
+    assert job(objects)["spec"]["suspend"] is True
+    job(objects)["status"] = {"conditions": [condition("Suspended")]}
+    git("init", "-q")
+    commit("as it was")
+    text = Path("jobs/llm.yaml").read_text(encoding="utf-8")
+    text = text.replace("namespace: nlp", f"namespace: nlp{queue_label.format()}").replace("  suspend: true\n", "")
+    Path("jobs/llm.yaml").write_text(text, encoding="utf-8")
+    (only,) = found(objects, "git:HEAD")["live"]
+    assert only["sync"] in ("needs-suspend", "immutable")

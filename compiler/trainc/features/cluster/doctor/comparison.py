@@ -370,6 +370,9 @@ def _kueue(kueue: Component | None, requirements: Requirements, blind: bool) -> 
     # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
     built = f"it was built for a different JobSet version than {requirements.jobsets[requirements.release]}; test with one job first"
     row = _row("Kueue", kueue, minors, set(requirements.kueues), blind, absent, built, needed=needed)
+    if row.status == "not running" and kueue is not None and not kueue.problem.startswith("it is defined"):
+        # Every new JobSet passes Kueue's webhook, in a queue or not.
+        return replace(row, needed=True, hint=f"{row.hint}; until it runs, its webhook lets nobody create a JobSet")
     return replace(row, needed=False) if row.status == "differs" else row
 
 

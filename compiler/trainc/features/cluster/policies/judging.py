@@ -191,10 +191,10 @@ class _Case:
         except cel.UnknownError as error:
             return error
 
-    def _value(self, expression: Expression) -> Any:
+    def _value(self, expression: Expression, scope: dict[str, Any] | None = None) -> Any:
         if expression.node is None:
             raise cel.UnknownError(expression.why)
-        return self._evaluation.value(expression.node, self._scope)
+        return self._evaluation.value(expression.node, self._scope if scope is None else scope)
 
     def findings(self) -> Iterator[Finding]:
         """A finding for each action of each failed validation, and for each one that could not be evaluated."""
@@ -234,9 +234,11 @@ class _Case:
     def _applies(self) -> bool | cel.EvaluationError | cel.UnknownError:
         """Return whether the matchConditions hold. One that is false decides; else what is unknown, and then errors."""
         undecided: cel.EvaluationError | cel.UnknownError | None = None
+        # As the API server does: match conditions are evaluated without the namespace.
+        scope = {**self._scope, "namespaceObject": {}}
         for _, expression in self._policy.conditions:
             try:
-                if self._value(expression) is not True:
+                if self._value(expression, scope) is not True:
                     return False
             except cel.UnknownError as error:
                 undecided = error

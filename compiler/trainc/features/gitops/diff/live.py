@@ -16,12 +16,12 @@ from trainc.api.cluster import Dump, group_of, live_objects
 from trainc.api.explained import Recorder, explanation
 from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.jobs import Session
-from trainc.api.kube import Json, Manifest, identity_of, mapping, read_json, releases
+from trainc.api.kube import Json, Manifest, identity_of, mapping, names, read_json, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.explain.placing import source_of
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change, compare_manifests, normalize, strip_server_fields
-from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, chosen_method, effective_method
+from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, chosen_method, effective_method
 from trainc.features.gitops.diff.manifests import JobKey, ManifestSet
 from trainc.features.gitops.diff.model import Names, plain_names
 from trainc.features.gitops.diff.sides import ReadSide
@@ -65,7 +65,8 @@ class LiveObject:
     """An object of git, of the cluster, or of both.
 
     `sync` is what happens to it in a sync, and `successor` the name under which git has its job now. `source` is the file
-    that the job was compiled from. `ttl` is that of a JobSet in git.
+    that the job was compiled from. `ttl` is that of a JobSet in git. `is_unchanged` says that a sync sends again what git
+    had, over what only Kueue and admission have changed.
     """
 
     kind: str
@@ -80,6 +81,7 @@ class LiveObject:
     successor: str = ""
     source: str = ""
     ttl: int | None = None
+    is_unchanged: bool = False
 
     @property
     def label(self) -> str:
@@ -130,7 +132,10 @@ class LiveDiff:
     @property
     def has_drift(self) -> bool:
         """Return whether the cluster is not what git says. What no tool applied is nobody's drift."""
-        return any(obj.object in ("drifted", "missing") or obj.sync != "nothing" for obj in self.objects)
+        return any(
+            obj.object in ("drifted", "missing") or (obj.sync != "nothing" and not obj.is_unchanged)
+            for obj in self.objects
+        )
 
 
 def compare_live(deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, release: str) -> LiveDiff:
@@ -185,6 +190,7 @@ class _Comparison:
         drifted = any(not field_drift.is_expected for field_drift in drift)
         state, condition = live_objects.state_of(live)
         sync, successor = self._sync(identity, manifest, live, drifted)
+        unchanged = not drifted and self._coming.get(identity) == manifest and sync in REFUSED
         return LiveObject(
             *identity[1:],
             "drifted" if drifted else "same",
@@ -195,6 +201,7 @@ class _Comparison:
             sync,
             successor,
             self._deployed.sources.get(identity[2:], ""),
+            is_unchanged=unchanged,
         )
 
     def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
@@ -265,11 +272,21 @@ class _Comparison:
         desired = self._coming.get(identity)
         if desired is None:
             return "deleted" if effective_method(self._method, live, None).prunes else "nothing", ""
-        if not drifted and desired == manifest:
-            always = effective_method(self._method, live, desired).force == "always"
-            return "re-created" if always else "nothing", ""
+        if "deletionTimestamp" in mapping(live["metadata"]):
+            return "re-created", ""
         applied = _last_applied(live) or manifest
-        return sync_outcome(self._method, live, applied, desired, self._rules), ""
+        outcome = sync_outcome(self._method, live, applied, desired, self._rules)
+        if not drifted and desired == manifest:
+            # Sent again, it may undo what Kueue has set in the pods since: JobSet then refuses it.
+            again = outcome in REFUSED and names.QUEUE_LABEL in live_objects.labels_of(live)
+            return outcome if outcome == "re-created" or again else "nothing", ""
+        return "re-created" if outcome == "in-place" and self._runs_again(live, desired) else outcome, ""
+
+    def _runs_again(self, live: Manifest, desired: Manifest) -> bool:
+        """Return whether a TTL that git adds deletes a job that has finished, which the GitOps tool then creates again."""
+        given = "ttlSecondsAfterFinished" in desired.get("spec", {}) and self._method.tool != "kubectl"
+        finished = live_objects.state_of(live)[0] in live_objects.FINISHED
+        return given and finished and "ttlSecondsAfterFinished" not in live.get("spec", {})
 
     # What differs.
 
@@ -286,8 +303,10 @@ class _Comparison:
                     by = live_objects.KUEUE if kueues and not owners.are_known else None
                 else:
                     kueues = by.startswith(live_objects.KUEUE)
-                is_filled_in = owners.are_known or ((live.get("kind"), path), leaf.after) in _DEFAULTS
-                by_admission = leaf.kind == "added" and by is None and is_filled_in
+                # managedFields book what a CRD fills in to whoever creates the object client-side.
+                by_default = ((live.get("kind"), path), leaf.after) in _DEFAULTS
+                by_admission = leaf.kind == "added" and (by_default or (by is None and owners.are_known))
+                by_admission &= path != ("metadata", "deletionTimestamp")
                 resumed = (path, leaf.before, leaf.after) == (("spec", "suspend"), None, False)  # This is the default.
                 yield Drift(path, leaf.path, leaf.kind, leaf.before, leaf.after, by, kueues or by_admission or resumed)
 

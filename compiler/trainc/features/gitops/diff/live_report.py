@@ -25,7 +25,14 @@ _MOST_COMMANDS, _LONGEST_CELL = 10, 300
 def live_notes(live: LiveDiff) -> list[str]:
     """What a sync would do to jobs, in sentences, the most urgent first."""
     jobs = [obj for obj in live.objects if obj.kind == "JobSet"]
-    return [*_restarts(jobs, live), *_missing(jobs), *_ended(jobs, live), *_refused(live), *_unmanaged(live)]
+    return [
+        *_restarts(jobs, live),
+        *_missing(jobs),
+        *_ended(jobs, live),
+        *_refused(live),
+        *_refused_again(live),
+        *_unmanaged(live),
+    ]
 
 
 def _restarts(jobs: Sequence[LiveObject], live: LiveDiff) -> Iterator[str]:
@@ -71,6 +78,22 @@ def _refused(live: LiveDiff) -> Iterator[str]:
         yield (
             f"A sync cannot undo the drift of {counted(len(refused), 'object')}, because JobSet refuses the update, and "
             f"the sync fails: {first_of([obj.label for obj in refused])}."
+        )
+
+
+def _refused_again(live: LiveDiff) -> Iterator[str]:
+    again = [obj for obj in live.objects if obj.is_unchanged]
+    if again:
+        mend = (
+            "apply with `kubectl apply --server-side`"
+            if live.method.apply == "client"
+            else "leave tolerations to the ResourceFlavor, and out of the runtime"
+        )
+        whole = " For Flux, that stops the whole Kustomization." if live.method.tool == "flux" else ""
+        yield (
+            f"{counted(len(again), 'job')} cannot be applied again ({live.method.label}), although nothing changed: it would "
+            f"undo what Kueue has set in the pods since, and JobSet refuses it.{whole} Either {mend}, or apply other files "
+            f"only: {_names(again)}."
         )
 
 
