@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.kube.kueue import MINORS, normalize_kueue
+from trainc.kube.kueue_versions import MINORS, normalize_kueue
 from trainc.kube.names import (
     CLAIMS_GATE,
     DNS_1123_FORM,

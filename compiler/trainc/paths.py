@@ -18,7 +18,7 @@ from trainc.reading.ignores import Comments
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
-    from trainc.project.overlays.load import Loaded
+    from trainc.project.overlays.stack import Loaded
 
 
 def compile_paths(
@@ -68,7 +68,7 @@ def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded],
     """Load the overlays and add their settings to the options. Raises CompileError with all their problems."""
     if not paths:
         return (), options
-    from trainc.project.overlays.load import load_overlays, overlaid_options
+    from trainc.project.overlays.stack import load_overlays, overlaid_options
 
     overlays, problems = load_overlays(paths, options.limits)
     options, contradictions = overlaid_options(options, overlays)

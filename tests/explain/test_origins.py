@@ -16,7 +16,7 @@ from trainc.kube.documents import format_field
 from trainc.kube.names import ANCESTOR_LABEL
 from trainc.options import Limits
 from trainc.pipeline.inputs import read_inputs
-from trainc.project.overlays.load import load_overlays
+from trainc.project.overlays.stack import load_overlays
 from trainc.reading.yaml_reader import read_documents
 
 MPI = (job("launcher"), job("node", None))

@@ -1,11 +1,14 @@
 """What a dump of a cluster holds."""
 
-from trainc.kube import live_objects
-from trainc.reading.cluster import KINDS, Dump, group_of
+from trainc.kube import kueue_versions, live_objects
+from trainc.reading.cluster import CLUSTER, KINDS, UNCOUNTED, Dump, group_of
 
 __all__ = [
+    "CLUSTER",
     "KINDS",
+    "UNCOUNTED",
     "Dump",
     "group_of",
+    "kueue_versions",
     "live_objects",
 ]

@@ -1,19 +1,24 @@
 """Where each field of the output comes from."""
 
 from trainc.explain import place
-from trainc.explain.model import ExplainedField, Explanation, Origin
+from trainc.explain.model import ExplainedField, Explanation, Origin, field_matches
+from trainc.explain.placing import source_of
 from trainc.explain.replay import Recorder, explanation
 from trainc.explain.text import describe_origin, explanation_text, format_value, shorten_value
+from trainc.findings import as_html
 
 __all__ = [
     "ExplainedField",
     "Explanation",
     "Origin",
     "Recorder",
+    "as_html",
     "describe_origin",
     "explanation",
     "explanation_text",
+    "field_matches",
     "format_value",
     "place",
     "shorten_value",
+    "source_of",
 ]

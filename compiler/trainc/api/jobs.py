@@ -1,18 +1,20 @@
 """Compiling: a session, its jobs, and what a job becomes."""
 
+from trainc import functions
 from trainc.compilation import Compilation, CompiledJob
 from trainc.explain.select_job import OneJob
-from trainc.functions import compile_documents
+from trainc.ir.release import release_facts
+from trainc.ir.trainjob import jobset_metadata
 from trainc.kube.jobset import Dependency, JobSet, ReplicatedJob
+from trainc.pipeline import failures, inputs
 from trainc.pipeline.inputs import Inputs, read_inputs
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import Gang, Plugin
 from trainc.plugins.ranks import Processes, Ranks
-from trainc.plugins.registry import PLUGINS, enabled
+from trainc.plugins.registry import enabled
 
 __all__ = [
-    "PLUGINS",
     "Compilation",
     "CompiledJob",
     "Dependency",
@@ -27,7 +29,11 @@ __all__ = [
     "ReplicatedJob",
     "Session",
     "ValidDocument",
-    "compile_documents",
     "enabled",
+    "failures",
+    "functions",
+    "inputs",
+    "jobset_metadata",
     "read_inputs",
+    "release_facts",
 ]

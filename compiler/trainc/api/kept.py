@@ -1,8 +1,7 @@
 """Output that is kept as built: what jobs were built from, and why it differs from what compiling gives now."""
 
-from trainc.cli.kept import causes_of, digests_of
+from trainc.cli import kept
 
 __all__ = [
-    "causes_of",
-    "digests_of",
+    "kept",
 ]

@@ -1,19 +1,25 @@
 """What trainc.yaml, its environments and the command line say."""
 
-from trainc.cli.settings import Settings, environment_name, environments_of, limits_of, settings_of
-from trainc.options import Limits, Options
-from trainc.project.configuration import Configuration, merge_diagnostics
-from trainc.project.settings_file import read_configuration
+from trainc.cli.settings import Settings
+from trainc.options import Limits, Options, Setting, settings_in
+from trainc.project import settings_file
+from trainc.project.boundaries import describe_loosening
+from trainc.project.configuration import Configuration, Selection, merge_diagnostics
+from trainc.project.overlays import patterns, stack
+from trainc.project.overlays.overlay import is_overlay
 
 __all__ = [
     "Configuration",
     "Limits",
     "Options",
+    "Selection",
+    "Setting",
     "Settings",
-    "environment_name",
-    "environments_of",
-    "limits_of",
+    "describe_loosening",
+    "is_overlay",
     "merge_diagnostics",
-    "read_configuration",
-    "settings_of",
+    "patterns",
+    "settings_file",
+    "settings_in",
+    "stack",
 ]

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
-from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.cli.settings import Settings
 from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.compile_error import CompileError
 from trainc.kube.documents import Json
@@ -88,7 +88,7 @@ class Revision:
         others = {f"{there}/{path}": path for path in now if not path.endswith(READ_SUFFIXES) and path not in contents}
         if others:
             texts = {path: now[name] for path, name in others.items()}
-            changed = find_changed_files(self.repository, self.commit, texts, limits_of(self._arguments))
+            changed = find_changed_files(self.repository, self.commit, texts, Settings.limits_of(self._arguments))
             contents |= {name: changed.get(path, now[name]) for path, name in others.items()}
 
         def trainjobs() -> Mapping[JobKey, Json]:
@@ -100,7 +100,7 @@ class Revision:
 
         def history(file: str) -> Iterator[str]:
             if there not in self._histories:
-                limits = limits_of(self._arguments)
+                limits = Settings.limits_of(self._arguments)
                 self._histories[there] = History(self.repository, self.commit, there, limits)
             return self._histories[there](file)
 
@@ -147,7 +147,7 @@ class Revision:
                 copy.add()
             configuration = Configuration()
             if not (config := copy.arguments.config) or os.path.isfile(config):
-                configuration = _apart(lambda: read_configuration([], config, limits_of(copy.arguments)))
+                configuration = _apart(lambda: read_configuration([], config, Settings.limits_of(copy.arguments)))
             for env in configuration.environments.values() or [configuration]:
                 if env.output:
                     self.outputs[os.path.relpath(os.path.realpath(env.output), copy.tree)] = env
@@ -169,10 +169,10 @@ class Revision:
         if copy.add([home] if is_enough else []) and is_enough:
             copy.add()
         try:
-            settings = settings_of(arguments)
+            settings = Settings.of(arguments)
         except CompileError:  # An overlay outside that folder, of which another one is made.
             copy.add()
-            settings = settings_of(arguments)
+            settings = Settings.of(arguments)
         inputs = settings.read(BytesIO(), settings.output)
         if is_enough and inputs.sweeps and has_errors(inputs.diagnostics):  # Its base may be in any file.
             copy.add()

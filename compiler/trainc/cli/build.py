@@ -10,7 +10,7 @@ from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
+from trainc.cli.settings import Settings
 from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import counted, escape_report, first_of
@@ -314,8 +314,8 @@ STDOUT = "-"
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write the output if there are no errors."""
     try:
-        environments = environments_of(arguments)
-        settings = [settings_of(environment) for environment in environments]
+        environments = Settings.environments_of(arguments)
+        settings = [Settings.of(environment) for environment in environments]
     except CompileError as error:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
@@ -326,12 +326,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
         bases = bases_of(settings, arguments)
     if bases is not None and arguments.base is not None:
-        by_name = dict(zip(map(environment_name, environments), settings, strict=True))
+        by_name = dict(zip((each.environment for each in environments), settings, strict=True))
         strict, at_base = bases.loosened(by_name)
         settings = list(strict.values())
     folders = [_target(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
-        names = ", ".join(map(environment_name, environments))
+        names = ", ".join(each.environment for each in environments)
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     targets = []
     for environment, env_settings, folder in zip(environments, settings, folders, strict=True):
@@ -345,7 +345,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             choices=arguments,
             bases=bases,
         )
-        targets.append(Target(compilation, folder, environment_name(environment)))
+        targets.append(Target(compilation, folder, environment.environment))
     targets[0].compilation.diagnostics += at_base
     report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:

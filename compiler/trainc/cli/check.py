@@ -17,7 +17,7 @@ from trainc.cli.compiling import (
 )
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
-from trainc.cli.settings import Settings, environment_name, environments_of, settings_of
+from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import Diagnostic, has_errors, sort_diagnostics
@@ -31,7 +31,7 @@ from trainc.startup.records import dataclass
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, discard the manifests, and report."""
     try:
-        environments = [(environment_name(env), settings_of(env)) for env in environments_of(arguments)]
+        environments = [(env.environment, Settings.of(env)) for env in Settings.environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     settings, loosened = dict(environments), list[Diagnostic]()

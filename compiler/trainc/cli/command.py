@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 class Arguments(SimpleNamespace):
     """The parsed arguments of a command, as attributes."""
 
+    @property
+    def environment(self) -> str:
+        """The environment of trainc.yaml that they select; empty if none."""
+        return self.env[0] if self.env else ""
+
 
 class Status(int):
     """Exit codes: success; input refused or `--check` found differences; usage error; internal error in trainc."""

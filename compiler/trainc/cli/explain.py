@@ -10,7 +10,7 @@ from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Paint, Part, report
 from trainc.explain.kept import changes, changes_json, changes_text
-from trainc.explain.model import Explanation, NoMatch, QueryError, choose
+from trainc.explain.model import Explanation, NoMatch, QueryError
 from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
 from trainc.findings.text import escape_report, first_of
@@ -42,7 +42,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:
-        chosen = choose(explained, arguments.field)
+        chosen = explained.choose(arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE

@@ -12,7 +12,7 @@ from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.compiling import kept_in
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import report
-from trainc.cli.settings import Settings, environments_of, limits_of, settings_of
+from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
@@ -104,8 +104,8 @@ def _of_rendered(path: str, source: str, chosen: str | None, arguments: Argument
 
 def _environments(arguments: Arguments) -> Iterator[tuple[str, Configuration]]:
     """The environments that may have the job, by name; without any, the settings themselves under an empty name."""
-    configuration = read_configuration([], arguments.config, limits_of(arguments))
-    for environment in environments_of(Arguments(**{**vars(arguments), "paths": []})):
+    configuration = read_configuration([], arguments.config, Settings.limits_of(arguments))
+    for environment in Settings.environments_of(Arguments(**{**vars(arguments), "paths": []})):
         name = environment.env[0] if environment.env else ""
         yield name, configuration.environments.get(name, configuration)
 
@@ -220,10 +220,12 @@ def compiled_job(
     try:
         with input_of(arguments) as (placed, query):
             # Kept, because a diagnostic may quote a line of it.
-            stdin = read_bounded(streams.stdin, limits_of(placed).file_bytes) if placed.paths == [STDIN] else b""
+            stdin = (
+                read_bounded(streams.stdin, Settings.limits_of(placed).file_bytes) if placed.paths == [STDIN] else b""
+            )
             if query.name:
                 choose_environment(query.name, placed)
-            settings = settings_of(placed)
+            settings = Settings.of(placed)
             return _compiled(query, settings, settings.read(BytesIO(stdin)), Files(stdin), edit, in_git), settings
     except CompileError as error:
         report(error.diagnostics, arguments, streams, Files(stdin))

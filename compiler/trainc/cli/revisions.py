@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 
 from trainc.cli.command import Arguments, temporary_folder
-from trainc.cli.settings import limits_of
+from trainc.cli.settings import Settings
 from trainc.reading.git import Repository, repository_of, write_revision
 from trainc.startup.records import dataclass
 
@@ -29,7 +29,7 @@ class Copy:
 
     def add(self, paths: Sequence[str] = ()) -> bool:
         """Add the files at or below some paths from the top, or all; return whether there are symlinks among them."""
-        return write_revision(self.repository, self.revision, self.tree, limits_of(self.arguments), paths)
+        return write_revision(self.repository, self.revision, self.tree, Settings.limits_of(self.arguments), paths)
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def copy_in(folder: str, revision: str, arguments: Arguments, only: Sequence[str
     # Marks the root of the repository, as in the working tree.
     os.makedirs(os.path.join(tree, ".git"))
     os.makedirs(os.path.join(tree, repository.prefix), exist_ok=True)
-    links = write_revision(repository, revision, tree, limits_of(arguments), only)
+    links = write_revision(repository, revision, tree, Settings.limits_of(arguments), only)
     moved = Arguments(**vars(arguments))
     moved.config = arguments.config and _moved(arguments.config, repository)
     for name in ("runtimes", "overlay"):

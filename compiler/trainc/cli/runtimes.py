@@ -6,7 +6,7 @@ from typing import BinaryIO, TypeAlias
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
-from trainc.cli.settings import environments_of, settings_of
+from trainc.cli.settings import Settings
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings.compile_error import CompileError
 from trainc.findings.text import aligned, counted, escape_line, first_of
@@ -56,8 +56,8 @@ def repository_runtimes(stdin: BinaryIO, release: str | None = None, config: str
         return []
     runtimes: dict[tuple[str, str, str], Document] = {}
     users: dict[tuple[str, str, str], dict[str, None]] = {}
-    for environment in environments_of(arguments):
-        inputs = settings_of(environment).read(stdin)
+    for environment in Settings.environments_of(arguments):
+        inputs = Settings.of(environment).read(stdin)
         for document in inputs.all_documents:
             data = document.data
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):

@@ -23,7 +23,7 @@ from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step
-    from trainc.project.overlays.load import Loaded
+    from trainc.project.overlays.stack import Loaded
     from trainc.reading.document import Document
 
 
@@ -44,10 +44,60 @@ class Settings:
     # The other environments of trainc.yaml, to which a job may belong that this one does not select.
     other_environments: Sequence[Configuration] = ()
 
+    @staticmethod
+    def of(arguments: Arguments) -> Settings:
+        """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
+        configuration = read_configuration(arguments.paths, arguments.config, Settings.limits_of(arguments))
+        # A revision may predate the environment.
+        environments, name = configuration.environments, arguments.environment
+        configuration = replace(environments.get(name, configuration), missing=configuration.missing)
+        configured_docs_url.set(configuration.docs_url)
+        missing_in_settings.set(configuration.missing)
+        overlay_folders = [path for path in arguments.paths if is_overlay_folder(path)]
+        input_paths = [path for path in arguments.paths if path not in overlay_folders]
+        chosen = [*overlay_folders, *(arguments.overlay or ())]
+        overlays = _overlays(chosen or configuration.overlay or (), Settings.limits_of(arguments))
+        # An overlay with resources defines its own input, like a kustomization.
+        has_resources = any(overlay.has_resources for overlay in overlays)
+        paths = input_paths or ([] if overlay_folders and has_resources else configuration.sources)
+        if paths is None:
+            # Wherever trainc is run, its settings are about the same jobs.
+            paths = [] if has_resources else [os.path.dirname(configuration.file or "") or os.curdir]
+        runtimes = arguments.runtimes or configuration.runtimes or ()
+        options = _options(arguments, configuration, overlays)
+        # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
+        output = None if chosen and configuration.overlay else configuration.output
+        covers_all = configuration.file is not None and not arguments.paths and output is not None
+        siblings = [environment for environment in environments.values() if environment.environment != name]
+        return Settings(
+            paths, runtimes, overlays, options, configuration, output, covers_all, other_environments=siblings
+        )
+
+    @staticmethod
+    def environments_of(arguments: Arguments) -> list[Arguments]:
+        """The arguments, once for each environment to process; unchanged if there are none.
+
+        Without PATH and --overlay, all environments are processed. Raises CompileError if trainc.yaml is invalid, and
+        UsageError if it does not define an environment given by --env.
+        """
+        environments = read_configuration(arguments.paths, arguments.config, Settings.limits_of(arguments)).environments
+        is_whole = not arguments.paths and not arguments.overlay
+        try:
+            chosen = choose_environments(environments, arguments.env or (), otherwise_all=is_whole)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return [Arguments(**{**vars(arguments), "env": [name]}) for name in chosen] or [arguments]
+
+    @staticmethod
+    def limits_of(arguments: Arguments) -> Limits:
+        """The input limits that were requested, with the default for all others."""
+        raised = {limit.name: getattr(arguments, limit.name, None) for limit in fields(Limits)}
+        return replace(Limits(), **{name: value for name, value in raised.items() if value is not None})
+
     @property
     def values(self) -> dict[str, Any]:
         """The values with which templates are filled in."""
-        from trainc.project.overlays.load import values_of
+        from trainc.project.overlays.stack import values_of
 
         return values_of(self.overlays)
 
@@ -129,37 +179,10 @@ def _not_used(folders: Sequence[str]) -> Diagnostic:
     return Diagnostic("SettingsNotUsed", "warning", message, hint)
 
 
-def settings_of(arguments: Arguments) -> Settings:
-    """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
-    configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
-    # A revision may predate the environment.
-    environments, name = configuration.environments, environment_name(arguments)
-    configuration = replace(environments.get(name, configuration), missing=configuration.missing)
-    configured_docs_url.set(configuration.docs_url)
-    missing_in_settings.set(configuration.missing)
-    overlay_folders = [path for path in arguments.paths if is_overlay_folder(path)]
-    input_paths = [path for path in arguments.paths if path not in overlay_folders]
-    chosen = [*overlay_folders, *(arguments.overlay or ())]
-    overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
-    # An overlay with resources defines its own input, like a kustomization.
-    has_resources = any(overlay.has_resources for overlay in overlays)
-    paths = input_paths or ([] if overlay_folders and has_resources else configuration.sources)
-    if paths is None:
-        # Wherever trainc is run, its settings are about the same jobs.
-        paths = [] if has_resources else [os.path.dirname(configuration.file or "") or os.curdir]
-    runtimes = arguments.runtimes or configuration.runtimes or ()
-    options = _options(arguments, configuration, overlays)
-    # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
-    output = None if chosen and configuration.overlay else configuration.output
-    covers_all = configuration.file is not None and not arguments.paths and output is not None
-    siblings = [environment for environment in environments.values() if environment.environment != name]
-    return Settings(paths, runtimes, overlays, options, configuration, output, covers_all, other_environments=siblings)
-
-
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
     if not paths:
         return ()
-    from trainc.project.overlays.load import load_overlays
+    from trainc.project.overlays.stack import load_overlays
 
     overlays, problems = load_overlays(paths, limits)
     if has_errors(problems):
@@ -173,7 +196,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     explicit = {name: value for name, value in values.items() if value is not None}
     chosen = merge_layers(configuration.options, *(overlay.settings for overlay in overlays), explicit)
     try:
-        options = Options(**chosen, limits=limits_of(arguments))
+        options = Options(**chosen, limits=Settings.limits_of(arguments))
     except ValueError as error:
         raise UsageError(str(error)) from None
     if options.plugins:
@@ -183,29 +206,3 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
         if problems:
             raise CompileError(problems)
     return options
-
-
-def limits_of(arguments: Arguments) -> Limits:
-    """The input limits that were requested, with the default for all others."""
-    raised = {limit.name: getattr(arguments, limit.name, None) for limit in fields(Limits)}
-    return replace(Limits(), **{name: value for name, value in raised.items() if value is not None})
-
-
-def environments_of(arguments: Arguments) -> list[Arguments]:
-    """The arguments, once for each environment to process; unchanged if there are none.
-
-    Without PATH and --overlay, all environments are processed. Raises CompileError if trainc.yaml is invalid, and
-    UsageError if it does not define an environment given by --env.
-    """
-    environments = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
-    is_whole = not arguments.paths and not arguments.overlay
-    try:
-        chosen = choose_environments(environments, arguments.env or (), otherwise_all=is_whole)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return [Arguments(**{**vars(arguments), "env": [name]}) for name in chosen] or [arguments]
-
-
-def environment_name(arguments: Arguments) -> str:
-    """The environment that the arguments select; empty if none."""
-    return arguments.env[0] if arguments.env else ""

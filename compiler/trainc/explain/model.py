@@ -121,6 +121,42 @@ class Explanation:
     semantics: str
     objects: tuple[ExplainedObject, ...]
 
+    def choose(self, expression: str | None) -> Explanation | NoMatch:
+        """Reduce the explanation to what `expression` selects. Raises QueryError if the expression is malformed.
+
+        A field is matched from the root first; if nothing matches there, it is matched at any depth, as if after `...`.
+        """
+        if not expression:
+            return self
+        parts = _EXPRESSION.fullmatch(expression)
+        assert parts is not None
+        kind, name, text = parts["kind"], parts["name"], parts["field"]
+        of_kind = [o for o in self.objects if o.name.kind.lower() == (kind or _JOBSET).lower()]
+        requested = [o for o in of_kind if name in (None, o.name.name)]
+        other_objects = [] if kind else [o for o in self.objects if o not in requested]
+        pattern = parse(text)
+        for candidates in (requested, other_objects):
+            for steps in (pattern, (ANY_STEPS, *pattern)):
+                objects = tuple(reduced for o in candidates if (reduced := _with_fields(o, steps)).fields)
+                if objects:
+                    return replace(self, objects=objects)
+        candidates = [*requested, *other_objects]
+        derived = dict.fromkeys(
+            self.prefix(candidate) + path_ending(field.path)
+            for candidate in candidates
+            for field in candidate.fields
+            if any(matches((ANY_STEPS, *pattern), origin_input.path) for origin_input in field.origin.inputs)
+        )
+        return NoMatch(tuple(dict.fromkeys(_near(self, candidates, text))), tuple(derived))
+
+    def prefix(self, chosen: ExplainedObject) -> str:
+        """The prefix for fields of an object: empty for the JobSet, and including the name if the kind is ambiguous."""
+        kind = chosen.name.kind
+        if kind == _JOBSET:
+            return ""
+        same = sum(1 for o in self.objects if o.name.kind == kind)
+        return f"{kind}:" if same == 1 else f"{kind}/{chosen.name.name}:"
+
 
 # In field expressions, any number of steps.
 ANY_STEPS = "..."
@@ -157,6 +193,11 @@ def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = N
     if not _fixed_steps(tuple(pattern)).issubset(names if index is None else {*names, *numbers}):
         return False
     return _matches(tuple(pattern), tuple(zip(names, numbers, strict=True)), exact)
+
+
+def field_matches(expression: str, path: FieldPath) -> bool:
+    """Return whether a field expression selects the field at `path`."""
+    return matches(parse(expression), path)
 
 
 @cache
@@ -234,44 +275,6 @@ class NoMatch:
     derived: tuple[str, ...] = ()
 
 
-def choose(explanation: Explanation, expression: str | None) -> Explanation | NoMatch:
-    """Reduce the explanation to what `expression` selects. Raises QueryError if the expression is malformed.
-
-    A field is matched from the root first; if nothing matches there, it is matched at any depth, as if after `...`.
-    """
-    if not expression:
-        return explanation
-    parts = _EXPRESSION.fullmatch(expression)
-    assert parts is not None
-    kind, name, text = parts["kind"], parts["name"], parts["field"]
-    of_kind = [o for o in explanation.objects if o.name.kind.lower() == (kind or _JOBSET).lower()]
-    requested = [o for o in of_kind if name in (None, o.name.name)]
-    other_objects = [] if kind else [o for o in explanation.objects if o not in requested]
-    pattern = parse(text)
-    for candidates in (requested, other_objects):
-        for steps in (pattern, (ANY_STEPS, *pattern)):
-            objects = tuple(reduced for o in candidates if (reduced := _with_fields(o, steps)).fields)
-            if objects:
-                return replace(explanation, objects=objects)
-    candidates = [*requested, *other_objects]
-    derived = dict.fromkeys(
-        prefix(explanation, candidate) + path_ending(field.path)
-        for candidate in candidates
-        for field in candidate.fields
-        if any(matches((ANY_STEPS, *pattern), origin_input.path) for origin_input in field.origin.inputs)
-    )
-    return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(derived))
-
-
-def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
-    """The prefix for fields of an object: empty for the JobSet, and including the name if the kind is ambiguous."""
-    kind = chosen.name.kind
-    if kind == _JOBSET:
-        return ""
-    same = sum(1 for o in explanation.objects if o.name.kind == kind)
-    return f"{kind}:" if same == 1 else f"{kind}/{chosen.name.name}:"
-
-
 def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> ExplainedObject:
     return replace(chosen, fields=tuple(f for f in chosen.fields if matches(pattern, f.path, f.index)))
 
@@ -284,7 +287,7 @@ def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str
             yield from (name for name in names if name.lower() == text.lower())
     for other in explanation.objects:
         if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
-            yield prefix(explanation, other) + text
+            yield explanation.prefix(other) + text
     for candidate in candidates:
-        before = prefix(explanation, candidate)
+        before = explanation.prefix(candidate)
         yield from (before + name for name in suggest_paths(text, [f.path for f in candidate.fields]))

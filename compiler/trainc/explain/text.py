@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin, prefix
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin
 from trainc.findings import Source
 from trainc.findings.text import escape_line
 from trainc.ir.deviations import DEVIATIONS
@@ -135,7 +135,7 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     room = MOST_FIELDS
     for explained in explanation.objects:
         if len(fields) == 1:
-            lines += ["", *_format_field(prefix(explanation, explained), fields[0], paint)]
+            lines += ["", *_format_field(explanation.prefix(explained), fields[0], paint)]
         elif room > 0:
             lines += _object(explanation, replace(explained, fields=explained.fields[:room]), paint)
             room -= len(explained.fields)
@@ -154,7 +154,7 @@ def _object(explanation: Explanation, explained: ExplainedObject, paint: Paint) 
             short = format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
             heading = f"{paint(title, 'heading')}  " if not short.endswith(title) else ""
             yield ""
-            yield heading + paint(prefix(explanation, explained) + short, "faint" if heading else "heading")
+            yield heading + paint(explanation.prefix(explained) + short, "faint" if heading else "heading")
         yield from _table(section.rows, paint)
 
 

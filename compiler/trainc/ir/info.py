@@ -240,7 +240,7 @@ class Info:
     and `processes` are the sizes that were requested, of the job and of each node.
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
-    `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue for its Kueue, if that is known.
+    `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue_versions for its Kueue, if that is known.
     `feature_gates` are the gates of Trainer's controller that are on.
     `traced` means that values know what they were made from (ir.provenance).
     """

@@ -15,7 +15,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, read_json
-from trainc.kube.kueue import DEFAULT, FALSE_REFUSED, NEW_ANNOTATIONS, PARTIAL_SLICES, SLICED_GROUPS
+from trainc.kube.kueue_versions import DEFAULT, FALSE_REFUSED, NEW_ANNOTATIONS, PARTIAL_SLICES, SLICED_GROUPS
 from trainc.kube.names import is_dns1123_subdomain, is_label_key
 from trainc.kube.quantity import parse_quantity, whole_number
 from trainc.kube.selectors import int64

@@ -21,7 +21,7 @@ from trainc.startup.records import dataclass
 if TYPE_CHECKING:
     from trainc.compilation import CompiledJob
     from trainc.project.configuration import Selection
-    from trainc.project.overlays.load import Loaded
+    from trainc.project.overlays.stack import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 # Called with what is being done, how much of it is done, and the total if it is known.
@@ -126,7 +126,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     """
     values: dict[str, Any] = {}
     if overlays:
-        from trainc.project.overlays.load import values_of
+        from trainc.project.overlays.stack import values_of
 
         values = values_of(overlays)
     documents, diagnostics = read_paths(
@@ -166,7 +166,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         documents = [document for document in documents if id(document) not in left_out]
     catalog, tally = find, None
     if overlays:
-        from trainc.project.overlays.load import Stack
+        from trainc.project.overlays.stack import Stack
 
         stack = Stack(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         documents, sources, catalog = stack.documents, stack.sources, stack.catalog

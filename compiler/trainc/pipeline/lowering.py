@@ -16,7 +16,7 @@ from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json, pod_spec_of
-from trainc.kube.kueue import step_of
+from trainc.kube.kueue_versions import step_of
 from trainc.kube.quantity import POD_LEVEL, container_requests, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.kube.strategic_merge import PatchFailedError

@@ -14,7 +14,7 @@ from trainc.findings import Diagnostic, format_path, has_errors
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, objects
 from trainc.options import Limits
-from trainc.reading.document import Document, is_printed, items
+from trainc.reading.document import Document, is_printed, items, label_of
 from trainc.reading.files import read_paths
 from trainc.schema.document_kinds import DocumentKind, Schema, about, list_of, map_of, struct, without_nulls
 from trainc.startup.records import replace
@@ -198,12 +198,6 @@ def _is_by_hand(document: Json) -> bool:
 def group_of(manifest: Json) -> str:
     """The API group of an object; empty for the core API."""
     return str(manifest.get("apiVersion") or "").rpartition("/")[0]
-
-
-def label_of(manifest: Json) -> str:
-    """The name of an object in diagnostics: `ClusterQueue team-a`."""
-    kind, (namespace, name) = manifest.get("kind") or "document", _key(manifest)
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}".rstrip()
 
 
 def _key(manifest: Json) -> Key:

@@ -79,7 +79,7 @@ def label_of(data: Mapping[str, Any]) -> str:
     metadata = data.get("metadata")
     fields = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(fields[part]) for part in ("namespace", "name") if fields.get(part))
-    return f"{data.get('kind', 'document')} {name}".rstrip()
+    return f"{data.get('kind') or 'document'} {name}".rstrip()
 
 
 def _nowhere(path: Path) -> None:

@@ -55,13 +55,13 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
         waiting += reversed(inside)
 
 
-def without_nulls(value: Any, shape: Shape, release: str) -> Any:
-    """Return a copy without null entries in mappings, which the API server prunes.
+def without_nulls(value: Any, shape: Shape | str, release: str) -> Any:
+    """Return a copy without null entries in mappings, which the API server prunes; `shape` may be the name of a struct.
 
     Only recurses as far as the schema. Where the schema has neither a mapping nor a list, only scalars of the value are
     kept: the rest does not matter, and could be nested too deeply for recursion.
     """
-    match shape, value:
+    match Struct(shape) if isinstance(shape, str) else shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
             nonnull = {n: item for n, item in value.items() if item is not None}

@@ -12,7 +12,7 @@ import yaml
 from kubectl import Kubectl
 
 from trainc.options import Limits
-from trainc.project.overlays.load import Stack, load_overlays
+from trainc.project.overlays.stack import Stack, load_overlays
 from trainc.reading.catalog import NotFound
 
 pytestmark = pytest.mark.slow

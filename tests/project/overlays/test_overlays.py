@@ -14,8 +14,8 @@ from overlaid import JOB, OPTIONS, RUNTIME, built, overlay, refused, write
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
 from trainc.paths import compile_paths
-from trainc.project.overlays.load import Loaded, Stack, load_overlay
 from trainc.project.overlays.overlay import read_overlay
+from trainc.project.overlays.stack import Loaded, Stack, load_overlay
 from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
 

@@ -8,9 +8,9 @@ import pytest
 from builders import is_text
 
 from trainc.project.overlays.apply import target_of_body
-from trainc.project.overlays.load import Loaded, Stack, values_of
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
 from trainc.project.overlays.patterns import Target, identity_target, target_of
+from trainc.project.overlays.stack import Loaded, Stack, values_of
 from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_job
+from trainc.api.arguments import command
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add job and format options."""
-    add_job(parser)
+    command.add_job(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--ranks", action="store_true", help="add the ranks and their groups (text and json)")

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
-from trainc.api.jobs import PLUGINS, Plugin
+from trainc.api.jobs import Plugin, enabled
 from trainc.api.kube import Json
 from trainc.features.authoring.graph.model import Graph, Step, gang, layers, read_graph, size, total
 
@@ -115,12 +115,12 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> str:
+def text_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = enabled(())) -> str:
     """Draw the job of some manifests as an indented tree."""
     return graph_text(read_graph(manifests, plugins))
 
 
-def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS, *, stacked: bool = False) -> str:
+def svg_of(manifests: Sequence[Json], plugins: Sequence[Plugin] = enabled(()), *, stacked: bool = False) -> str:
     """Draw the job of some manifests as SVG; empty if svg.py is not installed."""
     try:
         from trainc.features.authoring.graph.drawing import graph_svg

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from trainc.api.findings import counted
-from trainc.api.jobs import PLUGINS, Dependency, JobSet, Plugin, Processes, ReplicatedJob
-from trainc.api.kube import Json, accelerator, mapping, value_at
+from trainc.api.jobs import Dependency, JobSet, Plugin, Processes, ReplicatedJob, enabled
+from trainc.api.kube import Json, devices, mapping, value_at
 from trainc.api.records import dataclass
 
 
@@ -55,7 +55,7 @@ class Step:
         """Compute devices per pod, by display name: GPU, TPU."""
         counts: Counter[str] = Counter()
         for name, count in self.job.devices.items():
-            counts[accelerator(name)] += count
+            counts[devices.accelerator(name)] += count
         return counts
 
 
@@ -191,7 +191,7 @@ _KINDS = {"persistentVolumeClaim": "PVC"}
 _REFERENCES = ("name", "secretName", "claimName", "path")
 
 
-def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
+def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = enabled(())) -> Graph:
     """Read the graph of the only JobSet among a job's manifests; `plugins` supply the rendezvous addresses."""
     jobset = next(JobSet.among(manifests))
     schedulers = {p.gang.api_group: (p.policy, p.gang.size) for p in plugins if p.gang is not None}

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_shaping
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the compile options that override trainc.yaml; editors may also pass --stdio."""
     parser.add_argument("--stdio", action="store_true", help="use standard input and output (the default)")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
+    command.add_input(parser, paths=False)
+    command.add_shaping(parser)
+    command.add_limits(parser)

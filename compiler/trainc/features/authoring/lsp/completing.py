@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import catalog, encode, read_documents
+from trainc.api.documents import catalog, yaml_reader
+from trainc.api.editing import edits
 from trainc.api.findings import Path
-from trainc.api.kube import POD_SPEC, Json, mapping, names, objects, releases, value_at
+from trainc.api.kube import POD_SPEC, Json, devices, mapping, names, objects, releases, value_at
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot, Typing, typing_at
 from trainc.features.authoring.lsp.variables import meaning_of, suggested_values, suggested_variables
-from trainc.kube.devices import KNOWN
-from trainc.reading.edits import Position, Range
 
 Role: TypeAlias = Literal["field", "value", "name"]
 
@@ -30,19 +29,19 @@ class Completion:
 
     label: str
     role: Role
-    range: Range
+    range: edits.Range
     text: str
     detail: str = ""
     about: str = ""
 
 
-def completions(snapshot: Snapshot, position: Position) -> list[Completion]:
+def completions(snapshot: Snapshot, position: edits.Position) -> list[Completion]:
     """The completions at a position; the editor filters them by what is typed."""
     lines = snapshot.lines
     typing = typing_at(lines, position)
     if typing is None:
         return []
-    span = Range(Position(position.line, typing.start), position)
+    span = edits.Range(edits.Position(position.line, typing.start), position)
     document = _document(lines, position.line, typing)
     root = _root(snapshot, document)
     if typing.awaits == "key":
@@ -61,7 +60,7 @@ def _document(lines: Sequence[str], number: int, typing: Typing) -> Json:
     """The document around what is being typed, without that; where it cannot be read, what its first fields say."""
     end = next((n for n in range(number, len(lines)) if lines[n].startswith("---")), len(lines))
     other_lines = [*lines[typing.first : number], typing.line, *lines[number + 1 : end]]
-    documents, _ = read_documents(encode("\n".join(other_lines)), "", Limits())
+    documents, _ = yaml_reader.read_documents(yaml_reader.encode("\n".join(other_lines)), "", Limits())
     if documents:
         return documents[0].data
     matches = [match for line in other_lines if (match := _LINE.match(line))]
@@ -78,7 +77,7 @@ def _root(snapshot: Snapshot, document: Json) -> Schema | None:
     return snapshot.schema(str(document.get("kind"))) or snapshot.schema("TrainJob")
 
 
-def _field_completions(schema: Schema, root: Schema, typing: Typing, span: Range) -> Iterator[Completion]:
+def _field_completions(schema: Schema, root: Schema, typing: Typing, span: edits.Range) -> Iterator[Completion]:
     required, rooms = schema.get("required", ()), {"object": "  ", "array": "- "} if typing.indent >= 0 else {}
     for name, inner in fields_of(schema, root).items():
         if name not in typing.siblings and name != "status":
@@ -88,12 +87,12 @@ def _field_completions(schema: Schema, root: Schema, typing: Typing, span: Range
             yield Completion(name, "field", span, text, detail, str(inner.get("description", "")))
 
 
-def _key_completions(snapshot: Snapshot, typing: Typing, span: Range) -> Iterator[Completion]:
+def _key_completions(snapshot: Snapshot, typing: Typing, span: edits.Range) -> Iterator[Completion]:
     """Keys that are the author's own, of which some are known: resources, and labels of nodes and of the queue."""
     nodes = _nodes(snapshot)
     if typing.path[-1:] in (("limits",), ("requests",), ("resourcesPerNode",)):
         offered = {name for node in nodes for name in mapping(value_at(node, ("status", "allocatable")))}
-        for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(KNOWN))):
+        for name in dict.fromkeys(("cpu", "memory", *sorted(_texts(offered - {"pods"})), *sorted(devices.KNOWN))):
             yield Completion(name, "name", span, f"{name}: ", "resource")
     if typing.path[-1:] == ("nodeSelector",):
         for name in sorted(_texts({name for node in nodes for name in _labels(node)})):
@@ -108,7 +107,7 @@ def _plain(value: str, schema: Schema | None) -> str:
     return f'"{value}"' if is_text and (value in ("true", "false") or value[:1].isdigit()) else value
 
 
-def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, span: Range) -> Iterator[Completion]:
+def _name_completions(snapshot: Snapshot, document: Json, typing: Typing, span: edits.Range) -> Iterator[Completion]:
     """The known names of the expected kind."""
     path = typing.path
     for ending, detail, find in _NAMES:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.api.documents import Document
+from trainc.api.editing import edits
 from trainc.api.explained import Explanation, Recorder, describe_origin, explanation, shorten_value
-from trainc.api.findings import Diagnostic, Source, escape_line
-from trainc.api.kube import POD_SPEC, format_field, mapping, names, objects, stable_path, value_at
+from trainc.api.findings import Diagnostic, Path, Source, escape_line, find_underline
+from trainc.api.kube import POD_SPEC, documents, mapping, names, objects, value_at
 from trainc.api.records import dataclass
-from trainc.explain.model import Input, prefix
 from trainc.features.authoring.lsp.names import kind_of, root_of, runtime_of, schema_at
 from trainc.features.authoring.lsp.snapshot import Built, Snapshot
 from trainc.features.authoring.lsp.variables import meaning_of, suggested_values
-from trainc.findings.text import find_underline
-from trainc.reading.edits import Field, Position, Range, Tree, trees
 
 _MOST_SHOWN = 8
 
 
-def hover(snapshot: Snapshot, position: Position) -> tuple[Range, str] | None:
+def hover(snapshot: Snapshot, position: edits.Position) -> tuple[edits.Range, str] | None:
     """Markdown about the field at a place, and the range of that; None where there is none."""
     target = field_at(snapshot, position)
     if target is None:
@@ -34,20 +32,20 @@ class Target:
     """A field of the file, and what it is in."""
 
     document: Document
-    tree: Tree
-    field: Field
+    tree: edits.Tree
+    field: edits.Field
 
-    def wrote(self, origin_input: Input) -> bool:
-        """Return whether an input of an explanation is the field, or one below it."""
-        source, path, document_range = origin_input.source, self.field.path, self.tree.extent
+    def wrote(self, source: Source | None, index: Path) -> bool:
+        """Return whether an input of an explanation, with its place, is the field or one below it."""
+        path, document_range = self.field.path, self.tree.extent
         here = source is not None and source.file == self.document.file
         inside = here and source is not None and document_range.start.line <= source.line - 1 <= document_range.end.line
-        return inside and origin_input.index[: len(path)] == path
+        return inside and index[: len(path)] == path
 
 
-def field_at(snapshot: Snapshot, position: Position) -> Target | None:
+def field_at(snapshot: Snapshot, position: edits.Position) -> Target | None:
     """The field at a place of the file; None where no document that could be read has one."""
-    for tree in trees(snapshot.text):
+    for tree in edits.trees(snapshot.text):
         if tree.extent.holds(position) and (field := tree.at(position)) is not None:
             line = next(tree.fields()).key.start.line
             for document in snapshot.documents:
@@ -62,7 +60,7 @@ def _meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     document, field = target.document, target.field
     root = root_of(snapshot, document.data)
     schema = schema_at(root, field.path) if root is not None else None
-    name = format_field(stable_path(field.path, document.data))
+    name = documents.format_field(documents.stable_path(field.path, document.data))
     if schema is None or root is None:
         yield f"`{escape_line(name)}`"
         return
@@ -103,13 +101,13 @@ def _parts_of(runtime: Document) -> Iterator[str]:
 
 def _fate(snapshot: Snapshot, target: Target) -> Iterator[str]:
     """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
-    environments_of: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for built in snapshot.built:
         text = _fate_in(built, target)
         if text:
-            environments_of.setdefault(text, []).append(built.environment)
-    for text, environments in environments_of.items():
-        yield text if len(environments_of) == 1 else f"**{', '.join(environments)}**\n\n{text}"
+            by_text.setdefault(text, []).append(built.environment)
+    for text, environments in by_text.items():
+        yield text if len(by_text) == 1 else f"**{', '.join(environments)}**\n\n{text}"
 
 
 def _fate_in(built: Built, target: Target) -> str:
@@ -144,13 +142,24 @@ def _explained(built: Built, document: Document) -> Explanation | None:
 
 def _field_lines(explained: Explanation, target: Target) -> Iterator[str]:
     for item in explained.objects:
-        before = prefix(explained, item)
+        before = explained.prefix(item)
         for field in item.fields:
-            depth = next((i for i, origin in enumerate(field.origins) if any(map(target.wrote, origin.inputs))), None)
+            depth = next(
+                (
+                    i
+                    for i, origin in enumerate(field.origins)
+                    if any(target.wrote(i.source, i.index) for i in origin.inputs)
+                ),
+                None,
+            )
             if depth is None:
                 continue
             path, origin = field.path, field.origin
-            name = format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"
+            name = (
+                documents.format_field(path)
+                if len(path) <= 6
+                else f"{documents.format_field(path[:3])}...{documents.format_field(path[7:])}"
+            )
             text = f"`{escape_line(before + name)}` = `{escape_line(shorten_value(field.value))}`"
             if depth:
                 yield f"{text}: overridden by {escape_line(describe_origin(origin))}"
@@ -162,13 +171,13 @@ def _field_lines(explained: Explanation, target: Target) -> Iterator[str]:
 # Diagnostics where an editor marks them: the words that `trainc check` underlines.
 
 
-def marks_of(snapshot: Snapshot) -> list[tuple[Diagnostic, Range]]:
+def marks_of(snapshot: Snapshot) -> list[tuple[Diagnostic, edits.Range]]:
     """The diagnostics of the file, each with the words that it means."""
     lines = snapshot.lines
     return [(d, range_of_words(lines, d.source, d.message)) for d in snapshot.diagnostics if d.source is not None]
 
 
-def range_of_words(lines: Sequence[str], source: Source, message: str) -> Range:
+def range_of_words(lines: Sequence[str], source: Source, message: str) -> edits.Range:
     """The range of the words that a message is about: at least one character, if the line has any."""
 
     def line_of(number: int) -> str | None:
@@ -178,7 +187,7 @@ def range_of_words(lines: Sequence[str], source: Source, message: str) -> Range:
     length = len(line_of(number) or "")
     start = min(start, length)
     line = min(number, len(lines)) - 1
-    return Range(Position(line, start), Position(line, min(max(end, start + 1), length)))
+    return edits.Range(edits.Position(line, start), edits.Position(line, min(max(end, start + 1), length)))
 
 
 def full_message(diagnostic: Diagnostic) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.editing import edits
 from trainc.api.findings import Source, counted
 from trainc.api.jobs import CompiledJob
 from trainc.features import ask
 from trainc.features.authoring.lsp.names import RUNTIME, mentions, references
 from trainc.features.authoring.lsp.snapshot import Built, Snapshot
-from trainc.reading.edits import Position, Range
 
 
-def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -> list[tuple[Range, str]]:
+def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -> list[tuple[edits.Range, str]]:
     """The lines above every document of the file; `before` are its jobs in git's HEAD, for each environment."""
     texts: dict[Source | None, list[str]] = {}
     for number, built in enumerate(snapshot.built):
@@ -21,11 +21,11 @@ def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -
         earlier = before[number] if before is not None and number < len(before) else None
         for source, text in _of_built(built, snapshot.fits, earlier):
             texts.setdefault(source, []).append(where + text)
-    result: list[tuple[Range, str]] = []
+    result: list[tuple[edits.Range, str]] = []
     for document in snapshot.documents:
         source = document.locate(())
         line = source.line - 1 if source is not None else 0
-        start_of_line = Range(Position(line, 0), Position(line, 0))
+        start_of_line = edits.Range(edits.Position(line, 0), edits.Position(line, 0))
         about = texts.get(source, [])
         for mention in mentions(document):
             if mention.defines and mention.symbol[0] == RUNTIME:

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Document, catalog
+from trainc.api.documents import Document, catalog, files
+from trainc.api.editing import edits
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, POD_SPEC, Json, mapping, names, releases, value_at
+from trainc.api.kube import POD_SPEC, Json, documents, mapping, names, releases, value_at
 from trainc.api.records import dataclass
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot
-from trainc.reading.edits import Field, Range, Tree, trees
-from trainc.reading.files import OVERLAY_FILE
 
 # The outline of a file: its documents, and in each what has a name or holds one that has.
 
@@ -35,32 +34,32 @@ class OutlineSymbol:
     name: str
     detail: str
     role: Role
-    range: Range
-    name_range: Range
+    range: edits.Range
+    name_range: edits.Range
     children: Sequence[OutlineSymbol] = ()
 
 
 _MOST_FIELDS = 10_000
 # The fields in each mapping or list, by its path.
-_Inside: TypeAlias = dict[Path, list[Field]]
+_Inside: TypeAlias = dict[Path, list[edits.Field]]
 
 
 def symbols(text: str) -> list[OutlineSymbol]:
     """The outline of a text; documents that cannot be read as YAML are left out, and so is what nobody looks through."""
     outline: list[OutlineSymbol] = []
     room = _MOST_FIELDS
-    for tree in trees(text):
+    for tree in edits.trees(text):
         fields = {field.path: field for field in islice(tree.fields(), room + 1)}
         outline += _of_document(tree, fields)
         room -= len(fields)
         if room < 0:
-            end = Range(tree.extent.end, tree.extent.end)
+            end = edits.Range(tree.extent.end, tree.extent.end)
             outline.append(OutlineSymbol("...", f"the first {_MOST_FIELDS:,} fields are shown", "document", end, end))
             break
     return outline
 
 
-def _of_document(tree: Tree, fields: Mapping[Path, Field]) -> Iterator[OutlineSymbol]:
+def _of_document(tree: edits.Tree, fields: Mapping[Path, edits.Field]) -> Iterator[OutlineSymbol]:
     kind, name = (_text(fields, path) for path in (("kind",), ("metadata", "name")))
     inside: _Inside = {}
     for field in fields.values():
@@ -74,10 +73,10 @@ def _below(inside: _Inside, path: Path) -> list[OutlineSymbol]:
     return [symbol for field in inside.get(path, ()) for symbol in _symbols(inside, field)]
 
 
-def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
+def _symbols(inside: _Inside, field: edits.Field) -> Iterator[OutlineSymbol]:
     step = field.path[-1]
     if isinstance(step, int):
-        key = ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
+        key = documents.ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
         name_field = next((inner for inner in inside.get(field.path, ()) if inner.path[-1] == key and inner.text), None)
         if name_field is not None:
             yield OutlineSymbol(name_field.text, "", "item", field.extent, name_field.value, _below(inside, field.path))
@@ -86,7 +85,7 @@ def _symbols(inside: _Inside, field: Field) -> Iterator[OutlineSymbol]:
         yield OutlineSymbol(str(step), detail, "field", field.extent, field.key, _below(inside, field.path))
 
 
-def _text(fields: Mapping[Path, Field], path: Path) -> str:
+def _text(fields: Mapping[Path, edits.Field], path: Path) -> str:
     field = fields.get(path)
     return field.text if field is not None and field.kind == "scalar" else ""
 
@@ -331,7 +330,7 @@ def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, 
     for path, text in (reference for pattern in patterns for reference in _values_at(data, pattern)):
         if isinstance(text, str):
             target = os.path.normpath(os.path.join(folder, text))
-            inside = os.path.join(target, OVERLAY_FILE)
+            inside = os.path.join(target, files.OVERLAY_FILE)
             yield path, inside if os.path.isfile(os.path.join(snapshot.root, inside)) else target
 
 

@@ -21,12 +21,12 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
 from trainc import __version__
-from trainc.api.command import describe_defect, rule_page
-from trainc.api.documents import catalog, decode, opening
+from trainc.api.command import rule_page, version
+from trainc.api.documents import catalog, opening, yaml_reader
+from trainc.api.editing import edits
 from trainc.api.findings import Diagnostic, Source
 from trainc.features.authoring.lsp import completing, fixes, hovering, lenses, names
 from trainc.features.authoring.lsp.snapshot import Snapshot
-from trainc.reading.edits import Position, Range, lines_of
 
 if TYPE_CHECKING:
     from trainc.features.authoring.lsp.workspace import Workspace
@@ -60,25 +60,25 @@ class Units:
             self._offsets[line] = range(len(text) + 1) if text.isascii() else list(accumulate(counts, initial=0))
         return self._offsets[line]
 
-    def position(self, position: Position) -> types.Position:
+    def position(self, position: edits.Position) -> types.Position:
         """A place, for the client."""
         units = self._units(position.line)
         return types.Position(position.line, units[min(position.column, len(units) - 1)])
 
-    def range(self, text_range: Range) -> types.Range:
+    def range(self, text_range: edits.Range) -> types.Range:
         """A range, for the client."""
         return types.Range(self.position(text_range.start), self.position(text_range.end))
 
-    def position_of(self, client_position: types.Position) -> Position:
+    def position_of(self, client_position: types.Position) -> edits.Position:
         """A place that the client names; the end of its line, or of the text, where that is shorter."""
         if client_position.line >= len(self._lines):
-            return Position(len(self._lines) - 1, len(self._lines[-1]))
+            return edits.Position(len(self._lines) - 1, len(self._lines[-1]))
         units = self._units(client_position.line)
-        return Position(client_position.line, min(bisect_left(units, client_position.character), len(units) - 1))
+        return edits.Position(client_position.line, min(bisect_left(units, client_position.character), len(units) - 1))
 
-    def range_of(self, client_range: types.Range) -> Range:
+    def range_of(self, client_range: types.Range) -> edits.Range:
         """A range that the client names."""
-        return Range(self.position_of(client_range.start), self.position_of(client_range.end))
+        return edits.Range(self.position_of(client_range.start), self.position_of(client_range.end))
 
 
 # Opens the workspace in a folder; that of one file alone where no folder is known to be one.
@@ -165,7 +165,7 @@ class Server(LanguageServer):
 
     def give_up(self, uri: str) -> None:
         """Say in a file that it could not be analyzed, and log the defect."""
-        sys.stderr.write(describe_defect())
+        sys.stderr.write(version.describe_defect())
         message = "trainc could not analyze this file: this is a defect in trainc, please report it"
         self._publish(uri, [_about_file(message, "Error")])
 
@@ -174,7 +174,9 @@ class Server(LanguageServer):
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def diagnostic(self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, span: Range) -> types.Diagnostic:
+    def diagnostic(
+        self, snapshot: Snapshot, units: Units, diagnostic: Diagnostic, span: edits.Range
+    ) -> types.Diagnostic:
         """A diagnostic as the protocol has it."""
         url = rule_page(diagnostic.code, snapshot.docs_url)
         return types.Diagnostic(
@@ -224,7 +226,7 @@ class Server(LanguageServer):
             path = os.path.join(catalog.catalog_folder(), source.file.removeprefix(catalog.CATALOG_PREFIX))
         text = self.texts().get(os.path.realpath(path))
         try:
-            lines = (decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
+            lines = (yaml_reader.decode(opening.read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
         except OSError:
             return None
         text_range = hovering.range_of_words(lines, source, message)
@@ -393,7 +395,7 @@ def _symbols(server: Server, params: types.DocumentSymbolParams) -> list[types.D
     text = server.text_of(params.text_document.uri)
     if text is None:
         return []
-    units = server.units(lines_of(text))
+    units = server.units(edits.lines_of(text))
 
     def convert(symbol: names.OutlineSymbol) -> types.DocumentSymbol:
         return types.DocumentSymbol(

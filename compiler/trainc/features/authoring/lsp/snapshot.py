@@ -7,10 +7,10 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import Document
+from trainc.api.editing import edits
 from trainc.api.findings import Diagnostic, Path
 from trainc.api.jobs import CompiledJob, Session
 from trainc.api.records import dataclass, field, pattern
-from trainc.reading.edits import Position, lines_of
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class Snapshot:
     @property
     def lines(self) -> list[str]:
         """The lines of the text, without their ends."""
-        return lines_of(self.text)
+        return edits.lines_of(self.text)
 
 
 # The field path at the cursor, even while the YAML is incomplete.
@@ -84,7 +84,7 @@ class Typing:
     line: str = ""
 
 
-def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
+def typing_at(lines: Sequence[str], position: edits.Position) -> Typing | None:
     """What is being typed at a place; None in a comment, and in what nobody types."""
     if any(len(line) > _LONGEST for line in lines):
         return None

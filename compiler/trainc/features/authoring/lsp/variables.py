@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.knowledge.variables import variable_names
+from trainc.api.editing import variable_names
 
 # Options of torchrun that a runtime for PyTorch leaves to the job.
 _TORCHRUN = "LOCAL_RANKS_FILTER LOG_DIR LOGS_SPECS MONITOR_INTERVAL RDZV_CONF REDIRECTS ROLE START_METHOD TEE"

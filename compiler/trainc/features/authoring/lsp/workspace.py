@@ -12,46 +12,21 @@ from copy import copy
 from itertools import islice
 from typing import Any
 
-from trainc.admission.admit import check_rendered
 from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import judge_of, kept_in, schema_of, skipped_documents
-from trainc.api.documents import (
-    TEMPLATE_SUFFIXES,
-    Document,
-    catalog,
-    decode,
-    encode,
-    is_sweep,
-    is_trainer_document,
-    opening,
-    read_paths,
-    shown_path,
-)
+from trainc.api.command import compiling, schema_of
+from trainc.api.documents import Document, catalog, dialects, files, opening, yaml_reader
+from trainc.api.editing import Claim, check_rendered, claims_of, fragments, ignores, lint_all_jobs
 from trainc.api.explained import place
-from trainc.api.findings import CompileError, Diagnostic, Policy, has_errors
-from trainc.api.git import commit_of, find_changed_files, repository_of
-from trainc.api.jobs import CompiledJob, Session, ValidDocument
+from trainc.api.findings import CompileError, Diagnostic, has_errors, policy
+from trainc.api.git import git
+from trainc.api.jobs import CompiledJob, Session, ValidDocument, inputs
 from trainc.api.kube import identity_of, names, releases
 from trainc.api.records import dataclass, replace
-from trainc.api.settings import (
-    Settings,
-    environment_name,
-    environments_of,
-    limits_of,
-    merge_diagnostics,
-    settings_of,
-)
+from trainc.api.settings import Settings, merge_diagnostics, stack
 from trainc.features import ask
 from trainc.features.authoring.lsp.names import runtime_scope, scope_of
 from trainc.features.authoring.lsp.snapshot import Built, Snapshot
-from trainc.lints.manifests import Claim, Services, claims_of
-from trainc.lints.registry import lint_all_jobs
-from trainc.pipeline.fragments import check_fragments, check_runtime, smallest_job
-from trainc.pipeline.inputs import expansion_of
-from trainc.project.overlays.load import Stack, load_overlays, values_of
-from trainc.reading.files import OVERLAY_FILE, is_unrelated, read_file
-from trainc.reading.ignores import check_ignores, ignores_of
 
 # What the jobs of other files claim, for what only all jobs together show: two that write to one folder, or share a
 # name.
@@ -124,7 +99,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
     files = {job.document.file for job in session.jobs}
     own_keys = {order for order, _, _ in entries}
     entries += [(n.order, None, n.claims) for n in neighbours.beyond(files) if n.order not in own_keys]
-    services: Services = {}
+    services: dict[tuple[str, str], str] = {}
     for _, home, claims in sorted(entries, key=lambda entry: entry[0]):
         between = list(lint_all_jobs(claims, services, session.options))
         if home is not None:
@@ -150,14 +125,16 @@ class Opened:
         self.settings = settings
         self._neighbours = neighbours
         overlays, limits = settings.overlays, settings.options.limits
-        self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
+        self._values: Mapping[str, Any] = stack.values_of(overlays) if overlays else {}
         exclude = settings.configuration.exclude
-        documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
+        documents, _ = files.read_paths(settings.paths, limits, values=self._values, exclude=exclude)
         folders = (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes))
-        self._sources = [read_paths([folder], limits, values=self._values, exclude=exclude)[0] for folder in folders]
+        self._sources = [
+            files.read_paths([folder], limits, values=self._values, exclude=exclude)[0] for folder in folders
+        ]
         overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
         self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
-        self._shared: tuple[Session, Stack | None] | None = None
+        self._shared: tuple[Session, stack.Stack | None] | None = None
 
     @property
     def documents(self) -> list[Document]:
@@ -172,7 +149,7 @@ class Opened:
 
     def read(self, file: str, data: bytes) -> tuple[list[Document], list[Diagnostic]]:
         """The documents in a file, and the errors in its text."""
-        return read_file(data, file, self.settings.options.limits, self._values)
+        return files.read_file(data, file, self.settings.options.limits, self._values)
 
     def with_file(self, file: str, replacements: Sequence[Document]) -> Opened:
         """A copy with different documents in one file, which is appended if it was not read before."""
@@ -191,25 +168,25 @@ class Opened:
 
         Skipped for overlays, which change jobs.
         """
-        session, stack = self._session()
-        jobs = self._jobs if stack is None else []
+        session, overlays = self._session()
+        jobs = self._jobs if overlays is None else []
         around = [document for document in self.documents if not _is_job(document)]
         return self._neighbours.learn(session, jobs, around, file)
 
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
         """Compile the jobs and runtimes of a file; return them with the diagnostics, of any file."""
         rules = self.settings.policy()
-        shared, stack = self._session()
+        shared, overlays = self._session()
         documents = [document for document in self.documents if document.file == file]
         select = self.settings.configuration.select
         names = {_name(document) for document in documents if _is_job(document)}
         same_name = [document for document in self._jobs if _name(document) in names]
         jobs = [d for d in (*same_name, *self._users_of(documents, names)) if not select or select(d.data, d.file)]
-        if stack is not None:
-            stack_jobs = [document for document in stack.documents if document.file == file and _is_job(document)]
-            jobs = [*stack.more(jobs).documents, *stack_jobs]
-        jobs, problems = self._expanded(documents, jobs, stack)
-        keeping = kept_in(self.settings.output, self.settings, jobs)
+        if overlays is not None:
+            overlaid_jobs = [document for document in overlays.documents if document.file == file and _is_job(document)]
+            jobs = [*overlays.more(jobs).documents, *overlaid_jobs]
+        jobs, problems = self._expanded(documents, jobs, overlays)
+        keeping = compiling.kept_in(self.settings.output, self.settings, jobs)
         session = replace(shared.with_jobs(jobs), rules=rules, keeping=keeping)
         diagnostics = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         diagnostics += [*problems, *session.diagnostics()]
@@ -218,45 +195,50 @@ class Opened:
         mine = tuple(job for job in compiled if job.file == file)
         runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
         if runtime is not None and not session.jobs:  # A minimal job for a runtime that none uses.
-            session = session.with_jobs([Document.of(smallest_job(runtime, session.options))])
+            session = session.with_jobs([Document.of(fragments.smallest_job(runtime, session.options))])
         return Built(self.name, session, mine), diagnostics
 
     def _expanded(
-        self, documents: Sequence[Document], jobs: list[Document], stack: Stack | None
+        self, documents: Sequence[Document], jobs: list[Document], overlays: stack.Stack | None
     ) -> tuple[list[Document], list[Diagnostic]]:
         """The jobs of a file with some trials of its sweeps, and of the sweeps of other files that have a base in it."""
-        mine = [document for document in documents if is_sweep(document.data)]
-        sweeps = mine or [document for document in self._documents if is_sweep(document.data)]
+        mine = [document for document in documents if dialects.is_sweep(document.data)]
+        sweeps = mine or [document for document in self._documents if dialects.is_sweep(document.data)]
         if not sweeps:
             return jobs, []
-        limits, non_sweeps = self.settings.options.limits, [d for d in self._documents if not is_sweep(d.data)]
-        expansion, problems = expansion_of(
-            sweeps, non_sweeps, lambda path: read_paths([path], limits, values=self._values), self.settings.options
+        limits, non_sweeps = self.settings.options.limits, [d for d in self._documents if not dialects.is_sweep(d.data)]
+        expansion, problems = inputs.expansion_of(
+            sweeps,
+            non_sweeps,
+            lambda path: files.read_paths([path], limits, values=self._values),
+            self.settings.options,
         )
         if expansion is None:
             return jobs, problems
         if mine:
             bases = [document for document in (*non_sweeps, *expansion.documents) if _is_job(document)]
-            jobs = [*jobs, *(bases if stack is None else stack.more(bases).documents)]
+            jobs = [*jobs, *(bases if overlays is None else overlays.more(bases).documents)]
         expanded, more, _ = expansion.expand(jobs)
-        files = {document.file for document in documents}
+        mine_in = {document.file for document in documents}
         trials = [d for d in expanded if d.file in {sweep.file for sweep in sweeps}]
-        remaining = [d for d in expanded if d.file in files and d not in trials] + trials[:_MOST_USERS]
-        return remaining, [d for d in (*problems, *more) if d.source and d.source.file in files]
+        remaining = [d for d in expanded if d.file in mine_in and d not in trials] + trials[:_MOST_USERS]
+        return remaining, [d for d in (*problems, *more) if d.source and d.source.file in mine_in]
 
-    def _session(self) -> tuple[Session, Stack | None]:
+    def _session(self) -> tuple[Session, stack.Stack | None]:
         """The session for everything except jobs, reused until that changes."""
         if self._shared is None:
             settings = self.settings
-            options, stack = settings.options, None
+            options, overlays = settings.options, None
             documents, sources, find = [d for d in self._documents if not _is_job(d)], self._sources, catalog.find
             if settings.overlays:
-                stack = Stack(settings.overlays, documents, sources, find, options.release or releases.NEWEST_RELEASE)
-                documents, sources, find = stack.documents, stack.sources, stack.catalog
+                overlays = stack.Stack(
+                    settings.overlays, documents, sources, find, options.release or releases.NEWEST_RELEASE
+                )
+                documents, sources, find = overlays.documents, overlays.sources, overlays.catalog
                 documents = [document for document in documents if not _is_job(document)]
-            judge, _ = judge_of(settings, self._documents)
+            judge, _ = compiling.judge_of(settings, self._documents)
             session = Session(options, find, place, judge=judge, cluster=())
-            self._shared = session.with_input(documents, sources), stack
+            self._shared = session.with_input(documents, sources), overlays
         return self._shared
 
     @property
@@ -265,12 +247,16 @@ class Opened:
 
     def _users_of(self, documents: Sequence[Document], names: set[str]) -> Iterator[Document]:
         """Some of the jobs that use a runtime of this file, except those with some names."""
-        runtimes = [document for document in documents if is_trainer_document(document.data) and not _is_job(document)]
+        runtimes = [
+            document for document in documents if dialects.is_trainer_document(document.data) and not _is_job(document)
+        ]
         scopes = {scope_of(document.data, document.data.get("kind"), _name(document)) for document in runtimes}
         using = (job for job in self._jobs if runtime_scope(job.data) in scopes and _name(job) not in names)
         return islice(using, _MOST_USERS if scopes else 0)
 
-    def _about_others(self, file: str, documents: list[Document], session: Session, rules: Policy) -> list[Diagnostic]:
+    def _about_others(
+        self, file: str, documents: list[Document], session: Session, rules: policy.Policy
+    ) -> list[Diagnostic]:
         """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         diagnostics: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
@@ -279,12 +265,12 @@ class Opened:
         for runtime in session.index.runtimes.values():
             home = runtime.document
             if home.file == file and scope_of(home.data, home.data["kind"], _name(home)) not in used:
-                diagnostics += check_runtime(runtime, session)
+                diagnostics += fragments.check_runtime(runtime, session)
         options = self.settings.options
-        diagnostics += rules(check_fragments(documents, options), False)
+        diagnostics += rules(fragments.check_fragments(documents, options), False)
         if any(document.data.get("kind") == "JobSet" for document in documents):
             diagnostics += rules(check_rendered(self._documents, options), False)
-        return diagnostics + rules(skipped_documents(documents, self.settings, checks_fragments=True), True)
+        return diagnostics + rules(compiling.skipped_documents(documents, self.settings, checks_fragments=True), True)
 
 
 def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Document]) -> Iterator[Document]:
@@ -297,7 +283,7 @@ def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Docu
 
 
 def _is_job(document: Document) -> bool:
-    return document.data.get("kind") in names.JOB_KINDS and is_trainer_document(document.data)
+    return document.data.get("kind") in names.JOB_KINDS and dialects.is_trainer_document(document.data)
 
 
 def _name(document: Document) -> str:
@@ -310,7 +296,7 @@ class Workspace:
     def __init__(self, arguments: Arguments, root: str) -> None:
         self.root = os.path.realpath(root)
         self._arguments = arguments
-        self._limits = limits_of(arguments)
+        self._limits = Settings.limits_of(arguments)
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
         self._cluster: Dump | None = None
@@ -327,15 +313,15 @@ class Workspace:
     def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
         """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
-            name, text = shown_path(os.path.relpath(file)), texts[file]
+            name, text = files.shown_path(os.path.relpath(file)), texts[file]
             if (
                 self._opened is None
                 and not os.path.isfile(opening.CONFIGURATION_FILE)
-                and not _may_concern(file, encode(text))
+                and not _may_concern(file, yaml_reader.encode(text))
             ):
                 return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
             environments = self._environments(file, texts)
-            if not self._concerns(file, name, encode(text), environments):
+            if not self._concerns(file, name, yaml_reader.encode(text), environments):
                 return Snapshot(self.root, name, text)
             return self._snapshot(name, text, environments, thorough=thorough)
 
@@ -344,11 +330,13 @@ class Workspace:
         with self._open(texts):
             environments = self._environments(file, texts)
             try:
-                repository = repository_of(self.root)
-                commit = commit_of(repository, "HEAD")
+                repository = git.repository_of(self.root)
+                commit = git.commit_of(repository, "HEAD")
                 here = dict(self._texts(environments, repository.top))
                 name = os.path.relpath(file, repository.top)
-                changed = find_changed_files(repository, commit, here | {name: encode(texts[file])}, self._limits)
+                changed = git.find_changed_files(
+                    repository, commit, here | {name: yaml_reader.encode(texts[file])}, self._limits
+                )
             except (CompileError, OSError):
                 return None
             key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
@@ -363,19 +351,21 @@ class Workspace:
         """The jobs of a file given what other files contained `before`: None for a file that did not exist."""
         if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
             return [_compiled_with(opened, before, file) for opened in environments]
-        edited = {path: encode(text) for path, text in texts.items()}
+        edited = {path: yaml_reader.encode(text) for path, text in texts.items()}
         with opening.unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
-                by_name = {env.name: env for env in map(self._open_environment, environments_of(self._arguments))}
+                by_name = {
+                    env.name: env for env in map(self._open_environment, Settings.environments_of(self._arguments))
+                }
             except (CompileError, UsageError):
                 return None
-            name = shown_path(os.path.relpath(file))
+            name = files.shown_path(os.path.relpath(file))
             return [by_name[o.name].build(name)[0].compiled if o.name in by_name else () for o in environments]
 
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
         """Work in the root folder, like `trainc check`, with the editor's texts."""
-        with chdir(self.root), opening.unsaved({path: encode(text) for path, text in texts.items()}):
+        with chdir(self.root), opening.unsaved({path: yaml_reader.encode(text) for path, text in texts.items()}):
             yield
 
     def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
@@ -384,14 +374,16 @@ class Workspace:
         says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
         if self._opened is not None and not says:
             for path in (path for path in typed if path != file):
-                name, data = shown_path(os.path.relpath(path)), encode(texts[path])
+                name, data = files.shown_path(os.path.relpath(path)), yaml_reader.encode(texts[path])
                 self._known[path] = texts[path]
                 if self._concerns(path, name, data, self._opened):
                     self._opened = [opened.with_file(name, opened.read(name, data)[0]) for opened in self._opened]
         else:
             self._refused, self._known = [], dict(texts)
             try:
-                self._opened = [self._open_environment(arguments) for arguments in environments_of(self._arguments)]
+                self._opened = [
+                    self._open_environment(arguments) for arguments in Settings.environments_of(self._arguments)
+                ]
             except CompileError as error:  # The previous settings apply until the new ones are valid.
                 self._refused = error.diagnostics
             except UsageError:
@@ -399,8 +391,8 @@ class Workspace:
         return self._opened or []
 
     def _open_environment(self, arguments: Arguments) -> Opened:
-        name = environment_name(arguments)
-        return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
+        name = arguments.environment
+        return Opened(name, Settings.of(arguments), self._neighbours.setdefault(name, Neighbours()))
 
     def _is_overlaid(self, path: str) -> bool:
         return any(path in opened.files_of_overlays for opened in self._opened or ())
@@ -413,7 +405,7 @@ class Workspace:
             return True
         hidden = any(part.startswith(".") for part in name.split("/"))
         excluded = any(opened.settings.configuration.exclude(name) for opened in environments)
-        return not (hidden or excluded or is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)))
+        return not (hidden or excluded or files.is_unrelated(data, template=file.endswith(files.TEMPLATE_SUFFIXES)))
 
     def _snapshot(self, name: str, text: str, environments: Sequence[Opened], *, thorough: bool) -> Snapshot:
         documents: list[Document] = []
@@ -424,7 +416,7 @@ class Workspace:
         by_environment: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         complete = True
         for environment in environments:
-            in_file, problems = environment.read(name, encode(text))
+            in_file, problems = environment.read(name, yaml_reader.encode(text))
             opened = environment if _is_settings(name) else environment.with_file(name, in_file)
             rules = opened.settings.policy()
             problems = rules(problems, True)
@@ -442,11 +434,17 @@ class Workspace:
             by_environment[opened.name] = problems
         of_file = [d for of_env in by_environment.values() for d in of_env if d.source and d.source.file == name]
         # Comments that ignore nothing are only known to be in vain without other errors.
-        ignored = [] if has_errors(of_file) else [*check_ignores(ignores_of(decode(encode(text)), name), of_file)]
-        if name.rpartition("/")[2] == OVERLAY_FILE and not any(
+        ignored = (
+            []
+            if has_errors(of_file)
+            else [
+                *ignores.check_ignores(ignores.ignores_of(yaml_reader.decode(yaml_reader.encode(text)), name), of_file)
+            ]
+        )
+        if name.rpartition("/")[2] == files.OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
-            ignored += load_overlays([name], self._limits)[1]
+            ignored += stack.load_overlays([name], self._limits)[1]
         merged = merge_diagnostics({key: [*of_env, *ignored, *self._refused] for key, of_env in by_environment.items()})
         own_diagnostics = [d for d in merged if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next(
@@ -471,7 +469,9 @@ class Workspace:
         """The clusters of all environments."""
         if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
-            objects = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
+            objects = [
+                d for folder in sorted(folders) for d in files.read_paths([folder], self._limits, everything=True)[0]
+            ]
             self._cluster = Dump.of_documents(objects)
         return self._cluster
 
@@ -489,16 +489,16 @@ class Workspace:
 def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str) -> tuple[CompiledJob, ...]:
     """The jobs of a file, given earlier texts of files; None means that a file did not exist."""
     for path, data in before.items():
-        name = shown_path(os.path.relpath(path))
+        name = files.shown_path(os.path.relpath(path))
         if not _is_settings(name):
             opened = opened.with_file(name, opened.read(name, data)[0] if data else [])
-    return opened.build(shown_path(os.path.relpath(file)))[0].compiled
+    return opened.build(files.shown_path(os.path.relpath(file)))[0].compiled
 
 
 def _may_concern(file: str, data: bytes) -> bool:
-    return _is_settings(file) or not data.strip() or not is_unrelated(data)
+    return _is_settings(file) or not data.strip() or not files.is_unrelated(data)
 
 
 def _is_settings(name: str) -> bool:
     """Return whether a file controls what is read, rather than being input itself."""
-    return name.rpartition("/")[2] in (opening.CONFIGURATION_FILE, OVERLAY_FILE)
+    return name.rpartition("/")[2] in (opening.CONFIGURATION_FILE, files.OVERLAY_FILE)

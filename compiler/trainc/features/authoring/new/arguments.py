@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the TrainJob")
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command, after -- (default: the runtime's)")
     runtime = parser.add_argument("--runtime", metavar="NAME", help="the runtime to use; `trainc runtimes` lists them")
-    set_completion(runtime, "runtime")
+    command.set_completion(runtime, "runtime")
     parser.add_argument("--image", metavar="IMAGE", help="image of the trainer (default: the runtime's)")
     parser.add_argument("--nodes", metavar="N", type=int, help="number of nodes (default: the runtime's)")
     parser.add_argument("--gpus", metavar="N", type=int, help="GPUs per node (default: the runtime's)")
@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     where = parser.add_argument(
         "-o", "--output", metavar="FILE", help="file to write, or - for stdout (default: NAME.yaml in `sources`)"
     )
-    set_completion(where, "file")
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
+    command.set_completion(where, "file")
+    command.add_input(parser, paths=False)
+    command.add_limits(parser)
+    command.add_reporting(parser)

@@ -8,24 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, report, start
-from trainc.api.documents import Document, catalog, opening, read_documents
+from trainc.api.command import Files, compiling, report
+from trainc.api.documents import Document, catalog, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
-from trainc.api.jobs import Inputs
-from trainc.api.kube import (
-    POD_SPEC,
-    Json,
-    identity_of,
-    mapping,
-    names,
-    objects,
-    releases,
-    value_at,
-)
+from trainc.api.jobs import Inputs, release_facts
+from trainc.api.kube import POD_SPEC, Json, identity_of, mapping, names, objects, releases, value_at
 from trainc.api.output import dump_yaml
 from trainc.api.records import pattern, replace
-from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
-from trainc.ir.release import release_facts
+from trainc.api.settings import Options, Settings, merge_diagnostics
 
 _MOST_NAMES = 5
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
@@ -44,15 +34,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             raise UsageError(f"argument --{name}: {value} is not a positive number")
     arguments.paths = []
     try:
-        settings = _without_foreign_files(settings_of(arguments))
+        settings = _without_foreign_files(Settings.of(arguments))
         inputs = settings.read(streams.stdin)
         file = _target(arguments, settings)
         job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
         text = dump_yaml([job])
         other_jobs = [document.data for document in inputs.documents if document.data.get("kind") in names.JOB_KINDS]
         by_environment = {
-            environment_name(environment): _check(text, file, _without_foreign_files(settings_of(environment)))
-            for environment in environments_of(arguments)
+            environment.environment: _check(text, file, _without_foreign_files(Settings.of(environment)))
+            for environment in Settings.environments_of(arguments)
         }
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
@@ -202,10 +192,10 @@ def _trainer_in(runtime: Mapping[str, Any]) -> tuple[str, str]:
 
 def _check(text: str, file: str, settings: Settings) -> list[Diagnostic] | None:
     """What `trainc check` would say of the job in its file; None if trainc.yaml does not select it. Raises CompileError."""
-    documents, problems = read_documents(text.encode(), file, settings.options.limits)
+    documents, problems = yaml_reader.read_documents(text.encode(), file, settings.options.limits)
     if has_errors(problems):
         raise CompileError(problems)
-    checking = start(settings, b"", checks_fragments=True, extra=documents)
+    checking = compiling.start(settings, b"", checks_fragments=True, extra=documents)
     documents_of_file = [document for document in checking.inputs.documents if document.file == file]
     if not documents_of_file:
         return None

@@ -6,12 +6,12 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from trainc.api.explained import as_html
 from trainc.api.jobs import Compilation, CompiledJob
 from trainc.api.kube import identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
 from trainc.features import ask
-from trainc.findings.as_html import MONOSPACE, count_severities, diagnostics_html, html_text
 
 if TYPE_CHECKING:
     from trainc.api.jobs import Session, ValidDocument
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Nobody looks at the pictures of more jobs than this.
 _MOST_JOBS = 20
 _BOX = "border:1px solid rgba(128,128,128,0.4);border-radius:6px;padding:8px 12px;margin:6px 0"
-_SCROLL = f"{MONOSPACE};line-height:1.35;overflow:auto;max-height:480px;margin:4px 0;background:transparent"
+_SCROLL = f"{as_html.MONOSPACE};line-height:1.35;overflow:auto;max-height:480px;margin:4px 0;background:transparent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class View:
 def view_compilation(compilation: Compilation) -> View:
     """The size, picture, diagnostics and YAML of the jobs, limited to the first twenty."""
     heads = list(map(_headline, compilation.jobs))
-    counts = count_severities(compilation.diagnostics)
+    counts = as_html.count_severities(compilation.diagnostics)
     lines = [*heads, *([counts] if counts else []), *(str(d) for d in compilation.diagnostics)]
     boxes = [
-        f'<div style="{_BOX}"><b>{html_text(heads[index])}</b>'
+        f'<div style="{_BOX}"><b>{as_html.html_text(heads[index])}</b>'
         f"{_picture(job) if _is_drawn(job) else ''}{_folded_yaml(job)}</div>"
         for index, job in enumerate(compilation.jobs[:_MOST_JOBS])
     ]
-    html = f"<div>{''.join(boxes)}{_more_jobs(compilation)}{diagnostics_html(compilation.diagnostics)}</div>"
+    html = f"<div>{''.join(boxes)}{_more_jobs(compilation)}{as_html.diagnostics_html(compilation.diagnostics)}</div>"
     return View("\n".join(lines or ["no jobs"]), html)
 
 
@@ -64,17 +64,13 @@ def view_graph(compilation: Compilation) -> View:
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
     """The origins of the fields that `field` selects, as in `trainc explain`. Raises ValueError if nothing matches."""
-    from trainc.api.explained import Recorder, explanation, explanation_text
-    from trainc.explain.model import NoMatch, QueryError, choose
+    from trainc.api.explained import Explanation, Recorder, explanation, explanation_text
 
     session, chosen = _choose_job(compilation, job)
     recorder = Recorder()
     session.compile(chosen, recorder)
-    try:
-        selection = choose(explanation(recorder), field)
-    except QueryError as error:
-        raise ValueError(str(error)) from None
-    if not isinstance(selection, NoMatch):
+    selection = explanation(recorder).choose(field)
+    if isinstance(selection, Explanation):
         return _as_lines(explanation_text(selection))
     near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"
     reason = f"this input sets {', '.join(selection.derived[:4])}" if selection.derived else near
@@ -100,7 +96,7 @@ def view_diff(before: Compilation, after: Compilation) -> View:
 
 
 def _as_lines(text: str) -> View:
-    return View(text, f'<pre style="{_SCROLL}">{html_text(text)}</pre>')
+    return View(text, f'<pre style="{_SCROLL}">{as_html.html_text(text)}</pre>')
 
 
 def _ask(feature: str, point: str) -> Callable[..., str]:
@@ -131,8 +127,8 @@ def _picture(job: CompiledJob) -> str:
     tree = _ask("graph", "text")(job.manifests)
     drawn = b64encode(_ask("graph", "svg")(job.manifests).encode()).decode()
     if not drawn:
-        return f'<pre style="{_SCROLL}" title="pip install svg.py draws it">{html_text(tree)}</pre>'
-    alt = html_text(tree).replace("\n", "&#10;")
+        return f'<pre style="{_SCROLL}" title="pip install svg.py draws it">{as_html.html_text(tree)}</pre>'
+    alt = as_html.html_text(tree).replace("\n", "&#10;")
     style = "display:block;max-width:100%;margin:6px 0"
     return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}" style="{style}"/>'
 
@@ -141,7 +137,7 @@ def _folded_yaml(job: CompiledJob) -> str:
     text = dump_yaml(job.manifests)
     kinds = ", ".join(manifest["kind"] for manifest in job.manifests)
     about = f"{kinds}: {len(text.splitlines()):,} lines of YAML"
-    return f'<details><summary>{html_text(about)}</summary><pre style="{_SCROLL}">{html_text(text)}</pre></details>'
+    return f'<details><summary>{as_html.html_text(about)}</summary><pre style="{_SCROLL}">{as_html.html_text(text)}</pre></details>'
 
 
 def _more_jobs(compilation: Compilation) -> str:

@@ -20,12 +20,12 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from trainc.api.arguments import add_job, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add job, size and location options."""
-    add_job(parser)
+    command.add_job(parser)
     group = parser.add_argument_group("run")
     group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
     group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
@@ -33,13 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
     help_text = "folder for volumes (default: a temporary one)"
-    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), "folder")
+    command.set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), "folder")
     group.add_argument(
         "--map", type=_mapping, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
     help_text = "interpreter for python, torchrun, accelerate and tune"
-    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), "file")
+    command.set_completion(group.add_argument("--python", metavar="FILE", help=help_text), "file")
 
 
 def _positive(text: str) -> int:

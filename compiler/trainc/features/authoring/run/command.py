@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
-from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Paint, Part, compiled_job, report, temporary_folder
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, command
+from trainc.api.command import Paint, Part, compiled_job, report
 from trainc.api.documents import opening
 from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
-from trainc.api.git import find_program
+from trainc.api.git import git
 from trainc.api.jobs import OneJob, Plugin, enabled
 from trainc.api.kube import Json
 from trainc.features.authoring.run.model import Machine, Plan, Size, meeting_ports, requested_programs, scale_job
@@ -53,7 +53,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     with ExitStack() as stack:
         workdir = os.path.abspath(arguments.workdir or _EXAMPLE)
         if not (arguments.workdir or arguments.dry_run):
-            workdir = stack.enter_context(temporary_folder("trainc-run-"))
+            workdir = stack.enter_context(command.temporary_folder("trainc-run-"))
         machine = _machine(arguments, workdir, job)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(job.compiled.manifests, machine, plugins)
@@ -101,7 +101,7 @@ def _alone_in(workdir: str) -> Iterator[None]:
 def _machine(arguments: Arguments, workdir: str, job: OneJob) -> Machine:
     local_folders = dict(arguments.map)
     requested = {*PROGRAMS_LOOKED_UP, *requested_programs(job.compiled.manifests, local_folders)}
-    programs = {name: path for name in requested if (path := find_program(name, trusted=True))}
+    programs = {name: path for name in requested if (path := git.find_program(name, trusted=True))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
         raise UsageError(f"--python: {arguments.python} is not an executable file")

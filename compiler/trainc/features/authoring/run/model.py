@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from trainc.api.findings import Finding, Path
 from trainc.api.jobs import JobSet, Plugin
-from trainc.api.kube import Json, accelerator, value_at, with_value
+from trainc.api.kube import Json, devices, documents, value_at
 from trainc.api.records import dataclass
 
 ProgramKind = Literal["init", "sidecar", "main"]
@@ -279,7 +279,7 @@ def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
             message = f"{flag}: this run uses {value} instead of {before}"
             findings.append(Finding("ScaledForRun", "info", message, path=path))
-            job = with_value(job, path, value)
+            job = documents.with_value(job, path, value)
     return job, findings
 
 
@@ -291,7 +291,7 @@ def _changes(job: Json, size: Size) -> Iterator[tuple[Path, Any]]:
         for kind in ("limits", "requests"):
             amounts = value_at(job, (*_TRAINER, "resourcesPerNode", kind)) or {}
             for name in amounts:
-                if accelerator(name) == "GPU":
+                if devices.accelerator(name) == "GPU":
                     yield (*_TRAINER, "resourcesPerNode", kind, name), size.procs
 
 

@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_release, add_reporting, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the script, its arguments, and output options."""
-    set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), "file")
+    command.set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), "file")
     parser.add_argument(
         "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
     )
     group = parser.add_argument_group("input")
     help_text = "folder with more runtimes (repeatable)"
-    set_completion(
+    command.set_completion(
         group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), "folder"
     )
-    add_release(group.add_argument)
+    command.add_release(group.add_argument)
     group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
     group = parser.add_argument_group("output")
     help_text = "write DIR/<name>.yaml for each job (default: stdout)"
-    set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), "folder")
-    add_reporting(parser)
+    command.set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), "folder")
+    command.add_reporting(parser)

@@ -21,11 +21,10 @@ from kubeflow.trainer.types import types
 
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, sort_diagnostics
-from trainc.api.jobs import Compilation
+from trainc.api.jobs import Compilation, functions
 from trainc.api.kube import Manifest, releases
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Options
-from trainc.functions import catalog, compile_trainjob
 
 # A stand-in for the API server that the SDK talks to: it has runtimes, and keeps the TrainJobs that it is sent.
 
@@ -123,7 +122,7 @@ class OfflineBackend(KubernetesBackend):
     ) -> None:
         self.namespace = namespace
         provided = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
-        shipped = catalog(options.release or releases.NEWEST_RELEASE)
+        shipped = functions.catalog(options.release or releases.NEWEST_RELEASE)
         from_catalog = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in provided]
         self._runtimes = [*runtimes, *from_catalog]
         self._options = options
@@ -220,7 +219,7 @@ class OfflineBackend(KubernetesBackend):
         job = {**body, "metadata": {**metadata, "namespace": namespace}}
         if metadata["name"] in self._jobs:
             raise ValueError(f"TrainJob {metadata['name']} already exists")
-        self._jobs[metadata["name"]] = (job, compile_trainjob(job, self._runtimes, self._options), _caller())
+        self._jobs[metadata["name"]] = (job, functions.compile_trainjob(job, self._runtimes, self._options), _caller())
         return job
 
     def _name(self, body: Manifest) -> str:

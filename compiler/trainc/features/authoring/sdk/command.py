@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import report
-from trainc.api.documents import read_paths
+from trainc.api.documents import files
 from trainc.api.findings import CompileError, escape_report, has_errors, sort_diagnostics
 from trainc.api.settings import Limits, Options
 
@@ -28,7 +28,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write("trainc sdk: this needs the extra `kubeflow`; run: pip install 'kubeflow>=0.3,<0.6'\n")
         return Status.USAGE
     options = Options(release=arguments.release)
-    documents, diagnostics = read_paths(arguments.runtimes, Limits()) if arguments.runtimes else ([], [])
+    documents, diagnostics = files.read_paths(arguments.runtimes, Limits()) if arguments.runtimes else ([], [])
     if has_errors(diagnostics):
         return report(sort_diagnostics(diagnostics), arguments, streams)
     runtimes = [

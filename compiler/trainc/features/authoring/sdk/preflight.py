@@ -18,11 +18,11 @@ import kubeflow
 from kubeflow.trainer import TrainerClient
 
 from trainc.api.findings import CompileError
+from trainc.api.jobs import functions
 from trainc.api.kube import Manifest
 from trainc.api.records import dataclass
 from trainc.api.settings import Options
 from trainc.features.authoring.sdk.backend import OfflineBackend, unwrapped_errors
-from trainc.functions import compile_trainjob
 
 Client = TypeVar("Client")
 _GROUP, _VERSION = "trainer.kubeflow.org", "v1alpha1"
@@ -71,7 +71,9 @@ class _Checking:
         if plural == "trainjobs":
             job = copy.deepcopy(body)
             job["metadata"] = {**job["metadata"], "namespace": namespace}
-            result = compile_trainjob(job, [self._runtime(namespace, job["spec"]["runtimeRef"])], self._options)
+            result = functions.compile_trainjob(
+                job, [self._runtime(namespace, job["spec"]["runtimeRef"])], self._options
+            )
             for diagnostic in result.diagnostics:
                 if diagnostic.severity == "warning":
                     hint = f"; {diagnostic.hint}" if diagnostic.hint else ""

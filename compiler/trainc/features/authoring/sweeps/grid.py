@@ -11,11 +11,10 @@ from itertools import product
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
-from trainc.api.findings import Finding, Path, did_you_mean
+from trainc.api.findings import Finding, Path, did_you_mean, remove
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
-from trainc.findings import remove
-from trainc.schema.document_kinds import DocumentKind, Schema, about, list_of, struct
+from trainc.api.schema import document_kinds
 
 CODE = "InvalidSweep"
 # Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.
@@ -26,17 +25,21 @@ _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
 _MOST_COMPARISONS = 1_000_000
 
-_VALUE: Schema = {
+_VALUE: document_kinds.Schema = {
     "type": ["string", "number", "boolean"],
     "errorMessage": "write a string, a number, true or false",
 }
-_RANGE = struct(
+_RANGE = document_kinds.struct(
     {
-        "min": about("The first value.", {"type": "number"}),
-        "max": about("Upper bound; with `count`, also the last value.", {"type": "number"}),
-        "step": about("The distance from one value to the next.", {"type": "number", "exclusiveMinimum": 0}),
-        "count": about("How many values there are.", {"type": "integer", "minimum": 2, "maximum": _MOST_VALUES}),
-        "scale": about(
+        "min": document_kinds.about("The first value.", {"type": "number"}),
+        "max": document_kinds.about("Upper bound; with `count`, also the last value.", {"type": "number"}),
+        "step": document_kinds.about(
+            "The distance from one value to the next.", {"type": "number", "exclusiveMinimum": 0}
+        ),
+        "count": document_kinds.about(
+            "How many values there are.", {"type": "integer", "minimum": 2, "maximum": _MOST_VALUES}
+        ),
+        "scale": document_kinds.about(
             "log: each value is a multiple of the one before.", {"type": "string", "enum": ["linear", "log"]}
         ),
     },
@@ -44,20 +47,20 @@ _RANGE = struct(
     oneOf=[{"required": ["step"]}, {"required": ["count"]}],
     errorMessage="write {min: 16, max: 64, step: 16} or {min: 1e-5, max: 1e-1, count: 5, scale: log}",
 )
-_VALUES: Schema = {
-    "anyOf": [list_of(_VALUE, minItems=1, uniqueItems=True), _RANGE],
+_VALUES: document_kinds.Schema = {
+    "anyOf": [document_kinds.list_of(_VALUE, minItems=1, uniqueItems=True), _RANGE],
     "errorMessage": "write a list, such as [1, 2], or a range: {min: 1, max: 8, step: 1}",
 }
-_ROWS = list_of({"type": "object", "additionalProperties": _VALUE, "minProperties": 1})
-GRID_FIELDS: Schema = {
-    "parameters": about(
+_ROWS = document_kinds.list_of({"type": "object", "additionalProperties": _VALUE, "minProperties": 1})
+GRID_FIELDS: document_kinds.Schema = {
+    "parameters": document_kinds.about(
         "A list of values or a range for each parameter.",
         {"type": "object", "propertyNames": {"pattern": f"^{_NAME}$"}, "additionalProperties": _VALUES},
     ),
-    "exclude": about("Combinations to skip, each with some of the parameters.", _ROWS),
-    "include": about("Additional combinations, each with all parameters.", _ROWS),
+    "exclude": document_kinds.about("Combinations to skip, each with some of the parameters.", _ROWS),
+    "include": document_kinds.about("Additional combinations, each with all parameters.", _ROWS),
 }
-GRID = DocumentKind("Grid", "a sweep", CODE, struct(GRID_FIELDS))
+GRID = document_kinds.DocumentKind("Grid", "a sweep", CODE, document_kinds.struct(GRID_FIELDS))
 
 # Ranges of numbers: `{min, max, step}` or `{min, max, count}`, optionally with `scale: log`.
 #

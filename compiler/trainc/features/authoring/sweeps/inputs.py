@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.api.documents import Document, is_trainer_document
+from trainc.api.documents import Document, dialects
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
-from trainc.api.jobs import CompiledJob, JobSet
+from trainc.api.jobs import CompiledJob, JobSet, inputs
 from trainc.api.kube import Json, identity_of, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
@@ -21,11 +21,10 @@ from trainc.features.authoring.sweeps.matrix import (
     trial_documents,
     unused_parameters,
 )
-from trainc.pipeline.inputs import Read
 
 if TYPE_CHECKING:
-    from trainc.pipeline.inputs import Choice
-    from trainc.project.configuration import Selection
+    from trainc.api.jobs import inputs
+    from trainc.api.settings import Selection
 
 _HOUR = 3600
 
@@ -112,7 +111,7 @@ class Sweeps:
         """The ids of the documents from which trials are made."""
         return {id(base) for _, base in self.pairs}
 
-    def select(self, select: Selection, elsewhere: Choice) -> tuple[list[Document], list[Document]]:
+    def select(self, select: Selection, elsewhere: inputs.Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
         pairs = ((base.data, matrix.document) for matrix, base in self.pairs)
         left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
@@ -143,7 +142,9 @@ class Sweeps:
         return expanded, problems, tally
 
 
-def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read_file: Read, limits: Limits) -> Sweeps:
+def read_sweeps(
+    sweeps: Sequence[Document], documents: Sequence[Document], read_file: inputs.Read, limits: Limits
+) -> Sweeps:
     """Find the base of each sweep among the other documents of the input, or else read its file."""
     by_file: dict[str, list[Document]] = {}
     for document in documents:
@@ -176,7 +177,9 @@ def read_sweeps(sweeps: Sequence[Document], documents: Sequence[Document], read_
         if base is not None:
             result.pairs.append((matrix, base))
         # Of a file that is not among the input, only what the trials need is read.
-        result.documents += [d for d in added if d is base or (is_trainer_document(d.data) and not is_trainjob(d))]
+        result.documents += [
+            d for d in added if d is base or (dialects.is_trainer_document(d.data) and not is_trainjob(d))
+        ]
     return result
 
 

@@ -21,15 +21,14 @@ from trainc.api.findings import (
     did_you_mean,
     format_path,
     has_errors,
+    write,
 )
-from trainc.api.kube import Json, Manifest, identity_of, mapping, names, stable_path
+from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, names
 from trainc.api.records import dataclass, field, pattern, replace
-from trainc.api.settings import Limits
+from trainc.api.schema import document_kinds
+from trainc.api.settings import Limits, patterns
 from trainc.features.authoring.sweeps import grid
 from trainc.features.authoring.sweeps.grid import Assignment
-from trainc.findings import write
-from trainc.project.overlays.patterns import Edited, Origin
-from trainc.schema.document_kinds import TEXT, DocumentKind, Schema, about, list_of, struct, without_nulls
 
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")
@@ -235,7 +234,7 @@ OPTIMIZATION_JOB_API, OPTIMIZATION_JOB_KIND = "trainer.kubeflow.org/v1alpha1", "
 _TEMPLATE: Path = ("spec", "trainJobTemplate")
 
 
-def _within(*fields: str, schema: Schema) -> Schema:
+def _within(*fields: str, schema: document_kinds.Schema) -> document_kinds.Schema:
     """Return the schema of a value below fields that are required and have others beside them."""
     for name in reversed(fields):
         schema = {"type": "object", "required": [name], "properties": {name: schema}, "errorMessage": _PARAMETER}
@@ -243,13 +242,17 @@ def _within(*fields: str, schema: Schema) -> Schema:
 
 
 _PARAMETER = "write it as {name: lr, searchSpace: {categorical: {choices: ['0.1', '0.01']}}}"
-_CHOICES = _within("searchSpace", "categorical", "choices", schema=list_of(TEXT))
-_SPEC = struct(
+_CHOICES = _within("searchSpace", "categorical", "choices", schema=document_kinds.list_of(document_kinds.TEXT))
+_SPEC = document_kinds.struct(
     {
         "objectives": {},
         "searchAlgorithm": {},
-        "parameters": list_of(
-            {**_CHOICES, "required": ["name", "searchSpace"], "properties": {"name": TEXT, **_CHOICES["properties"]}}
+        "parameters": document_kinds.list_of(
+            {
+                **_CHOICES,
+                "required": ["name", "searchSpace"],
+                "properties": {"name": document_kinds.TEXT, **_CHOICES["properties"]},
+            }
         ),
         "numTrials": {"type": "integer"},
         "parallelTrials": {},
@@ -257,7 +260,7 @@ _SPEC = struct(
     },
     required=["parameters"],
 )
-OPTIMIZATION_JOB = DocumentKind(
+OPTIMIZATION_JOB = document_kinds.DocumentKind(
     OPTIMIZATION_JOB_KIND, "an OptimizationJob", grid.CODE, {"type": "object", "properties": {"spec": _SPEC}}
 )
 
@@ -269,7 +272,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
         message = "its trials are drawn at random in the cluster, and are not known before"
         hint = "write searchAlgorithm: {grid: {}}, and all values under `categorical`"
         return document, [], [Finding(grid.CODE, "error", message, hint, ("spec", "searchAlgorithm"))]
-    _, findings = OPTIMIZATION_JOB.check(without_nulls(OPTIMIZATION_JOB.schema, document.data))
+    _, findings = OPTIMIZATION_JOB.check(document_kinds.without_nulls(OPTIMIZATION_JOB.schema, document.data))
     if findings:
         return document, [], findings
     paths: dict[str, Path] = {}
@@ -319,31 +322,33 @@ def _template(document: Document, spec: Json) -> Document:
 
 API, KIND = "trainc/v1alpha1", "Sweep"
 _MATRIX_GROUP = "trainer.kubeflow.org/"
-_HOURS: Schema = {"type": "number", "exclusiveMinimum": 0}
-SWEEP = DocumentKind(
+_HOURS: document_kinds.Schema = {"type": "number", "exclusiveMinimum": 0}
+SWEEP = document_kinds.DocumentKind(
     KIND,
     "a sweep",
     grid.CODE,
-    struct(
+    document_kinds.struct(
         {
             "apiVersion": {"const": API, "errorMessage": f"write apiVersion: {API}"},
             "kind": {"const": KIND},
-            "metadata": about(
+            "metadata": document_kinds.about(
                 "`name` is what trials are named after, instead of the base.",
-                {"type": "object", "properties": {"name": TEXT}},
+                {"type": "object", "properties": {"name": document_kinds.TEXT}},
             ),
-            "base": about("The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", TEXT),
+            "base": document_kinds.about(
+                "The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", document_kinds.TEXT
+            ),
             **grid.GRID_FIELDS,
-            "maxTrials": about(
+            "maxTrials": document_kinds.about(
                 f"More trials are an error; {grid.MOST_TRIALS} by default, {grid.MOST_ASKED:,} at most.",
                 {"type": "integer", "minimum": 1, "maximum": grid.MOST_ASKED},
             ),
-            "budget": about(
+            "budget": document_kinds.about(
                 "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",
-                struct(
+                document_kinds.struct(
                     {
-                        "gpuHours": about("More GPU-hours are an error.", _HOURS),
-                        "hoursPerTrial": about(
+                        "gpuHours": document_kinds.about("More GPU-hours are an error.", _HOURS),
+                        "hoursPerTrial": document_kinds.about(
                             "Expected duration of a trial, if shorter than activeDeadlineSeconds.", _HOURS
                         ),
                     }
@@ -393,7 +398,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
 
 
 def _read_sweep(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
-    data, findings = SWEEP.check({"apiVersion": "", **without_nulls(SWEEP.schema, document.data)})
+    data, findings = SWEEP.check({"apiVersion": "", **document_kinds.without_nulls(SWEEP.schema, document.data)})
     base, _, job = data.get("base", "").partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(document.file), base)) if base else document.file
     assignments: list[Assignment] = []
@@ -481,7 +486,9 @@ def _not_one(matrix: Matrix, candidates: Sequence[Document]) -> Finding:
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
-    parameter_paths = ((stable_path(path, trial.job), assignment.paths[name]) for path, name in trial.parameter_fields)
-    origins = ((path, Origin(matrix.document, written_at)) for path, written_at in parameter_paths)
-    document = Edited.of(base).with_data(trial.job, origins).to_document()
+    parameter_paths = (
+        (documents.stable_path(path, trial.job), assignment.paths[name]) for path, name in trial.parameter_fields
+    )
+    origins = ((path, patterns.Origin(matrix.document, written_at)) for path, written_at in parameter_paths)
+    document = patterns.Edited.of(base).with_data(trial.job, origins).to_document()
     return replace(document, file=matrix.document.file)

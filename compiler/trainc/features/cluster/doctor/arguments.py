@@ -16,21 +16,21 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, set_completion
+from trainc.api.arguments import command
 
 FORMATS = ("text", "json")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input, cluster and format options."""
-    add_input(parser)
+    command.add_input(parser)
     group = parser.add_argument_group("cluster")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
     help_text = "kubeconfig file (default: kubectl's own)"
-    set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), "file")
+    command.set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), "file")
     group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
     help_text = "read saved output of kubectl instead of a cluster"
-    set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), "folder")
+    command.set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), "folder")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser)

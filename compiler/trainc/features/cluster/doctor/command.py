@@ -9,13 +9,13 @@ from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, read_port, read_stdin, report, start
-from trainc.api.documents import read_paths
+from trainc.api.command import Files, compiling, report, version
+from trainc.api.documents import files
 from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
-from trainc.api.git import find_program
-from trainc.api.kube import Manifest, mapping, names, objects, read_json, releases
+from trainc.api.git import git
+from trainc.api.kube import Manifest, documents, mapping, names, objects, releases
 from trainc.api.records import dataclass, field
-from trainc.api.settings import Settings, environment_name, environments_of, limits_of, merge_diagnostics, settings_of
+from trainc.api.settings import Settings, merge_diagnostics
 from trainc.features import ask
 from trainc.features.cluster.doctor.comparison import (
     Requirements,
@@ -110,7 +110,7 @@ class Kubectl:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["kubectl failed without a message"]
             raise _NoAnswerError(lines[-1].removeprefix("error: ")[:_LONGEST_REASON])
         try:
-            return read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
+            return documents.read_json(done.stdout.decode("utf-8", "replace")) if done.stdout.strip() else None
         except ValueError:
             raise _NoAnswerError("its answer is not JSON") from None
 
@@ -137,10 +137,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
         raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
-        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
+        environments = {env.environment: Settings.of(env) for env in Settings.environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
-    stdin = read_stdin(next(iter(environments.values())), streams)
+    stdin = compiling.read_stdin(next(iter(environments.values())), streams)
     requested = {name: _requirements(settings, stdin) for name, settings in environments.items()}
     diagnostics = merge_diagnostics({name: diagnostics for name, (_, diagnostics) in requested.items()})
     status = report(diagnostics, arguments, streams, Files(stdin))
@@ -154,12 +154,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[Diagnostic]]:
     """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
-    compiling = start(settings, stdin, output=settings.output)
-    manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
+    compiled = compiling.start(settings, stdin, output=settings.output)
+    manifests = [manifest for job in compiled.jobs() for manifest in job.manifests]
     created_by = ask("fits", "created")
-    applied = (*(document.data for document in compiling.inputs.documents), *manifests)
+    applied = (*(document.data for document in compiled.inputs.documents), *manifests)
     release = settings.options.release or releases.NEWEST_RELEASE
-    pinned = read_port()["releases"]
+    pinned = version.read_port()["releases"]
     pins = pinned[release]
     requirements = Requirements(
         release,
@@ -177,7 +177,7 @@ def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[
         tuple(m for m in manifests if m["kind"] == "JobSet"),
         frozenset(created_by(applied, settings.options.namespace or "") if created_by else ()),
     )
-    return requirements, [diagnostic for diagnostic in compiling.diagnostics if diagnostic.severity == "error"]
+    return requirements, [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
 
 
 def _questions_about(requirements: Iterable[Requirements]) -> dict[str, tuple[tuple[str, ...], tuple[str, str]]]:
@@ -212,7 +212,7 @@ def _questions_about(requirements: Iterable[Requirements]) -> dict[str, tuple[tu
 def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answers:
     """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     if arguments.snapshot is not None:
-        documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
+        documents, problems = files.read_paths([arguments.snapshot], Settings.limits_of(arguments), everything=True)
         if has_errors(problems):
             raise CompileError(problems)
         answers = Answers(tuple(document.data for document in documents), {}, Dump.of_documents(documents))
@@ -221,7 +221,7 @@ def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answ
             hint = "save the answers of kubectl there, as `trainc help doctor` shows"
             raise CompileError([Diagnostic("SnapshotIncomplete", "error", message, hint)])
         return answers
-    program = find_program("kubectl")
+    program = git.find_program("kubectl")
     if program is None:
         raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Literal, TypeAlias
 
-from trainc.admission.post_admission import pod_refusals
-from trainc.api.cluster import Dump
+from trainc.api.admission import pod_refusals
+from trainc.api.cluster import Dump, kueue_versions
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import Json, mapping, releases
 from trainc.api.records import dataclass, field, replace
+from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits import findings, scheduling
 from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
@@ -34,9 +35,6 @@ from trainc.features.cluster.fits.snapshot import read_cluster
 from trainc.features.cluster.fits.state import State
 from trainc.features.cluster.fits.usage import dump_time, priority_of, read_usage, time_of
 from trainc.features.cluster.fits.workload import Workload, job_name, jobset_identity, queue_of, refusals, workload_of
-from trainc.kube.kueue import DEFAULT_PRIORITY_CLASS, normalize_kueue
-from trainc.schema.shapes import ROOTS, Struct
-from trainc.schema.unknown_fields import find_wrong_type, without_nulls
 
 Verdict: TypeAlias = Literal[
     "fits", "never", "inactive", "refused", "admitted", "reserved", "preempts", "waits", "unknown"
@@ -122,7 +120,7 @@ def fits(
     0.19. Raises ValueError if it is not supported. With `now`, the Workloads of the snapshot are counted, too; it was made
     `at` a time such as "2026-09-01T12:00:00Z", or else at the newest time in it.
     """
-    version = normalize_kueue(kueue) if kueue else None
+    version = kueue_versions.normalize_kueue(kueue) if kueue else None
     names = [
         job_name(*jobset_identity(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
         for jobset in jobsets
@@ -221,9 +219,9 @@ class _Job:
 
 def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
-    wrong = find_wrong_type(jobset, ROOTS["JobSet"], releases.NEWEST_RELEASE)
+    wrong = unknown_fields.find_wrong_type(jobset, "jobset.JobSet", releases.NEWEST_RELEASE)
     if wrong is None:
-        plain = without_nulls(jobset, Struct(ROOTS["JobSet"]), releases.NEWEST_RELEASE)
+        plain = unknown_fields.without_nulls(jobset, "jobset.JobSet", releases.NEWEST_RELEASE)
         try:
             job = _job(name, plain, cluster)
         except ValueError:
@@ -253,7 +251,9 @@ def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
     workload = workload_of(jobset, queue, cluster)
     if not queue:
         return _Job(job, workload)
-    priority, unknown_class = priority_of(jobset, cluster.dump, default_class=cluster.kueue in DEFAULT_PRIORITY_CLASS)
+    priority, unknown_class = priority_of(
+        jobset, cluster.dump, default_class=cluster.kueue in kueue_versions.DEFAULT_PRIORITY_CLASS
+    )
     workload = replace(workload, priority=priority, unknown_class=unknown_class)
     local = cluster.local_queues.get((namespace, queue))
     behind = cluster.cluster_queues.get(local.cluster_queue) if local else None

@@ -28,23 +28,25 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.api.arguments import command
 
 FORMATS = ("text", "json", "github")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input, cluster and format options."""
-    add_input(parser)
+    command.add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
-    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
+    command.set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
     parser.add_argument("--now", action="store_true", help="what would start at the moment of the snapshot")
     parser.add_argument(
         "--stale", action="store_true", help="with --now: answer for a snapshot older than an hour, too"
     )
     help_text = "with --now: objects to add to the snapshot, to see what they change; may be repeated"
-    set_completion(parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text), "file")
+    command.set_completion(
+        parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text), "file"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser, strict=True)
+    command.add_shaping(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeAlias
 
-from trainc.api.kube import MalformedSelector
+from trainc.api.kube import selectors
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import ClusterQueue, FlavorResource, Group, available, borrow_level
 from trainc.features.cluster.fits.placement import NoPlace, Placements, find_place, has_levels
@@ -253,7 +253,7 @@ class GroupSearch:
         try:
             mismatches = (self.assigner.mismatch(name, self.group, pod_set) for pod_set in self.pod_sets)
             mismatch = next(filter(None, mismatches), "")
-        except MalformedSelector as error:
+        except selectors.MalformedSelector as error:
             self.malformed, mismatch = True, f"the affinity of the pods is not valid: {error}"
         if mismatch:
             self.attempts[name] = Attempt(Mode.NO, NO_MATCH, mismatch)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from trainc.api.cluster import Dump
+from trainc.api.cluster import Dump, kueue_versions
 from trainc.api.kube import Json, mapping, objects
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits.pods import Amounts, Limits, Written
-from trainc.kube.kueue import DEFAULT
-from trainc.reading.cluster import Key
 
 FlavorResource: TypeAlias = tuple[str, str]
 
@@ -158,7 +156,7 @@ class Cluster:
 
     `nodes` are those that Kueue and kube-scheduler use now, `down_nodes` those that are not Ready or are cordoned.
     `local_queues` is keyed by (namespace, name). `checks` maps admission checks to their controllers. `scaler` is what
-    adds nodes, if the snapshot shows it. `kueue` is the step of kube.kueue whose rules apply. Of the kinds in `unknown`, the snapshot has nothing, so their objects may exist.
+    adds nodes, if the snapshot shows it. `kueue` is the step of kube.kueue_versions whose rules apply. Of the kinds in `unknown`, the snapshot has nothing, so their objects may exist.
     `dump` has all objects, also those that do not matter to scheduling.
     """
 
@@ -174,12 +172,12 @@ class Cluster:
     overheads: Mapping[str, Written] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     scaler: str = ""
-    kueue: str = DEFAULT
+    kueue: str = kueue_versions.DEFAULT
     unknown: frozenset[str] = frozenset()
     dump: Dump = field(default_factory=lambda: Dump(()))
 
     @property
-    def for_pods(self) -> Mapping[str, Mapping[Key, Json]]:
+    def for_pods(self) -> Mapping[str, Mapping[tuple[str, str], Json]]:
         """The objects by which the API server admits pods."""
         kinds = ("LimitRange", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount")
         return {kind: self.dump.of(kind) for kind in kinds if self.dump.of(kind)}

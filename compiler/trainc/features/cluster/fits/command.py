@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Files, read_stdin, report, start
-from trainc.api.documents import Document, label_of, read_paths
+from trainc.api.command import Files, compiling, report
+from trainc.api.documents import Document, files, label_of
 from trainc.api.findings import CompileError, Diagnostic, aligned, escape_report, has_errors
+from trainc.api.jobs import failures
 from trainc.api.records import replace
-from trainc.api.settings import Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.api.settings import Settings, merge_diagnostics
 from trainc.features.cluster.fits.judging import judge_jobs
 from trainc.features.cluster.fits.usage import time_of
-from trainc.pipeline.failures import left_out_warning
 
 if TYPE_CHECKING:
     from trainc.features.cluster.fits.answer import Fits
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
-        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
+        environments = {env.environment: Settings.of(env) for env in Settings.environments_of(arguments)}
     except CompileError as error:
         return _report({"": error.diagnostics}, Files(), arguments, streams)
     if not arguments.now and (arguments.plus or arguments.stale):
@@ -35,7 +35,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(
             "--cluster DIR is missing, and trainc.yaml has no `cluster:`; `trainc help dump` says how to make one"
         )
-    stdin = read_stdin(next(iter(environments.values())), streams)
+    stdin = compiling.read_stdin(next(iter(environments.values())), streams)
     judgements = {
         name: _judge(environments[name], cluster, stdin, streams, arguments)
         for name, cluster in clusters.items()
@@ -55,16 +55,16 @@ def _judge(
     settings: Settings, cluster: str, stdin: bytes, streams: Streams, arguments: Arguments
 ) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None if there are none, and the diagnostics."""
-    compiling = start(settings, stdin, step=streams.progress.step, output=settings.output)
-    jobs, left = list(compiling.jobs()), []
-    if has_errors(compiling.diagnostics):
-        failures = compiling.failures()
-        jobs = [job for job in jobs if not failures.concerns(job)]
-        if failures.fatal or not jobs:
-            return None, compiling.diagnostics
-        left = [*(d for d in compiling.diagnostics if d.severity == "error"), left_out_warning(failures)]
-    judge = partial(judge_jobs, jobs, compiling.inputs.documents, cluster)
-    judge = partial(judge, session=compiling.session, over=streams.progress.over, now=arguments.now)
+    compiled = compiling.start(settings, stdin, step=streams.progress.step, output=settings.output)
+    jobs, left = list(compiled.jobs()), []
+    if has_errors(compiled.diagnostics):
+        failed = compiled.failures()
+        jobs = [job for job in jobs if not failed.concerns(job)]
+        if failed.fatal or not jobs:
+            return None, compiled.diagnostics
+        left = [*(d for d in compiled.diagnostics if d.severity == "error"), failures.left_out_warning(failed)]
+    judge = partial(judge_jobs, jobs, compiled.inputs.documents, cluster)
+    judge = partial(judge, session=compiled.session, over=streams.progress.over, now=arguments.now)
     judgement = judge(settings.options)
     if arguments.plus and judgement.answers:
         contents = _with_more(cluster, arguments.plus, settings)
@@ -76,13 +76,13 @@ def _judge(
         hint = "pass the file or folder with your TrainJobs"
         message = f"no TrainJob and no JobSet found in {', '.join(settings.paths)}, so there is nothing to judge"
         return None, [Diagnostic("NoTrainJob", "error", message, hint)]
-    return judgement.answers, [*left, *compiling.session.rules(judgement.diagnostics, judgement.answers is None)]
+    return judgement.answers, [*left, *compiled.session.rules(judgement.diagnostics, judgement.answers is None)]
 
 
-def _with_more(cluster: str, files: Sequence[str], settings: Settings) -> tuple[list[Document], list[Diagnostic]]:
+def _with_more(cluster: str, paths: Sequence[str], settings: Settings) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of a snapshot, and those of files, which take the place of the ones with their kind and name."""
-    snapshot, problems = read_paths([cluster], settings.options.limits, everything=True)
-    added, more = read_paths(files, settings.options.limits, everything=True)
+    snapshot, problems = files.read_paths([cluster], settings.options.limits, everything=True)
+    added, more = files.read_paths(paths, settings.options.limits, everything=True)
     replaced = {label_of(document.data) for document in added}
     return [*(d for d in snapshot if label_of(d.data) not in replaced), *added], [*problems, *more]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from trainc.api.cluster import KINDS, Dump
+from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
 from trainc.api.kube import mapping, names, value_at
@@ -18,8 +18,6 @@ from trainc.features.cluster.fits.references import Missing
 from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.cluster.fits.snapshot import READ_KINDS, WORKLOADS, export_command
 from trainc.features.cluster.fits.workload import QUEUE, Refusal, Workload
-from trainc.kube.kueue import IMAGE, MINORS, V1BETA1, minor_of, step_of, version_of
-from trainc.reading.cluster import label_of as named
 
 if TYPE_CHECKING:
     from trainc.features.cluster.fits.answer import Fit
@@ -162,28 +160,26 @@ def unseen_workloads(dump: Dump, *, stated: bool) -> Diagnostic | None:
 
 def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
     """Return whether the cluster has another version of Kueue than the answers are for, or objects that it does not serve."""
-    installed = dump.version(IMAGE)
-    version = version_of(requested, installed)
-    if installed and step_of(version) != step_of(installed):
+    installed = dump.version(kueue_versions.IMAGE)
+    version = kueue_versions.version_of(requested, installed)
+    if installed and kueue_versions.step_of(version) != kueue_versions.step_of(installed):
         message = f"the answers are for Kueue {version}, and the cluster has {installed}"
-        hint = f"set kueue: {minor_of(installed)!r}, or no version at all"
+        hint = f"set kueue: {kueue_versions.minor_of(installed)!r}, or no version at all"
         yield Diagnostic("OtherKueueVersion", "info", message, hint, "Deployment")
-    elif installed and minor_of(installed) not in MINORS:
-        nearest = minor_of(step_of(installed))
-        message = (
-            f"the cluster has Kueue {installed}, and trainc knows {' and '.join(MINORS)}: the answers are for {nearest}"
-        )
+    elif installed and kueue_versions.minor_of(installed) not in kueue_versions.MINORS:
+        nearest = kueue_versions.minor_of(kueue_versions.step_of(installed))
+        message = f"the cluster has Kueue {installed}, and trainc knows {' and '.join(kueue_versions.MINORS)}: the answers are for {nearest}"
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
     documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
     old = [d for d in chain.from_iterable(documents) if d.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
     if old:
-        served = step_of(version) in V1BETA1
+        served = kueue_versions.step_of(version) in kueue_versions.V1BETA1
         severity: Severity = "info" if served else "warning"
         subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
-        until = "is no longer served from 0.20 on" if served else f"{minor_of(version)} does not serve"
+        until = "is no longer served from 0.20 on" if served else f"{kueue_versions.minor_of(version)} does not serve"
         message = f"it {subject} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
-        yield Diagnostic("OldKueueAPI", severity, message, hint, named(old[0]), "apiVersion")
+        yield Diagnostic("OldKueueAPI", severity, message, hint, label_of(old[0]), "apiVersion")
 
 
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
@@ -260,7 +256,7 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
 
 
 def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
-    return {named(document.data): document for document in documents}
+    return {label_of(document.data): document for document in documents}
 
 
 def steps(path: str) -> Path:

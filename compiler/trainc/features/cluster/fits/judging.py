@@ -8,11 +8,11 @@ from itertools import chain, count
 from typing import Any
 
 from trainc.api.cluster import Dump
-from trainc.api.documents import Document, label_of, read_paths
-from trainc.api.findings import Diagnostic, Finding, has_errors, keep_severities
+from trainc.api.documents import Document, files, label_of
+from trainc.api.findings import Diagnostic, Finding, has_errors, policy
 from trainc.api.jobs import CompiledJob, Session
 from trainc.api.kube import Json, names
-from trainc.api.output import name_in_file
+from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.features.cluster.fits.answer import Fits, fits_named
@@ -50,7 +50,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     With the `session` that compiled the jobs, findings about fields of their pods are located where the field was written.
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
-    snapshot, problems = contents or read_paths([cluster], options.limits, everything=True)
+    snapshot, problems = contents or files.read_paths([cluster], options.limits, everything=True)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     built = [(job, manifest) for job in compiled for manifest in job.manifests]
@@ -86,7 +86,7 @@ def facts_for_report(
     For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
     namespace and name, the ClusterQueue with its quotas by resource, over all flavors.
     """
-    contents = read_paths([cluster], options.limits, everything=True)
+    contents = files.read_paths([cluster], options.limits, everything=True)
     answers = judge_jobs(compiled, documents, cluster, options, contents).answers
     if answers is None:
         return {}, {}
@@ -128,7 +128,9 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
         reported = by_job.get(job_name(*jobset_identity(document.data)))
         if reported:
             findings = [_finding(diagnostic) for diagnostic in reported]
-            compiled = replace(session, rules=keep_severities, keeping=None, judge=partial(_about_jobset, findings))
+            compiled = replace(
+                session, rules=policy.keep_severities, keeping=None, judge=partial(_about_jobset, findings)
+            )
             texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
             placed += [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
             explained |= {id(diagnostic) for diagnostic in reported}
@@ -153,7 +155,10 @@ def _find_rendered(
     for document in jobsets:
         namespace, name = jobset_identity(document.data)
         namespace = namespace or options.namespace or ""
-        full_name, plain_name = job_name(namespace, name), job_name(namespace, name_in_file(name, document.file))
+        full_name, plain_name = (
+            job_name(namespace, name),
+            job_name(namespace, name_hash.name_in_file(name, document.file)),
+        )
         if full_name not in compiled_names and plain_name not in compiled_names:
             job = full_name if plain_name in rendered else plain_name
             # `llm-*`, and `llm-* (2)` for the next whose name the API server generates.

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trainc.api.admission import pod_usage, read_amounts
 from trainc.api.cluster import Dump
 from trainc.api.findings import Finding
 from trainc.api.kube import Json, Quantity, mapping, names
 from trainc.features.cluster.fits.pods import amount, amount_with_unit, written_amount
 from trainc.features.cluster.fits.workload import PodSet, Workload
-from trainc.pods.admission_plugins import pod_usage
-from trainc.pods.resources import read_amounts
 
 RESOURCE_QUOTA = "resource-quota"
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from trainc.api.cluster import kueue_versions
 from trainc.api.records import dataclass
 from trainc.features.cluster.fits.pods import is_readable
 from trainc.features.cluster.fits.topology import NO_ROOM, Counts, Demand, Domain, Placement, Request, Tree, Usage
 from trainc.features.cluster.fits.workload import TopologyRequest
-from trainc.kube.kueue import LEADER_FEASIBLE, PARTIAL_SLICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def find_place(tree: Tree, request: Request, usage: Usage) -> Placements | NoPla
     if isinstance(demand, NoPlace):
         return demand
     checked = [request.workers.pod]
-    if request.leader and tree.kueue in LEADER_FEASIBLE:
+    if request.leader and tree.kueue in kueue_versions.LEADER_FEASIBLE:
         checked.append(request.leader.pod)
     if not all(is_readable(pod, selector=tree.by_node) for pod in checked):
         return NoPlace("its node selector or affinity is not valid")
@@ -302,7 +302,7 @@ def _demand_of(tree: Tree, requested: TopologyRequest, request: Request) -> Dema
     sliced_only = bool(requested.slices) and requested.required is None and requested.preferred is None
     free = bool(requested.unconstrained) or request.implied or sliced_only
     leaders, count, required = 1 if request.leader else 0, request.workers.count, requested.required is not None
-    tail = count % size if tree.kueue in PARTIAL_SLICES and len(requested.slices) == 1 else 0
+    tail = count % size if tree.kueue in kueue_versions.PARTIAL_SLICES and len(requested.slices) == 1 else 0
     return Demand(count, leaders, level, slice_level, size, tail, required, free, inner)
 
 

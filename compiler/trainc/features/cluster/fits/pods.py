@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.kube import Json, MalformedSelector, Quantity, names, parse_quantity, pod_requests
+from trainc.api.kube import Json, Quantity, names, parse_quantity, quantity, selectors
 from trainc.api.records import dataclass, field, pattern
-from trainc.kube.quantity import max_resources
-from trainc.kube.selectors import int64, read_requirement
 
 Amounts: TypeAlias = dict[str, int]
 Written: TypeAlias = Mapping[str, str | float]
@@ -141,10 +139,10 @@ def pod_amounts(pod: Json, *, containers_count: bool = False) -> Amounts:
 
     With `containers_count`, a request of the pod as a whole that is lower than those of its containers is ignored.
     """
-    requested = pod_requests(pod)
+    requested = quantity.pod_requests(pod)
     if containers_count and pod.get("resources"):
-        requested = max_resources(requested, pod_requests(pod, pod_level=()))
-    return {name: max(0, amount(name, quantity)) for name, quantity in requested.items()}
+        requested = quantity.max_resources(requested, quantity.pod_requests(pod, pod_level=()))
+    return {name: max(0, amount(name, needed)) for name, needed in requested.items()}
 
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
@@ -166,7 +164,7 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
                 smallest = _merge(requested, most, largest=False)
                 yield from _outside(path, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
-        total: Mapping[str, Quantity] = pod_requests(pod)
+        total: Mapping[str, Quantity] = quantity.pod_requests(pod)
         counted = {name: amount(name, requested) for name, requested in total.items()}
         yield from _outside((), counted, counted, limits["Pod"])
 
@@ -236,9 +234,9 @@ def is_readable(pod: Json, *, selector: bool) -> bool:
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
-                read_requirement(requirement)
+                selectors.read_requirement(requirement)
             _fields_hold(term, "")
-    except MalformedSelector:
+    except selectors.MalformedSelector:
         return False
     labels = (pod.get("nodeSelector") or {}) if selector else {}
     return all(names.is_label_key(key) and names.is_label_value(value) for key, value in labels.items())
@@ -251,9 +249,9 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
         if not expressions and not fields:
             continue
         try:
-            if all(read_requirement(e).holds(labels) for e in expressions) and _fields_hold(term, name):
+            if all(selectors.read_requirement(e).holds(labels) for e in expressions) and _fields_hold(term, name):
                 return True
-        except MalformedSelector as error:
+        except selectors.MalformedSelector as error:
             malformed = error
     if malformed:
         raise malformed
@@ -265,7 +263,7 @@ def _fields_hold(term: Json, name: str) -> bool:
     for requirement in term.get("matchFields") or ():
         values: Sequence[str] = requirement.get("values") or ()
         if requirement.get("operator") not in ("In", "NotIn") or len(values) != 1:
-            raise MalformedSelector(str(requirement))
+            raise selectors.MalformedSelector(str(requirement))
         actual = name if requirement.get("key") == "metadata.name" else ""
         holds &= (actual == values[0]) == (requirement["operator"] == "In")
     return holds
@@ -287,7 +285,9 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     toleration_value, taint_value = str(toleration.get("value") or ""), str(taint.get("value") or "")
     operator = toleration.get("operator") or "Equal"
     if operator in ("Lt", "Gt"):
-        bound, value = (int64(text) if _DECIMAL.fullmatch(text) else None for text in (toleration_value, taint_value))
+        bound, value = (
+            selectors.int64(text) if _DECIMAL.fullmatch(text) else None for text in (toleration_value, taint_value)
+        )
         if bound is None or value is None:
             return False
         return value < bound if operator == "Lt" else value > bound

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from trainc.api.kube import MalformedSelector, matches_selector
+from trainc.api.kube import selectors
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.assigner import QUOTA_TAKEN, Assigner, Assignment, Mode, Progress
 from trainc.features.cluster.fits.cluster import (
@@ -336,8 +336,8 @@ def accepts_namespace(queue: ClusterQueue, namespace: str, cluster: Cluster) -> 
             return None
         labels = {NAME_LABEL: namespace}
     try:
-        return labels is not None and matches_selector(selector, labels)
-    except MalformedSelector:
+        return labels is not None and selectors.matches_selector(selector, labels)
+    except selectors.MalformedSelector:
         return False
 
 

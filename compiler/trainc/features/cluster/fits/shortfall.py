@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import Json, MalformedSelector, mapping, names, objects, value_at
+from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits import assigner, scheduling
 from trainc.features.cluster.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
@@ -150,7 +150,7 @@ def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str
         return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
     try:
         matches = node_matches(pod, node.labels, node.name)
-    except MalformedSelector:
+    except selectors.MalformedSelector:
         matches = False
     return "" if matches else "labels do not match the node selector or affinity"
 

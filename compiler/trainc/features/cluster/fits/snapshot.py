@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from trainc.api.cluster import KINDS, Dump, group_of
+from trainc.api.cluster import (
+    CLUSTER,  # noqa: F401 - the table of features names the kind
+    KINDS,
+    UNCOUNTED,
+    Dump,
+    group_of,
+    kueue_versions,
+)
+from trainc.api.documents import label_of
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import Json, mapping, objects, parse_quantity, releases
 from trainc.api.records import replace
+from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits.cluster import (
     AUTOSCALER,
     KARPENTER,
@@ -25,9 +34,6 @@ from trainc.features.cluster.fits.cluster import (
     Quota,
 )
 from trainc.features.cluster.fits.pods import amount, amounts, merged_limits
-from trainc.kube.kueue import IMAGE, step_of, version_of
-from trainc.reading.cluster import CLUSTER, UNCOUNTED, Key, label_of  # noqa: F401 - the table of features names the kind
-from trainc.schema.unknown_fields import find_wrong_type
 
 # Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
@@ -93,7 +99,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 def check_type(value: Any, definition: str, path: str) -> Json:
     """Check a value against a type that JobSets use as well."""
-    steps = find_wrong_type(value, definition, releases.NEWEST_RELEASE)
+    steps = unknown_fields.find_wrong_type(value, definition, releases.NEWEST_RELEASE)
     if steps is not None:
         field_path = ".".join((path, *map(str, steps)))
         raise WrongValue(field_path, f"{field_path} has the wrong type")
@@ -278,7 +284,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     problems += [unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
     problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
-    def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[Key, Any]]:
+    def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[tuple[str, str], Any]]:
         for key, document in dump.of(kind).items():
             try:
                 check_shape(document, _SHAPES[kind], "")
@@ -310,7 +316,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
         by_name("RuntimeClass", _overhead),
         by_name("AdmissionCheck", lambda _, document: mapping(document.get("spec")).get("controllerName") or ""),
         _scaler(dump, nodes),
-        step_of(version_of(version, dump.version(IMAGE))),
+        kueue_versions.step_of(kueue_versions.version_of(version, dump.version(kueue_versions.IMAGE))),
         unknown,
         dump,
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from trainc.api.kube import Json, MalformedSelector
+from trainc.api.cluster import kueue_versions
+from trainc.api.kube import Json, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits.cluster import Cluster, Flavor, Node
 from trainc.features.cluster.fits.pods import (
@@ -21,7 +22,6 @@ from trainc.features.cluster.fits.pods import (
     times_in,
 )
 from trainc.features.cluster.fits.workload import PodSet
-from trainc.kube.kueue import DEFAULT, LEADER_FEASIBLE, NODES_COUNT
 
 Values: TypeAlias = tuple[str, ...]
 # Pods per domain, keyed by the domain's values, or by the hostname alone if that is the lowest level.
@@ -64,7 +64,13 @@ class Tree:
     """
 
     def __init__(
-        self, flavor: Flavor, levels: Sequence[str], nodes: Sequence[Node], kueue: str = DEFAULT, *, nodes_count: bool
+        self,
+        flavor: Flavor,
+        levels: Sequence[str],
+        nodes: Sequence[Node],
+        kueue: str = kueue_versions.DEFAULT,
+        *,
+        nodes_count: bool,
     ) -> None:
         self.flavor = flavor
         self.levels = tuple(levels)
@@ -164,13 +170,13 @@ def _takes(node: Node, pod: Json, tolerations: Sequence[Json]) -> bool:
         return False
     try:
         return node_matches(pod, node.labels, node.name)
-    except MalformedSelector:
+    except selectors.MalformedSelector:
         return False
 
 
 def topology_trees(cluster: Cluster, *, nodes_count: bool = False) -> dict[str, Tree]:
     """The trees of all flavors that have a Topology, by flavor; with `nodes_count`, whether or not Kueue counts nodes."""
-    nodes_count |= cluster.kueue in NODES_COUNT
+    nodes_count |= cluster.kueue in kueue_versions.NODES_COUNT
     return {
         name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes, cluster.kueue, nodes_count=nodes_count)
         for name, flavor in cluster.flavors.items()
@@ -303,7 +309,7 @@ class Counts:
         leader = dict((*request.leader.per_pod.items(), (PODS, 1))) if request.leader else None
         suitable = self.tree.matching(request.workers.pod)
         for_leader = None
-        if request.leader and self.tree.by_node and self.tree.kueue in LEADER_FEASIBLE:
+        if request.leader and self.tree.by_node and self.tree.kueue in kueue_versions.LEADER_FEASIBLE:
             for_leader = {leaf.domain.index for leaf in self.tree.matching(request.leader.pod)}
         self._count_workers(suitable, worker, usage)
         for leaf in suitable if leader is not None else ():

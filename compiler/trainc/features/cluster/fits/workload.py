@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from trainc.api.cluster import kueue_versions
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Json, canonical, identity_of, mapping, names, parse_quantity, read_json
+from trainc.api.kube import Json, documents, identity_of, mapping, names, parse_quantity, quantity
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.fits.cluster import Cluster
 from trainc.features.cluster.fits.pods import Amounts, charged_pod, pod_amounts
-from trainc.kube.kueue import CONTAINERS_COUNT, DEFAULT, FALSE_REFUSED, LIMITS_FIRST, PARTIAL_SLICES, SLICED_GROUPS
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL
@@ -172,8 +172,10 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
 
 def _pod_set(job: ReplicatedJob, namespace: str, cluster: Cluster, awaited: Collection[str]) -> PodSet:
     limits = cluster.limits.get(namespace, {})
-    pod = charged_pod(job.pod_spec, limits, cluster.overheads, limits_first=cluster.kueue in LIMITS_FIRST)
-    per_pod = pod_amounts(pod, containers_count=cluster.kueue in CONTAINERS_COUNT)
+    pod = charged_pod(
+        job.pod_spec, limits, cluster.overheads, limits_first=cluster.kueue in kueue_versions.LIMITS_FIRST
+    )
+    per_pod = pod_amounts(pod, containers_count=cluster.kueue in kueue_versions.CONTAINERS_COUNT)
     stored = charged_pod(job.pod_spec, limits, cluster.overheads, limits_first=True) if limits else pod
     return PodSet(
         job.name,
@@ -218,7 +220,7 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest:
 
 def slice_layers(text: str) -> list[tuple[str, int]]:
     """Parse the annotation for nested slices into levels and sizes. Raises ValueError where Go would fail."""
-    layers = read_json(text)
+    layers = documents.read_json(text)
     if layers is None:
         return []
     if not isinstance(layers, list):
@@ -259,7 +261,7 @@ def _shape(pod_set: PodSet) -> list[Any]:
 
 
 def _canonical(resources: Mapping[str, str | float] | None) -> dict[str, str]:
-    return {name: canonical(value) for name, value in (resources or {}).items()}
+    return {name: quantity.canonical(value) for name, value in (resources or {}).items()}
 
 
 # What Kueue's JobSet webhook, its Workload webhook and the schema of a Workload refuse.
@@ -280,11 +282,11 @@ _UNSIGNED = pattern(r"[0-9]+")
 _ANNOTATIONS_SIZE = 256 * 1024
 
 
-def refusals(jobset: Json, queue: str, kueue: str = DEFAULT) -> list[Refusal]:
+def refusals(jobset: Json, queue: str, kueue: str = kueue_versions.DEFAULT) -> list[Refusal]:
     """Every reason for refusing a JobSet, as (cause, path in the JobSet, message).
 
     The cause is "jobset-webhook", "workload-schema" or "workload-webhook"; each stage is reported only if the previous
-    ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue.
+    ones pass. Only a JobSet with a `queue` becomes a Workload. `kueue` is a step of kube.kueue_versions.
     """
     first = _jobset_webhook(jobset, kueue)
     if reasons := [("jobset-webhook", *refusal) for refusal in first if not _is_filled_in(refusal[0], jobset, queue)]:
@@ -351,7 +353,7 @@ def _topology(annotations: Annotations, count: int, kueue: str) -> Iterator[tupl
             yield key, f"{annotations[key]!r} is not a valid label of a topology level"
     if UNCONSTRAINED in annotations and annotations[UNCONSTRAINED] not in BOOLEANS:
         yield UNCONSTRAINED, f"{annotations[UNCONSTRAINED]!r} is not a boolean, such as true"
-    if kueue in FALSE_REFUSED and not BOOLEANS.get(annotations.get(UNCONSTRAINED, "true"), True):
+    if kueue in kueue_versions.FALSE_REFUSED and not BOOLEANS.get(annotations.get(UNCONSTRAINED, "true"), True):
         yield UNCONSTRAINED, f"it cannot be {annotations[UNCONSTRAINED]!r}: leave it out instead"
     if GROUP in annotations:
         yield from _group_alone(annotations, kueue)
@@ -364,7 +366,7 @@ def _group_alone(annotations: Annotations, kueue: str) -> Iterator[tuple[str, st
     if _UNSIGNED.fullmatch(annotations[GROUP]) and int(annotations[GROUP]) < 2**64:
         yield GROUP, "the name of a group cannot be a number"
     for key in (SLICE_SIZE, SLICE_LEVEL, SLICE_LAYERS):
-        if key in annotations and kueue not in SLICED_GROUPS:
+        if key in annotations and kueue not in kueue_versions.SLICED_GROUPS:
             yield GROUP, f"a group cannot have slices ({key})"
     if REQUIRED not in annotations and PREFERRED not in annotations:
         yield GROUP, f"a group needs {REQUIRED} or {PREFERRED}"
@@ -401,7 +403,7 @@ def _layers(annotations: Annotations, count: int, kueue: str) -> Iterator[tuple[
         yield SLICE_LAYERS, message
     if layers[0][1] > count:
         yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the whole pod set of {count}"
-    elif kueue in PARTIAL_SLICES and len(layers) > 1 and layers[0][1] > 0 and count % layers[0][1]:
+    elif kueue in kueue_versions.PARTIAL_SLICES and len(layers) > 1 and layers[0][1] > 0 and count % layers[0][1]:
         yield SLICE_LAYERS, f"with several layers, the {count} pods must divide into slices of {layers[0][1]}"
 
 

@@ -22,16 +22,18 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the dump and where to write."""
-    set_completion(parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin"), "file")
+    command.set_completion(
+        parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin"), "file"
+    )
     folder = parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files, such as jobs")
-    set_completion(folder, "folder")
+    command.set_completion(folder, "folder")
     help_text = "also write rendered files as the cluster has the jobs"
     parser.add_argument("--adopt", action="store_true", help=help_text)
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_input(parser, paths=False)
+    command.add_limits(parser)
+    command.add_reporting(parser)

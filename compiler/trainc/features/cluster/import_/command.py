@@ -9,16 +9,16 @@ from io import BytesIO, StringIO
 from typing import Any
 
 from trainc import __version__
-from trainc.admission.updates import refusals
+from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
-from trainc.api.documents import opening, read_value
+from trainc.api.documents import opening, yaml_reader
 from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of
 from trainc.api.kube import Json, identity_of, mapping, names, releases
-from trainc.api.output import dump_yaml
+from trainc.api.output import BuildLine, dump_yaml, ownership
 from trainc.api.records import dataclass, field
-from trainc.api.settings import Options, Settings, environments_of, settings_of
+from trainc.api.settings import Options, Settings
 from trainc.features.cluster.import_.reading import (
     SNAPSHOT,
     STATES,
@@ -28,8 +28,6 @@ from trainc.features.cluster.import_.reading import (
     applied_metadata,
     literal_secrets,
 )
-from trainc.output.keeping import BuildLine
-from trainc.output.ownership import file_name, first_line
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -70,12 +68,12 @@ def _dump(path: str, settings: Settings, streams: Streams) -> Dump:
 def _settings(arguments: Arguments) -> Settings:
     arguments.paths = []
     if not arguments.adopt:
-        return settings_of(arguments)
-    chosen = environments_of(arguments)
+        return Settings.of(arguments)
+    chosen = Settings.environments_of(arguments)
     if len(chosen) > 1:
         raise UsageError("--adopt writes to one output folder; choose an environment with --env NAME")
     arguments.env = chosen[0].env
-    settings = settings_of(arguments)
+    settings = Settings.of(arguments)
     if settings.output is None or settings.configuration.rebuild != "changed-jobs":
         needed = "`output` and `rebuild: changed-jobs` in trainc.yaml"
         raise UsageError(f"--adopt needs {needed}: else the next build compiles the jobs")
@@ -101,10 +99,10 @@ def _write(folder: str, files: Mapping[str, str], problems: list[str]) -> None:
 
 
 def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> Adoption:
-    from trainc.api.kept import digests_of
+    from trainc.api.kept import kept
 
-    settings = settings_of(arguments)
-    digests = digests_of(settings.read(BytesIO()).documents, settings.options)
+    settings = Settings.of(arguments)
+    digests = kept.digests_of(settings.read(BytesIO()).documents, settings.options)
     jobs = [job for job in imported.jobs if job.kind == "TrainJob"]
     home = os.path.dirname(settings.configuration.file or "") or os.curdir
     sources = {}
@@ -204,7 +202,11 @@ def with_adopted(text: str, globs: Sequence[str]) -> str | None:
         changed = written()
     except YAMLError:
         return None
-    return changed if read_value(changed) == {**read_value(text), "adopted": list(data["adopted"])} else None
+    return (
+        changed
+        if yaml_reader.read_value(changed) == {**yaml_reader.read_value(text), "adopted": list(data["adopted"])}
+        else None
+    )
 
 
 # Write the rendered files of jobs as the cluster has them, so that applying them restarts nothing. What trainc compiles
@@ -246,8 +248,8 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
             source, digest = sources[job.job]
             line = BuildLine(digest, __version__, release)
             objects = [as_applied(item) for item in live if not identity_of(item)[1].endswith(SNAPSHOT)]
-            path = file_name(job.namespace, job.name)
-            adoption.files[path] = f"{first_line(source)}{line}{dump_yaml(objects)}"
+            path = ownership.file_name(job.namespace, job.name)
+            adoption.files[path] = f"{ownership.first_line(source)}{line}{dump_yaml(objects)}"
             adoption.jobs.append(job)
             trainjob = dump.get("TrainJob", job.namespace, job.name)
             if trainjob is not None and names.QUEUE_LABEL in live_objects.labels_of(trainjob):
@@ -262,7 +264,7 @@ def _why_not_adopted(live: Sequence[Json], release: str) -> str:
     jobset = live[-1]
     if jobset.get("apiVersion") != names.JOBSET_API:
         return f"trainc adopts JobSets of {names.JOBSET_API}"
-    refused = refusals(dict(jobset), as_applied(jobset), Options(release=release))
+    refused = updates.refusals(dict(jobset), as_applied(jobset), Options(release=release))
     return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 
 

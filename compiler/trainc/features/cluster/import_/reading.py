@@ -6,15 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trainc.api.cluster import Dump, live_objects
-from trainc.api.documents import Document, catalog, check, is_legacy, read_documents
+from trainc.api.documents import Document, catalog, check, dialects, yaml_reader
 from trainc.api.findings import CompileError, counted, first_of
-from trainc.api.kube import Json, identity_of, mapping, names, whole_number
+from trainc.api.kube import Json, documents, identity_of, mapping, names, quantity
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
+from trainc.api.schema import DEFAULTS
 from trainc.api.settings import Limits
 from trainc.features import ask
-from trainc.kube.documents import leaves
-from trainc.schema.defaults import DEFAULTS
 
 # What an object of a cluster looked like when its author applied it: without what the API server, its defaults,
 # webhooks, Kueue, controllers and GitOps tools have added. What is left has the same meaning: the schema's defaults bring
@@ -74,7 +73,7 @@ def _without_kueue(spec: dict[str, Any], job: Json) -> dict[str, Any]:
         authored = [patch for patch in patches if mapping(patch).get("manager") != _KUEUE_PATCH]
         # The time is that of the last write, which a webhook notes.
         cleaned["runtimePatches"] = [{k: v for k, v in mapping(patch).items() if k != "time"} for patch in authored]
-    first = whole_number(str(live_objects.annotations_of(job).get(_KUEUE_OVERRIDES)))
+    first = quantity.whole_number(str(live_objects.annotations_of(job).get(_KUEUE_OVERRIDES)))
     for name in ("podTemplateOverrides", "podSpecOverrides"):
         if isinstance(overrides := spec.get(name), list) and first is not None:
             cleaned[name] = overrides[:first]
@@ -221,7 +220,7 @@ class Reader:
                 result.jobs.append(
                     ImportedJob(namespace, name, "TrainJob", live_objects.state_of(job)[0], runtime, path)
                 )
-        self._v1_jobs([job for job in self._dump if is_legacy(job)])
+        self._v1_jobs([job for job in self._dump if dialects.is_legacy(job)])
         if controlled:
             jobs = counted(controlled, "TrainJob")
             result.notes.append(f"not imported: {jobs} of another controller, such as an OptimizationJob")
@@ -239,7 +238,7 @@ class Reader:
 
     def _cleaned(self, manifest: Json) -> dict[str, Any]:
         data = clean(manifest, self._release)
-        self._found.removed += len(leaves(manifest)) - len(leaves(data))
+        self._found.removed += len(documents.leaves(manifest)) - len(documents.leaves(data))
         return data
 
     def _write(self, path: str, documents: Sequence[Mapping[str, Any]], secret: str) -> None:
@@ -310,7 +309,9 @@ class Reader:
         if not isinstance(text, str):
             return None
         try:
-            documents, problems = read_documents(text.encode(errors="replace"), job + SNAPSHOT, self._limits)
+            documents, problems = yaml_reader.read_documents(
+                text.encode(errors="replace"), job + SNAPSHOT, self._limits
+            )
         except CompileError:
             return None
         runtime = documents[0].data if len(documents) == 1 and not problems else {}
@@ -334,7 +335,7 @@ class Reader:
                 continue
             outcome = plan.of(cleaned_job)
             errors = [finding.message for finding in outcome.findings if finding.severity == "error"]
-            if errors or is_legacy(outcome.documents[0]):
+            if errors or dialects.is_legacy(outcome.documents[0]):
                 reason = errors[0] if errors else "it cannot be migrated"
                 problem = f"{kind} {namespace}/{name}: {reason} (`trainc migrate --report` has the rest)"
                 self._found.problems.append(problem)

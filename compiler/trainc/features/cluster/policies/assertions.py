@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
-from trainc.api.documents import STDIN, read_paths
+from trainc.api.documents import files
 from trainc.api.findings import Diagnostic, Finding, has_errors
 from trainc.api.kube import Json
 from trainc.api.settings import Options
@@ -68,8 +68,8 @@ def _judge(objects: Objects, policies: Policies, kubernetes: str | None) -> list
     texts = [json.dumps(e) if isinstance(e, Mapping) else os.fspath(e) for e in entries if e not in paths]
     options = Options(kubernetes=kubernetes)
     stdin = BytesIO("\n---\n".join(texts).encode())
-    documents, problems = read_paths(
-        [*paths, *([STDIN] if texts else [])], options.limits, stdin=stdin, everything=True
+    documents, problems = files.read_paths(
+        [*paths, *([files.STDIN] if texts else [])], options.limits, stdin=stdin, everything=True
     )
     judge, more = judge_of(documents, (), options)
     unusable: list[Diagnostic] = [*problems, *more]

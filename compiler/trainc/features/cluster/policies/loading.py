@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import Document
 from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
-from trainc.api.kube import Json, MalformedSelector, mapping, matches_selector, names
+from trainc.api.kube import Json, mapping, names, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
@@ -163,8 +163,8 @@ def _of_selectors(spec: Json) -> Iterator[Problem]:
         for key in ("namespaceSelector", "objectSelector", "selector"):
             for i, requirement in enumerate(spec.get(part, {}).get(key, {}).get("matchExpressions", ())):
                 try:
-                    matches_selector({"matchExpressions": [requirement]}, {})
-                except MalformedSelector as error:
+                    selectors.matches_selector({"matchExpressions": [requirement]}, {})
+                except selectors.MalformedSelector as error:
                     yield (part, key, "matchExpressions", i), f"the selector is malformed: {error}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document
-from trainc.api.kube import mapping, matches_selector
+from trainc.api.kube import mapping, selectors
 from trainc.features.cluster.policies.cel import Unknown
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -46,7 +46,7 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
         return False
     metadata = manifest["metadata"]
     of_object, of_namespace = match.get("objectSelector"), match.get("namespaceSelector")
-    if of_object and not matches_selector(of_object, metadata.get("labels") or {}):
+    if of_object and not selectors.matches_selector(of_object, metadata.get("labels") or {}):
         return False
     return not of_namespace or _in_namespace(of_namespace, metadata.get("namespace", ""), namespaces)
 
@@ -109,7 +109,7 @@ def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[st
         )
     if name not in namespaces and keys - {NAME_LABEL}:
         raise _NamespaceUndecidedError(_missing_namespace(name))
-    return matches_selector(selector, {**labels_of(namespaces.get(name, {})), NAME_LABEL: name})
+    return selectors.matches_selector(selector, {**labels_of(namespaces.get(name, {})), NAME_LABEL: name})
 
 
 def namespace_object(manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> Any:
@@ -169,4 +169,4 @@ def _is_meant(data: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
     if "name" in reference:
         return bool(data["metadata"].get("name") == reference["name"])
     selector = reference.get("selector")
-    return "selector" in reference and (not selector or matches_selector(selector, labels_of(data)))
+    return "selector" in reference and (not selector or selectors.matches_selector(selector, labels_of(data)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.api.documents import Document, read_paths
+from trainc.api.documents import Document, files
 from trainc.api.findings import Diagnostic
 from trainc.api.kube import releases
 from trainc.api.settings import Options
@@ -23,7 +23,7 @@ def read_policies(
 
     `documents` are those of the input. Nothing of them has a say in what is allowed.
     """
-    policies, diagnostics = read_paths(folders, options.limits, everything=True)
+    policies, diagnostics = files.read_paths(folders, options.limits, everything=True)
     judge, more = judge_of(policies, documents, options)
     return judge, [*diagnostics, *more]
 

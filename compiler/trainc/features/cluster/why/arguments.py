@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_limits, add_reporting, set_completion
+from trainc.api.arguments import command
 
 FORMATS = ("text", "json")
 
@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the job, the dump and the format."""
     parser.add_argument("job", nargs="?", default="", metavar="JOB", help="NAME or NAMESPACE/NAME (default: all jobs)")
     help_text = "file or folder with the objects of the cluster (default: -, which is stdin)"
-    set_completion(parser.add_argument("--dump", metavar="DUMP", default="-", help=help_text), "file")
+    command.set_completion(parser.add_argument("--dump", metavar="DUMP", default="-", help=help_text), "file")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser)

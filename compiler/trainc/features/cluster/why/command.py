@@ -10,13 +10,13 @@ from trainc.api.cluster import Dump
 from trainc.api.command import report
 from trainc.api.findings import counted, escape_report
 from trainc.api.kube import names
-from trainc.api.settings import limits_of
+from trainc.api.settings import Settings
 from trainc.features.cluster.why.causes import Waiting, causes_by_job
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Read the dump and print why its jobs do not run."""
-    dump, problems = Dump.read(arguments.dump, limits_of(arguments), streams.stdin)
+    dump, problems = Dump.read(arguments.dump, Settings.limits_of(arguments), streams.stdin)
     if dump is None:
         return report(problems, arguments, streams)
     chosen = arguments.job

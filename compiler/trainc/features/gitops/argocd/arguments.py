@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_reporting
+from trainc.api.arguments import command
 from trainc.features.gitops.argocd.files import FILE_NAMES
 
 
@@ -27,4 +27,4 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
     parser.add_argument("--base-image", metavar="IMAGE", default="", help="for the Dockerfile: the image with Python")
     parser.add_argument("--index-url", metavar="URL", default="", help="for the Dockerfile: the package index for pip")
-    add_reporting(parser)
+    command.add_reporting(parser)

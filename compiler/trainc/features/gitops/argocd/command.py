@@ -6,12 +6,12 @@ import json
 import os
 
 from trainc import __version__
-from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, command
 from trainc.api.command import report
-from trainc.api.documents import is_overlay_folder
+from trainc.api.documents import files
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.records import pattern
-from trainc.api.settings import read_configuration
+from trainc.api.settings import settings_file
 from trainc.features.gitops.argocd.files import text_of
 from trainc.features.gitops.argocd.parameters import PARAMETERS, read_parameters
 
@@ -40,13 +40,13 @@ def _generate(arguments: Arguments, streams: Streams) -> Status:
 
     parameters = read_parameters(os.environ)
     report(parameters.diagnostics, arguments, streams)
-    build_arguments = arguments_of("build", ["--output", "-", "--color", arguments.color])
-    if "overlay" not in parameters.arguments and is_overlay_folder(os.curdir):
+    build_arguments = command.arguments_of("build", ["--output", "-", "--color", arguments.color])
+    if "overlay" not in parameters.arguments and files.is_overlay_folder(os.curdir):
         build_arguments.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
     for name, value in (reporting | parameters.arguments).items():
         setattr(build_arguments, name, value)
-    base = read_configuration(build_arguments.paths, None)
+    base = settings_file.read_configuration(build_arguments.paths, None)
     chosen = [base.environments.get(name, base) for name in build_arguments.env or ()] or [base]
     if any(env.rebuild == "changed-jobs" for env in chosen):  # Nothing is kept where every refresh compiles all jobs.
         message = "trainc.yaml sets `rebuild: changed-jobs`, but as a plugin trainc compiles all jobs at each refresh"
@@ -57,7 +57,7 @@ def _generate(arguments: Arguments, streams: Streams) -> Status:
 
 def _announce(streams: Streams) -> Status:
     """Print the parameters as announced to Argo CD's UI; their defaults are the values in trainc.yaml."""
-    configuration = read_configuration([], None)
+    configuration = settings_file.read_configuration([], None)
     configured = {"overlay": configuration.overlay, "runtimes": configuration.runtimes, **configuration.options}
     announced = []
     for parameter in PARAMETERS:

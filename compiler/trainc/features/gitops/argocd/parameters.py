@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean
 from trainc.api.records import dataclass, field
-from trainc.options import Setting, settings_in
+from trainc.api.settings import Setting, settings_in
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]

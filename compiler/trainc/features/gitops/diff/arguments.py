@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.api.arguments import command
 
 FORMATS = ("text", "json", "markdown")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the two sides, or a single one with variations."""
-    set_completion(
+    command.set_completion(
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
@@ -36,12 +36,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), "file")
+    command.set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), "file")
     parser.add_argument("--show-values", action="store_true", help="with --live: the cluster's own values too")
     parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
-    add_input(parser, paths=False)
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_input(parser, paths=False)
+    command.add_shaping(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
-from trainc.api.documents import TEMPLATE_SUFFIXES, Document, label_of
+from trainc.api.documents import Document, files, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
 from trainc.api.findings import Path, Source
 from trainc.api.jobs import Session, ValidDocument
-from trainc.api.kube import Manifest, names, releases, stable_path, value_at
+from trainc.api.kube import Manifest, documents, names, releases, value_at
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
@@ -159,7 +159,7 @@ class Causes:
         data = [document.document.data for document in documents if document is not None]
         same = data[0] == data[1] and all(d.document.before is None for d in documents if d is not None)
         reference = data[0].get("spec", {}).get("runtimeRef", {}) if same else {}
-        return (str(reference), documents[0].document.file.endswith(TEMPLATE_SUFFIXES)) if same else None
+        return (str(reference), documents[0].document.file.endswith(files.TEMPLATE_SUFFIXES)) if same else None
 
     def _changed(self, job: JobDiff, key: Key) -> Why:
         records = [known.record(key) for known in self._sides]
@@ -208,7 +208,7 @@ class Causes:
             for written, path in document.written(given.index) if document.written else [(document, given.index)]:
                 if tagged and self._same_image(n, written, path):
                     continue  # An overlay sets another tag, whatever was there.
-                if written.file.endswith(TEMPLATE_SUFFIXES):
+                if written.file.endswith(files.TEMPLATE_SUFFIXES):
                     yield from self._of_template(n, written, path, explained.value)
                 else:
                     yield from self._differences(n, written, path)
@@ -227,7 +227,7 @@ class Causes:
         if other is None:
             yield n, document, path
             return
-        steps = stable_path(path, document.data)
+        steps = documents.stable_path(path, document.data)
         for end in range(1, len(steps)):
             holder, inside = value_at(document.data, path[:end]), steps[end]
             if isinstance(inside, int) and isinstance(holder, list):

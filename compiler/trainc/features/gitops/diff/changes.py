@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Path
-from trainc.api.kube import ITEM_KEYS, Json, Manifest, canonical
+from trainc.api.kube import Json, Manifest, documents, quantity
 from trainc.api.records import dataclass
-from trainc.kube.documents import Item
 
 Kind: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -60,7 +59,7 @@ class _Location:
         return _Location((*self.path, key), (*self.old, key), (*self.new, key))
 
     def item(self, name: str | int, old: int | None, new: int | None) -> _Location:
-        step = Item(name) if isinstance(name, str) else name
+        step = documents.Item(name) if isinstance(name, str) else name
         return _Location(
             (*self.path, step),
             self.old if old is None else (*self.old, old),
@@ -103,7 +102,9 @@ def _compare_lists(old: Sequence[Any], new: Sequence[Any], location: _Location) 
         yield Change(location.path, old, new, location.old, location.new)
 
 
-def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], location: _Location) -> Iterator[Change | Move]:
+def _compare_items(
+    old: Mapping[documents.Item, Any], new: Mapping[documents.Item, Any], location: _Location
+) -> Iterator[Change | Move]:
     old_positions, new_positions = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
     for name in dict.fromkeys((*old, *new)):
         left, right = old.get(name), new.get(name)
@@ -134,7 +135,7 @@ def _same_kinds(old: Any, new: Any) -> bool:
 # order nor duplicates matter.
 
 _KEYS: Mapping[str, str] = {
-    **ITEM_KEYS,
+    **documents.ITEM_KEYS,
     "rules": "name",
     # Volume items: one key may be written to two files, but not two keys to the same file.
     "items": "path",
@@ -150,7 +151,7 @@ def is_set(field: str) -> bool:
     return field in _SETS
 
 
-def identities(field: str, items: Sequence[Any]) -> list[Item] | None:
+def identities(field: str, items: Sequence[Any]) -> list[documents.Item] | None:
     """The identities of the items of the list under `field`, in order; None if they have none."""
     if is_set(field):
         names = [_text(item) for item in items]
@@ -158,7 +159,7 @@ def identities(field: str, items: Sequence[Any]) -> list[Item] | None:
         names = [_port(item) if field == "ports" else _text(item[_KEYS[field]]) for item in items]
     else:
         return None
-    return [Item(name) for name in names] if len(set(names)) == len(names) else None
+    return [documents.Item(name) for name in names] if len(set(names)) == len(names) else None
 
 
 def _port(port: Mapping[str, Any]) -> str:
@@ -235,6 +236,6 @@ def _amount(value: Any) -> Any:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return _canonical(value)
     try:
-        return canonical(value)
+        return quantity.canonical(value)
     except ValueError:
         return value

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, report
+from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, escape_report, first_of
 from trainc.api.records import pattern, replace
-from trainc.api.settings import environment_name
 from trainc.features.gitops.diff.model import Diff
 from trainc.features.gitops.diff.sides import (
     ReadSide,
@@ -20,7 +20,6 @@ from trainc.features.gitops.diff.sides import (
     read_side,
     sides_of,
 )
-from trainc.reading.yaml_reader import reading_once
 
 if TYPE_CHECKING:
     from trainc.features.gitops.diff.live import LiveDiff
@@ -58,8 +57,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     live: LiveDiff | None = None
     has_failed = False
     for environment in environments:
-        name = environment_name(environment) if len(environments) > 1 else ""
-        with reading_once():
+        name = environment.environment if len(environments) > 1 else ""
+        with yaml_reader.reading_once():
             before, after, diagnostics = read_both(environment, streams)
         if before is not None and after is not None and arguments.live:
             from trainc.features.gitops.diff.live import compare_with_dump
@@ -168,7 +167,7 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
-    from trainc.admission.updates import JobSetRules
+    from trainc.api.admission import updates
     from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.comparison import compare
@@ -185,7 +184,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     diff = compare(
         Compared(_label(before, after), before.manifest_set.manifests, before.manifest_set.names),
         Compared(_label(after, before), after.manifest_set.manifests, after.manifest_set.names),
-        JobSetRules(release),
+        updates.JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
         streams.progress.over,
@@ -211,9 +210,9 @@ def _keeping_notes(before: ReadSide, after: ReadSide, arguments: Arguments) -> I
     if arguments.releases or arguments.runtime:
         yield "Jobs are kept as built: `trainc build` leaves them as they are, and `trainc build --rebuild all` does this."
     elif after.manifest_set.keeping is not None:
-        from trainc.api.kept import causes_of
+        from trainc.api.kept import kept
 
-        yield from (f"{cause.sentence}." for cause in causes_of(*after.manifest_set.keeping))
+        yield from (f"{cause.sentence}." for cause in kept.causes_of(*after.manifest_set.keeping))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"

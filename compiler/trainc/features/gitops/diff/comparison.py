@@ -6,19 +6,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.admission.updates import JobSetRules
+from trainc.api.admission import updates
 from trainc.api.findings import Path, counted, first_of
 from trainc.api.jobs import JobSet
-from trainc.api.kube import Manifest, format_field
+from trainc.api.kube import Manifest, documents, mapping, objects
+from trainc.api.output import name_hash
 from trainc.api.records import replace
-from trainc.emit.name_hash import content_to_hash
 from trainc.features.gitops.diff import delivery, model
 from trainc.features.gitops.diff.changes import Change, compare_manifests
 from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.groups import group_jobs, sum_of
 from trainc.features.gitops.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
 from trainc.features.gitops.diff.verdicts import Verdict, verdict_on
-from trainc.kube.documents import mapping, objects, pod_spec_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
@@ -39,7 +38,10 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
 
 
 def overall_notes(
-    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: JobSetRules, deliveries: Sequence[DeliveryMethod]
+    groups: Sequence[JobPairs],
+    jobs: Sequence[JobDiff],
+    rules: updates.JobSetRules,
+    deliveries: Sequence[DeliveryMethod],
 ) -> tuple[str, ...]:
     """Notes on unchanged jobs, which an unrelated sync may affect too."""
     if all(job.status == "unchanged" for job in jobs):
@@ -121,7 +123,7 @@ def _claims(names: Sequence[str]) -> str:
 
 def _ephemeral_volumes(jobset: Manifest) -> list[str]:
     """Volumes whose claims are owned by a pod. An emptyDir is not listed: its users expect it to be scratch space."""
-    pods = map(pod_spec_of, objects(mapping(jobset.get("spec")).get("replicatedJobs")))
+    pods = map(documents.pod_spec_of, objects(mapping(jobset.get("spec")).get("replicatedJobs")))
     volumes = (
         str(volume.get("name")) for pod in pods for volume in objects(pod.get("volumes")) if "ephemeral" in volume
     )
@@ -188,7 +190,7 @@ def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
             consequence = (
                 " That changes nothing, but JobSet compares lists in order and refuses the update." if refused else ""
             )
-            yield f"the items of {format_field(move.path)} are in a different order.{consequence}"
+            yield f"the items of {documents.format_field(move.path)} are in a different order.{consequence}"
 
 
 def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -202,7 +204,7 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
             )
             return
         if refusal.message.startswith("Kueue"):
-            yield f"{refusal.message} ({format_field(refusal.path)})."
+            yield f"{refusal.message} ({documents.format_field(refusal.path)})."
 
 
 def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
@@ -226,7 +228,7 @@ _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and who is told how far it is
     before: Side,
     after: Side,
-    rules: JobSetRules,
+    rules: updates.JobSetRules,
     deliveries: Sequence[DeliveryMethod],
     release: str,
     over: Callable[[str, Sequence[JobPairs]], Iterable[JobPairs]] = lambda _, groups: groups,
@@ -263,7 +265,7 @@ def _repetitions(*sides: Side) -> list[str]:
     ]
 
 
-def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+def _job_diff(group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
     # Some cluster may refuse an object although its fields look unchanged.
@@ -292,7 +294,7 @@ def _job_diff(group: JobPairs, rules: JobSetRules, deliveries: Sequence[Delivery
     return add_notes(job, group, deliveries) if shown else job
 
 
-def _object_diff(pair: Pair, rules: JobSetRules) -> ObjectDiff:
+def _object_diff(pair: Pair, rules: updates.JobSetRules) -> ObjectDiff:
     if pair.before is None or pair.after is None:
         verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if pair.before is None else "removed", (), (), verdicts)
@@ -351,12 +353,12 @@ def _hold_back(diff: ObjectDiff, method: str) -> ObjectDiff:
 # With a content hash in the names, a job whose content changes becomes a new job, and the old one is removed.
 
 
-def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: JobSetRules) -> list[ObjectDiff]:
+def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: updates.JobSetRules) -> list[ObjectDiff]:
     """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.renamed or not objects:
         return list(objects)
-    if content_to_hash(group.manifests("before")) == content_to_hash(group.manifests("after")):
+    if name_hash.content_to_hash(group.manifests("before")) == name_hash.content_to_hash(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
     before = {pair.key: pair.before for pair in group.pairs}
@@ -367,8 +369,8 @@ def _rename(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> Obje
     old = diff.verdicts[delivery.NAME_HASH.id]
     if before is None or diff.status == "removed":
         return diff
-    plain = content_to_hash([before])
-    changed = [content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
+    plain = name_hash.content_to_hash([before])
+    changed = [name_hash.content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
     alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
     return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.explained import field_matches
 from trainc.api.findings import Path
-from trainc.api.jobs import PLUGINS, Gang
-from trainc.api.kube import Json, Manifest, mapping, objects, value_at
+from trainc.api.jobs import Gang, enabled
+from trainc.api.kube import Json, Manifest, documents, mapping, objects, value_at
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
-from trainc.explain.model import matches, parse
 from trainc.features.gitops.diff.changes import identities
-from trainc.kube.documents import MERGE_KEYS
 
 Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
 # When a refused or unwanted object is deleted and recreated: never, if it is refused, or at every sync.
@@ -180,7 +179,7 @@ def _merge_values(field: str, live: Any, applied: Any, manifest: Any) -> Any:
 
 def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
     names = [identities(field, items) for items in (live, applied, manifest)]
-    if field not in MERGE_KEYS or any(name is None for name in names):
+    if field not in documents.MERGE_KEYS or any(name is None for name in names):
         return list(manifest)
     in_cluster, before, desired = (
         dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
@@ -191,7 +190,7 @@ def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manife
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
 
-_GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in PLUGINS if plugin.gang is not None)
+_GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in enabled(()) if plugin.gang is not None)
 
 
 def _gang_of(manifest: Manifest) -> Gang | None:
@@ -227,7 +226,7 @@ def is_frozen(manifest: Manifest, path: Path) -> bool:
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":
         return False
-    return not any(matches(parse(expression), path) for expression in gang.changes.get(manifest["kind"], ()))
+    return not any(field_matches(expression, path) for expression in gang.changes.get(manifest["kind"], ()))
 
 
 # Volume claims of a JobSet that prevent creating its successor of the same name.

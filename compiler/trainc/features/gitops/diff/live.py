@@ -10,15 +10,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from trainc.admission.updates import JobSetRules
+from trainc.api.admission import updates
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
-from trainc.api.explained import Recorder, explanation
+from trainc.api.explained import Recorder, explanation, source_of
 from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.jobs import Session
-from trainc.api.kube import Json, Manifest, identity_of, mapping, names, read_json, releases
+from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, names, releases
 from trainc.api.records import dataclass, field, replace
-from trainc.explain.placing import source_of
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change, compare_manifests, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, chosen_method, effective_method
@@ -143,13 +142,15 @@ def compare_live(deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMet
 
     Both are the same unless a change is under review. JobSets must have passed their schema.
     """
-    return LiveDiff(method, *_Comparison(deployed, coming, dump, method, JobSetRules(release)).result())
+    return LiveDiff(method, *_Comparison(deployed, coming, dump, method, updates.JobSetRules(release)).result())
 
 
 class _Comparison:
     """The parts of one comparison, indexed."""
 
-    def __init__(self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: JobSetRules) -> None:
+    def __init__(
+        self, deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMethod, rules: updates.JobSetRules
+    ) -> None:
         self._deployed, self._method, self._rules = deployed, method, rules
         self._git, self._coming = (
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
@@ -354,7 +355,7 @@ def _by_key(change: Change) -> Iterator[Change]:
 def _last_applied(live: Manifest) -> Manifest | None:
     """What a client-side apply sent last, as it notes in an annotation."""
     try:
-        applied = read_json(str(live_objects.annotations_of(live).get(_LAST_APPLIED, "")))
+        applied = documents.read_json(str(live_objects.annotations_of(live).get(_LAST_APPLIED, "")))
     except ValueError:
         return None
     return applied if isinstance(applied, dict) and isinstance(applied.get("metadata"), dict) else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.api.findings import counted, escape_line, first_of, format_path
-from trainc.api.kube import format_field
+from trainc.api.kube import documents
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, REFUSED
 from trainc.features.gitops.diff.live import Drift, LiveDiff, LiveObject
 from trainc.features.gitops.diff.markdown import cell
@@ -184,7 +184,7 @@ def _object(obj: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
         if not drift.is_expected:
             sign, part = SIGNS[drift.kind]
             by = paint("quiet", f"  by {drift.by}") if drift.by else ""
-            yield f"  {paint(part, sign)} {format_field(drift.field)}: {_values(drift, show_values)}{by}"
+            yield f"  {paint(part, sign)} {documents.format_field(drift.field)}: {_values(drift, show_values)}{by}"
     expected = Counter(drift.by or "admission" for drift in obj.drift if drift.is_expected)
     if expected:
         text = ", ".join(f"{counted(count, 'field')} by {by}" for by, count in expected.items())
@@ -245,7 +245,9 @@ def live_markdown(live: LiveDiff) -> str:
 
 def _row(obj: LiveObject) -> tuple[str, ...]:
     drifts = [drift for drift in obj.drift if not drift.is_expected]
-    fields = first_of([format_field(drift.field) + (f" by {drift.by}" if drift.by else "") for drift in drifts], 3)
+    fields = first_of(
+        [documents.format_field(drift.field) + (f" by {drift.by}" if drift.by else "") for drift in drifts], 3
+    )
     reason = f": {obj.waits[0]}" if obj.waits else ""
     sync = f"{obj.successor} starts" if obj.successor else LABELS[obj.sync]
     return obj.label, obj.object, f"{obj.state}{reason}", fields, sync

@@ -7,19 +7,15 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Document, check, claimed_by, is_trainer_document
+from trainc.api.documents import Document, check, dialects
 from trainc.api.explained import place
-from trainc.api.findings import CompileError, Diagnostic, Finding, Rules, has_errors, keep_severities, sort_diagnostics
-from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument
+from trainc.api.findings import CompileError, Diagnostic, Finding, has_errors, policy, sort_diagnostics
+from trainc.api.jobs import CompiledJob, Inputs, Session, ValidDocument, failures
 from trainc.api.kube import identity_of, mapping, names, releases
-from trainc.api.output import name_in_file
+from trainc.api.output import Keeping, name_hash, ownership
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
-from trainc.emit.name_hash import job_in
 from trainc.features.gitops.diff.model import Names
-from trainc.output.keeping import Keeping
-from trainc.output.ownership import source_in
-from trainc.pipeline.failures import Failures, failures_of
 
 # The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
 _COMPARED_KINDS = (
@@ -48,7 +44,7 @@ class ManifestSet:
     keeping: tuple[Session, Keeping] | None = None
     session: Session | None = None
     rendered: Mapping[tuple[str, str], Document] = field(default_factory=dict)
-    failures: Failures = field(default_factory=Failures)
+    failures: failures.Failures = field(default_factory=failures.Failures)
     homes: Sequence[tuple[tuple[str, str], str]] = ()
     inputs: Inputs | None = None
 
@@ -85,7 +81,7 @@ class ManifestSet:
 def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what is known of it
     inputs: Inputs,
     options: Options,
-    rules: Rules = keep_severities,
+    rules: policy.Rules = policy.keep_severities,
     keeping: Keeping | None = None,
     folder: str = "",
     other: ManifestSet | None = None,
@@ -116,20 +112,20 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
         about_jobs += rules(inputs.tally.diagnostics(), True)
     about_jobs += [] if keeping is None else rules(keeping.all_refused, False)
     diagnostics = [*setup_diagnostics, *about_jobs]
-    failures = Failures()
+    failed = failures.Failures()
     if has_errors([*diagnostics, *problems]):
-        failures = failures_of(
+        failed = failures.failures_of(
             session, inputs, setup_diagnostics, {(job.namespace, job.name) for job in jobs}, problems
         )
-        jobs = [job for job in jobs if not failures.concerns(job)]
-        if failures.fatal or not jobs:
+        jobs = [job for job in jobs if not failed.concerns(job)]
+        if failed.fatal or not jobs:
             raise CompileError([*diagnostics, *problems])
     manifests = [manifest for job in jobs for manifest in job.manifests]
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
     of_session = None if keeping is None else (session, keeping)
     diagnostics = sort_diagnostics(diagnostics)
     names = names_of(jobs)
-    return ManifestSet(manifests, diagnostics, True, names, of_session, session, {}, failures, homes, inputs)
+    return ManifestSet(manifests, diagnostics, True, names, of_session, session, {}, failed, homes, inputs)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
@@ -144,7 +140,9 @@ def names_of(jobs: Iterable[CompiledJob]) -> Names:
 
 def holds_jobs(inputs: Inputs) -> bool:
     """Return whether `inputs` contain anything to compile."""
-    return any(is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents)
+    return any(
+        dialects.is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents
+    )
 
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
@@ -157,7 +155,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
 
 def is_runtime(document: Document) -> bool:
     """Return whether a document is a runtime, of Trainer's own API or of a dialect."""
-    dialect = claimed_by(document.data)
+    dialect = dialects.claimed_by(document.data)
     kind = document.data.get("kind")
     return kind in names.RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in names.RUNTIME_KINDS)
 
@@ -188,14 +186,14 @@ def _read_rendered(inputs: Inputs, release: str, folder: str, valid: Container[i
         manifests.append(data)
         if document.file not in sources:
             # The first line of a rendered file names its source.
-            source = source_in(document.file) if os.path.isfile(document.file) else None
+            source = ownership.source_in(document.file) if os.path.isfile(document.file) else None
             sources[document.file] = os.path.normpath(os.path.join(folder, source)) if source else ""
         namespace = str(data["metadata"].get("namespace", ""))
-        homes.append(((namespace, job_in(document.file)), sources[document.file]))
+        homes.append(((namespace, name_hash.job_in(document.file)), sources[document.file]))
         if data["kind"] == "JobSet":
             name = data["metadata"]["name"]
             key = namespace, name
-            names[key], rendered[key] = name_in_file(name, document.file), document
+            names[key], rendered[key] = name_hash.name_in_file(name, document.file), document
         if id(data) not in valid:
             diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _metadata_problems(document)
     hashed = {key: name for key, name in names.items() if key[1] != name}

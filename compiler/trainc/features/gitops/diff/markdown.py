@@ -7,7 +7,7 @@ from html import escape
 
 from trainc.api.findings import Diagnostic, counted, escape_line, first_of
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import format_field
+from trainc.api.kube import documents
 from trainc.api.records import pattern
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
@@ -147,7 +147,7 @@ def what(group: Group) -> tuple[str, str]:
     values_text = f": {' → '.join(values)}" if values else ""
     more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return f"{sign}{format_field(change.path[len(heading) :])}{values_text}", more
+    return f"{sign}{documents.format_field(change.path[len(heading) :])}{values_text}", more
 
 
 def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
@@ -243,11 +243,11 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, *, with_name: bool) -> Ite
     lines = []
     for heading, changes in group_by_heading(diff):
         if heading:
-            lines.append(f"@@ {format_field(heading)} @@")
+            lines.append(f"@@ {documents.format_field(heading)} @@")
         for number, change in changes:
             alone = diff.outcomes(number)[method.id]
             note = "" if alone == outcome else f"   # {LABELS[alone]}"
-            lines += _change(change, format_field(change.path[len(heading) :]), note)
+            lines += _change(change, documents.format_field(change.path[len(heading) :]), note)
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from ("", f"{fence}diff", *lines, fence)
 

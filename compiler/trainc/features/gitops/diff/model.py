@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import Diagnostic, Source
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import ZERO, Manifest, Quantity
+from trainc.api.kube import Manifest, Quantity, quantity
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
@@ -243,8 +243,8 @@ class Totals:
 
     nodes: int = 0
     gpus: int = 0
-    cpu: Quantity = ZERO
-    memory: Quantity = ZERO
+    cpu: Quantity = quantity.ZERO
+    memory: Quantity = quantity.ZERO
     gang: int | None = None
 
     def __add__(self, other: Totals) -> Totals:
@@ -264,7 +264,7 @@ def totals_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Totals:
     total = Totals(gang=sum(sizes) if sizes else None)
     for job in jobset.jobs:
         if job.name not in jobset.awaited:
-            cpu, memory = (job.requests.get(name, ZERO) * job.pods for name in ("cpu", "memory"))
+            cpu, memory = (job.requests.get(name, quantity.ZERO) * job.pods for name in ("cpu", "memory"))
             total += Totals(job.pods, sum(job.devices.values()) * job.pods, cpu, memory)
     return total
 

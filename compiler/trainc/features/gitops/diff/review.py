@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from trainc.api.findings import counted, first_of, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.records import replace
+from trainc.api.settings import describe_loosening
 from trainc.features import ask
 from trainc.features.gitops.diff.manifests import JobKey, ManifestSet
 from trainc.features.gitops.diff.model import Review
 from trainc.features.gitops.diff.sides import ReadSide
-from trainc.project.boundaries import describe_loosening
 
 _SWEEP_CODES = ("SweepSize", "OverBudget")
 

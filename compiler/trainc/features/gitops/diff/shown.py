@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.admission.updates import JobSetRules
+from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Streams, UsageError
 from trainc.api.jobs import Compilation
 from trainc.api.kube import Manifest, releases
-from trainc.api.settings import Options, environment_name
+from trainc.api.settings import Options
 from trainc.features.gitops.diff.command import compare_sides, read_both
 from trainc.features.gitops.diff.comparison import compare
 from trainc.features.gitops.diff.delivery import LABELS, chosen_method
@@ -39,7 +39,7 @@ def fate_between(before: Sequence[Manifest], after: Sequence[Manifest], options:
 
 def _compare(before: Side, after: Side, options: Options) -> Diff:
     release = options.release or releases.NEWEST_RELEASE
-    return compare(before, after, JobSetRules(release), [chosen_method(options)], release)
+    return compare(before, after, updates.JobSetRules(release), [chosen_method(options)], release)
 
 
 # What the report shows of the changes since a revision.
@@ -67,7 +67,7 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
-            name = environment_name(environment) if len(environments) > 1 else ""
+            name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():

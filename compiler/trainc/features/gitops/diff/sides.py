@@ -8,33 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainc.api.arguments import Arguments, Streams, UsageError
-from trainc.api.command import judge_of, kept_in
-from trainc.api.documents import (
-    STDIN,
-    TEMPLATE_SUFFIXES,
-    Document,
-    decode,
-    is_overlay_folder,
-    is_sweep,
-    opening,
-    read_documents,
-    read_paths,
-)
+from trainc.api.command import compiling
+from trainc.api.documents import Document, dialects, files, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Source, did_you_mean, has_errors
-from trainc.api.git import commit_of, copy_of_revision, path_from_top, repository_of
+from trainc.api.git import git, revisions
 from trainc.api.jobs import Judge
 from trainc.api.kube import releases
 from trainc.api.records import dataclass, field, replace
-from trainc.api.settings import (
-    Configuration,
-    Limits,
-    Options,
-    Settings,
-    environments_of,
-    limits_of,
-    read_configuration,
-    settings_of,
-)
+from trainc.api.settings import Configuration, Limits, Options, Settings, settings_file
 from trainc.features.gitops.diff.manifests import (
     ManifestSet,
     holds_jobs,
@@ -119,7 +100,7 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return variants
     if len(sides) > 2:
         raise UsageError("at most two inputs can be compared")
-    if [side.path for side in sides].count(STDIN) > 1:
+    if [side.path for side in sides].count(files.STDIN) > 1:
         raise UsageError("only one side can be -")
     if len(sides) == 2:
         return sides[0], sides[1]
@@ -128,7 +109,9 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
         return before, Side(WORKING_TREE, skip=before.path)
     if before.path is None:
         return before, Side(WORKING_TREE)
-    path = os.path.relpath(os.path.join(repository_of(".").top, path_from_top(before.path, repository_of("."))))
+    path = os.path.relpath(
+        os.path.join(git.repository_of(".").top, revisions.path_from_top(before.path, git.repository_of(".")))
+    )
     return before, Side(path, path)
 
 
@@ -136,27 +119,29 @@ def _with_live(sides: list[Side], arguments: Arguments) -> list[Side]:
     """The sides of a comparison with a cluster: what is named, otherwise the output folder, otherwise the sources."""
     if arguments.releases or arguments.runtime:
         raise UsageError("--live compares with a cluster, --releases and --runtime an input with itself; choose one")
-    if arguments.live == STDIN and STDIN in [side.path for side in sides]:
+    if arguments.live == files.STDIN and files.STDIN in [side.path for side in sides]:
         raise UsageError("only one of A, B and --live can be -")
     if sides:
         return sides
-    output = settings_of(with_arguments(arguments, paths=[])).configuration.output
+    output = Settings.of(with_arguments(arguments, paths=[])).configuration.output
     return [Side(output, output) if output and os.path.exists(output) else Side(WORKING_TREE)]
 
 
 def environments_of_sides(arguments: Arguments) -> list[Arguments]:
-    """Like `environments_of`, for two sides: a revision without a path does not count as PATH.
+    """Like `Settings.environments_of`, for two sides: a revision without a path does not count as PATH.
 
     A folder that contains the output of several environments stands for all of them.
     """
     paths = [word for word in arguments.sides if not word.startswith(_GIT) or word.count(":") > 1]
     local = [word for word in paths if not word.startswith(_GIT)]
-    environments = environments_of(with_arguments(arguments, paths=local))
+    environments = Settings.environments_of(with_arguments(arguments, paths=local))
     if len(paths) == 1 and local and not arguments.env:
-        configured = read_configuration(local, arguments.config, limits_of(arguments)).environments
+        configured = settings_file.read_configuration(
+            local, arguments.config, Settings.limits_of(arguments)
+        ).environments
         outputs = {name: e.output for name, e in configured.items() if e.output and _is_within(e.output, local[0])}
         # Sources belong to every environment, unless an overlay selects one.
-        sources = () if arguments.overlay or is_overlay_folder(local[0]) else configured
+        sources = () if arguments.overlay or files.is_overlay_folder(local[0]) else configured
         environments = [
             with_arguments(arguments, env=[name], sides=[outputs.get(name, local[0])]) for name in outputs or sources
         ] or environments
@@ -180,7 +165,7 @@ def look_up(*sides: Side) -> None:
     """Raise CompileError early if a revision cannot be read, before any folders are walked."""
     for side in sides:
         if side.revision is not None:
-            commit_of(repository_of("."), side.revision)
+            git.commit_of(git.repository_of("."), side.revision)
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
@@ -191,9 +176,9 @@ def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
 
 def _side(word: str) -> Side:
     if not word.startswith(_GIT):
-        if word != STDIN and not os.path.lexists(word) and _is_revision(word):
+        if word != files.STDIN and not os.path.lexists(word) and _is_revision(word):
             raise UsageError(f"there is no file or folder {word}; to compare with the revision, write {_GIT}{word}")
-        return Side("stdin" if word == STDIN else word, word)
+        return Side("stdin" if word == files.STDIN else word, word)
     revision, colon, path = word.removeprefix(_GIT).partition(":")
     if not revision or revision.startswith("-"):
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
@@ -206,7 +191,7 @@ def _side(word: str) -> Side:
 
 def _is_revision(word: str) -> bool:
     try:
-        return bool(commit_of(repository_of("."), word))
+        return bool(git.commit_of(git.repository_of("."), word))
     except CompileError:
         return False
 
@@ -232,14 +217,16 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
-    repository = repository_of(".")
-    only = [] if path is None else _requested_paths(path_from_top(path, repository))
-    with copy_of_revision(revision, arguments, only) as copy:
+    repository = git.repository_of(".")
+    only = [] if path is None else _requested_paths(revisions.path_from_top(path, repository))
+    with revisions.copy_of_revision(revision, arguments, only) as copy:
         moved = copy.arguments
         moved.paths = (
-            [] if path is None else [os.path.relpath(path_from_top(path, repository), repository.prefix or ".")]
+            []
+            if path is None
+            else [os.path.relpath(revisions.path_from_top(path, repository), repository.prefix or ".")]
         )
-        if only and (copy.links or _refers_to_more(moved, limits_of(moved))):
+        if only and (copy.links or _refers_to_more(moved, Settings.limits_of(moved))):
             copy.add()
         yield moved, repository.prefix
 
@@ -256,16 +243,21 @@ def _requested_paths(path: str) -> list[str]:
 
 def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
     """Return whether compiling may require files of the repository other than the named ones."""
-    if arguments.config or arguments.overlay or arguments.runtimes or any(map(is_overlay_folder, arguments.paths)):
+    if (
+        arguments.config
+        or arguments.overlay
+        or arguments.runtimes
+        or any(map(files.is_overlay_folder, arguments.paths))
+    ):
         return True
     try:
-        configuration = read_configuration(arguments.paths, None, limits)
+        configuration = settings_file.read_configuration(arguments.paths, None, limits)
     except CompileError:
         return True  # Reported later.
     if configuration.overlay or configuration.runtimes:
         return True
     # A sweep has its base in any file.
-    return any(is_sweep(document.data) for document in read_paths(arguments.paths, limits)[0])
+    return any(dialects.is_sweep(document.data) for document in files.read_paths(arguments.paths, limits)[0])
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None = None) -> ReadSide:
@@ -288,7 +280,7 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
 
 def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
     arguments.release = side.release or arguments.release
-    settings = settings_of(arguments)
+    settings = Settings.of(arguments)
     output = settings.configuration.output
     below = _only_output(output, settings)
     if below or (output and all(_is_within(path, output) for path in settings.paths)):
@@ -297,7 +289,7 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
     inputs = settings.read(streams.stdin, skip, streams.progress.step)
     skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
-    if skipped and STDIN not in settings.paths and not holds_jobs(inputs):
+    if skipped and files.STDIN not in settings.paths and not holds_jobs(inputs):
         # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, streams.progress.step, everything=True)
     if side.runtime:
@@ -311,14 +303,16 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
     cluster = settings.configuration.cluster
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
-        snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
+        snapshot = [
+            document.data for document in files.read_paths([cluster], settings.options.limits, everything=True)[0]
+        ]
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
-    keeping = None if asks_compiler else kept_in(settings.output, settings, inputs.documents)
+    keeping = None if asks_compiler else compiling.kept_in(settings.output, settings, inputs.documents)
     folder = os.path.dirname(settings.configuration.file or "")
     like = other.manifest_set if other is not None and other.options == settings.options else None
     manifests = read_manifests(inputs, settings.options, settings.policy(), keeping, folder, like)
-    judge, problems = judge_of(settings, inputs.documents) if manifests.compiled else (None, [])
+    judge, problems = compiling.judge_of(settings, inputs.documents) if manifests.compiled else (None, [])
     configuration = settings.configuration
     return ReadSide(
         side.label,
@@ -339,24 +333,32 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
 
 
 def _sweeps(manifests: ManifestSet, limits: Limits) -> list[Document]:
-    files = manifests.inputs.sweeps if manifests.inputs else ()
-    read = (read_paths([file], limits)[0] for file in files if os.path.isfile(file))
-    return [document for documents in read for document in documents if is_sweep(document.data)]
+    paths = manifests.inputs.sweeps if manifests.inputs else ()
+    read = (files.read_paths([file], limits)[0] for file in paths if os.path.isfile(file))
+    return [document for documents in read for document in documents if dialects.is_sweep(document.data)]
 
 
 def _settings_file(configuration: Configuration, limits: Limits) -> Document | None:
     if configuration.file is None:
         return None
-    documents = read_documents(opening.read_file(configuration.file, limits.file_bytes), configuration.file, limits)[0]
+    documents = yaml_reader.read_documents(
+        opening.read_file(configuration.file, limits.file_bytes), configuration.file, limits
+    )[0]
     return documents[0] if documents else None
 
 
 def _template_texts(manifests: ManifestSet) -> dict[str, str]:
     """Return the texts of the templates that were filled in, by file."""
     documents = manifests.inputs.all_documents if manifests.compiled and manifests.inputs else []
-    files = dict.fromkeys(document.file for document in documents if document.file.endswith(TEMPLATE_SUFFIXES))
+    templates = dict.fromkeys(
+        document.file for document in documents if document.file.endswith(files.TEMPLATE_SUFFIXES)
+    )
     limit = Limits().file_bytes
-    return {os.path.normpath(file): decode(opening.read_file(file, limit)) for file in files if os.path.isfile(file)}
+    return {
+        os.path.normpath(file): yaml_reader.decode(opening.read_file(file, limit))
+        for file in templates
+        if os.path.isfile(file)
+    }
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
@@ -385,7 +387,7 @@ def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:
 
 
 def _one_runtime(file: str, options: Options) -> Document:
-    documents, problems = read_paths([file], options.limits)
+    documents, problems = files.read_paths([file], options.limits)
     if has_errors(problems):
         raise CompileError(problems)
     runtimes = [document for document in documents if is_runtime(document)]

@@ -12,16 +12,13 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Finding, Path, Source, counted, escape_line, excerpts, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import ITEM_KEYS, format_field
-from trainc.emit.yaml_writer import block_lines, flow, with_ordered_keys
-from trainc.emit.yaml_writer import inline as inline_text
+from trainc.api.kube import documents, quantity
+from trainc.api.output import yaml_writer
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.groups import notes_of, reason_of, status_word, sum_of
 from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Totals, Versions
 from trainc.features.gitops.diff.verdicts import Verdict
-from trainc.kube.documents import Item, walk
-from trainc.kube.quantity import format_resources
 
 # A sign ("+", "-", or " " for context) and the text that follows it.
 SignedLine: TypeAlias = tuple[str, str]
@@ -32,9 +29,11 @@ _CONTEXT = 1
 
 def inline(value: Any) -> str | None:
     """`value` as YAML on one line, with everything that a terminal would obey made harmless; None for several lines."""
-    if any(isinstance(inner, str) and "\n" in inner for _, inner in walk(value)):
+    if any(isinstance(inner, str) and "\n" in inner for _, inner in documents.walk(value)):
         return None
-    return escape_line(inline_text(value) if isinstance(value, str) else flow(with_ordered_keys(value)))
+    return escape_line(
+        yaml_writer.inline(value) if isinstance(value, str) else yaml_writer.flow(yaml_writer.with_ordered_keys(value))
+    )
 
 
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
@@ -46,9 +45,9 @@ def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None
 
 def without_identity(path: Path, value: Any) -> Any:
     """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
-    if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
+    if not (len(path) > 1 and isinstance(path[-1], documents.Item) and isinstance(value, dict)):
         return value
-    others = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
+    others = {key: inner for key, inner in value.items() if key != documents.ITEM_KEYS.get(str(path[-2]))}
     return others["value"] if set(others) == {"value"} else others or value
 
 
@@ -64,7 +63,9 @@ def differing_lines(change: Change) -> list[SignedLine]:
 
 def block(value: Any) -> list[str]:
     """`value` as lines: those of a text, or of YAML in block style."""
-    return [escape_line(line) for line in (value.split("\n") if isinstance(value, str) else block_lines(value))]
+    return [
+        escape_line(line) for line in (value.split("\n") if isinstance(value, str) else yaml_writer.block_lines(value))
+    ]
 
 
 # The resources a job requests, as columns: before and after.
@@ -239,7 +240,7 @@ def _object(
     yield f"  {label}{apart}"
     for heading, changes in group_by_heading(diff):
         if heading:
-            yield f"    {paint('quiet', format_field(heading))}"
+            yield f"    {paint('quiet', documents.format_field(heading))}"
         for number, change in changes:
             alone = diff.outcomes(number)[method.id]
             note = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
@@ -249,7 +250,7 @@ def _object(
 def _change(change: Change, heading: Path, note: str, paint: Paint) -> Iterator[str]:
     sign, part = SIGNS[change.kind]
     indent = "      " if heading else "    "
-    field = format_field(change.path[len(heading) :])
+    field = documents.format_field(change.path[len(heading) :])
     values = one_liners(change)
     if values is not None:
         yield f"{indent}{paint(part, sign)} {field}: {' → '.join(values)}{note}"
@@ -367,12 +368,14 @@ def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
         "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
         "changes": [{**_change_as_json(c), "outcomes": diff.outcomes(i)} for i, c in enumerate(diff.changes)],
-        "moves": [{"path": format_field(move.path), **fields(move, "before", "after")} for move in diff.moves],
+        "moves": [
+            {"path": documents.format_field(move.path), **fields(move, "before", "after")} for move in diff.moves
+        ],
     }
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
-    return {"path": format_field(change.path), **fields(change, "kind", "before", "after")}
+    return {"path": documents.format_field(change.path), **fields(change, "kind", "before", "after")}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
@@ -391,7 +394,7 @@ def _steps(steps: Sequence[ReplicatedJob]) -> list[dict[str, Any]]:
     return [
         {
             **fields(step, "name", "pods"),
-            "requests": format_resources(step.requests),
+            "requests": quantity.format_resources(step.requests),
             "dependsOn": [{"name": d.step, "status": d.status} for d in step.depends_on or ()],
         }
         for step in steps

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from trainc.admission.updates import JobSetRules, Submitted
+from trainc.api.admission import updates
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Manifest, names
 from trainc.api.records import dataclass
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def verdict_on(
-    before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: JobSetRules
+    before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: updates.JobSetRules
 ) -> dict[str, Verdict]:
     """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
     if before is not None and after is None:
@@ -59,7 +59,7 @@ def verdict_on(
 
 
 def sync_outcome(
-    method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: JobSetRules
+    method: DeliveryMethod, live: Manifest, applied: Manifest, manifest: Manifest, rules: updates.JobSetRules
 ) -> Outcome:
     """What happens to the object `live` of a cluster when `manifest` is applied; `applied` is what was applied before."""
     effective = delivery.effective_method(method, live, manifest)
@@ -77,7 +77,7 @@ def _all(outcome: Outcome, changes: Sequence[Change]) -> Verdict:
     return Verdict(outcome, (outcome,) * len(changes))
 
 
-def _refused_new(manifest: Manifest, rules: JobSetRules) -> bool:
+def _refused_new(manifest: Manifest, rules: updates.JobSetRules) -> bool:
     return manifest["kind"] == "JobSet" and bool(rules.creation_refusals(manifest))
 
 
@@ -158,7 +158,9 @@ class JobSetUpdate:
     `live` is what is stored, if it is known; otherwise it is `before` as the API server stores it.
     """
 
-    def __init__(self, before: Manifest, after: Manifest, rules: JobSetRules, live: Submitted | None = None) -> None:
+    def __init__(
+        self, before: Manifest, after: Manifest, rules: updates.JobSetRules, live: updates.Submitted | None = None
+    ) -> None:
         self._before, self._after, self._rules, self._known = before, after, rules, live
         self._attempts: dict[Apply, Attempt] = {}
 
@@ -188,23 +190,25 @@ class JobSetUpdate:
         return self._rules.answers_forbidden(refusals)
 
     @cached_property
-    def _live(self) -> Submitted:
+    def _live(self) -> updates.Submitted:
         return self._known or self._rules.created(self._before)
 
     @cached_property
     def _normal_live(self) -> Manifest:
         return normalize(dict(self._live.document))
 
-    def _refusals(self, stored: Submitted, becomes: Submitted, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    def _refusals(
+        self, stored: updates.Submitted, becomes: updates.Submitted, findings: Sequence[Finding]
+    ) -> tuple[Finding, ...]:
         by_kueue = kueue_refusals(stored.document, becomes.document)
         return (*findings, *self._rules.update_refusals(stored, becomes), *by_kueue)
 
 
-def _suspend(jobset: Submitted) -> Submitted:
+def _suspend(jobset: updates.Submitted) -> updates.Submitted:
     document, typed = (
         {**side, "spec": {**side.get("spec", {}), "suspend": True}} for side in (jobset.document, jobset.typed)
     )
-    return Submitted(document, typed)
+    return updates.Submitted(document, typed)
 
 
 # The update rules of Kueue's own webhook for queued JobSets, in addition to those of JobSet's webhook.

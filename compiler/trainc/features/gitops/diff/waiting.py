@@ -7,9 +7,8 @@ from typing import Any
 
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Path
-from trainc.api.kube import POD_SPEC, Json, mapping, names, objects
+from trainc.api.kube import POD_SPEC, Json, documents, mapping, names, objects
 from trainc.api.records import dataclass, pattern
-from trainc.kube.documents import pod_spec_of
 
 # Labels that JobSet's controller sets on jobs and pods.
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
@@ -156,7 +155,7 @@ def _field_of_container(manifest: Json, step: str, name: str, field: str) -> Pat
 def _containers(manifest: Json, step: str | None = None) -> Iterator[tuple[Path, Json]]:
     for i, job in enumerate(objects(mapping(manifest.get("spec")).get("replicatedJobs"))):
         if step is None or job.get("name") == step:
-            pod = pod_spec_of(job)
+            pod = documents.pod_spec_of(job)
             for kind in ("containers", "initContainers"):
                 for j, container in enumerate(objects(pod.get(kind))):
                     yield ("spec", "replicatedJobs", i, *POD_SPEC, kind, j), container

@@ -25,7 +25,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import get_args
 
-from trainc.api.arguments import add_color, set_completion
+from trainc.api.arguments import command
 from trainc.features.gitops.init import PARTS, REPOSITORY, GitOps
 
 
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     folder = parser.add_argument(
         "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
     )
-    set_completion(folder, "folder")
+    command.set_completion(folder, "folder")
     parser.add_argument(
         "--gitops",
         choices=get_args(GitOps),
@@ -65,4 +65,4 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="REQUIREMENT",
         help="what pip installs in hooks and CI (default: this trainc, from where it was installed)",
     )
-    add_color(parser)
+    command.add_color(parser)

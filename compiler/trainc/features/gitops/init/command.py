@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Iterable, Mapping
 
 from trainc import __version__
-from trainc.api.arguments import Arguments, Status, Streams, UsageError, arguments_of
+from trainc.api.arguments import Arguments, Status, Streams, UsageError, command
 from trainc.api.command import report
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
-from trainc.api.git import origin_of
+from trainc.api.git import git
 from trainc.api.records import replace
-from trainc.api.settings import Configuration, Limits, read_configuration
+from trainc.api.settings import Configuration, Limits, settings_file
 from trainc.features import ask
 from trainc.features.gitops.init import PARTS, REPOSITORY
 from trainc.features.gitops.init.scaffold import (
@@ -36,7 +36,6 @@ from trainc.features.gitops.init.scaffold import (
     with_hooks,
     with_settings,
 )
-from trainc.project.settings_file import settings_below
 
 _LEFT_ALONE = (README, REQUIREMENTS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -87,10 +86,10 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     folder = arguments.folder
     configuration = Configuration()
     if arguments.only and "jobs" not in arguments.only:
-        configuration = read_configuration([_existing(folder)], None)
+        configuration = settings_file.read_configuration([_existing(folder)], None)
         if configuration.file is not None:
             folder = os.path.dirname(configuration.file) or os.curdir
-        elif not arguments.print and (below := settings_below(folder)):
+        elif not arguments.print and (below := settings_file.settings_below(folder)):
             where = os.path.normpath(os.path.join(folder, below[0]))
             raise UsageError(f"trainc.yaml is in {where}: run `trainc init {where} --only {arguments.only[0]}`")
     # Without a repository, which may not exist yet, the folder itself.
@@ -100,7 +99,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     environments = configuration.environments.values() or [configuration]
     extras = ["policy"] if any(environment.policies for environment in environments) else []
     requirement = _requirement(arguments, folder).with_extras(extras)
-    if arguments.repository == REPOSITORY and (origin := origin_of(root)) is not None:
+    if arguments.repository == REPOSITORY and (origin := git.origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
     gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
@@ -231,7 +230,7 @@ def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     from trainc.api.command import run as build
 
     command_line = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(arguments_of("build", command_line), streams)
+    return build(command.arguments_of("build", command_line), streams)
 
 
 def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:

@@ -13,9 +13,9 @@ from textwrap import indent
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from trainc.api.documents import read_documents
+from trainc.api.documents import yaml_reader
 from trainc.api.findings import has_errors
-from trainc.api.git import origin_of
+from trainc.api.git import git
 from trainc.api.kube import releases
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
@@ -270,7 +270,7 @@ def requirement_of(direct_url: Mapping[str, Any] | None, version: str) -> Requir
     if path.endswith(".whl") and os.path.isfile(path):
         return Requirement(f"./{VENDORED}/{os.path.basename(path)}", wheel=path)
     # A clone of a repository that others reach is that repository at its commit.
-    origin = origin_of(path) if os.path.isdir(path) else None
+    origin = git.origin_of(path) if os.path.isdir(path) else None
     if origin is None or origin[1] is None:
         problem = f"this trainc was installed from {path}, which does not exist on other machines"
         return Requirement(_UNKNOWN, problem=problem)
@@ -299,7 +299,7 @@ def with_hooks(text: str, ours: str) -> str | None:
 
     The same text where it has such hooks already; None where it cannot be added to: `repos` is not written as a block.
     """
-    documents, problems = read_documents(text.encode(), "", Limits())
+    documents, problems = yaml_reader.read_documents(text.encode(), "", Limits())
     if has_errors(problems) or len(documents) != 1:
         return None
     repos = documents[0].data.get("repos")

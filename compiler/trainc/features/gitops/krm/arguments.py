@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_reporting, set_completion
+from trainc.api.arguments import command
 from trainc.features.gitops.krm import FILE_NAME
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
-    set_completion(configuration, "file")
+    command.set_completion(configuration, "file")
     parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
-    add_reporting(parser)
+    command.add_reporting(parser)

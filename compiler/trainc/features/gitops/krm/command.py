@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Files, report
-from trainc.api.documents import STDIN, Document, opening, read_documents
+from trainc.api.documents import Document, files, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, has_errors
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
@@ -40,7 +40,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     configuration = _configuration(arguments.configuration)
-    documents, problems = read_documents(text, STDIN, Limits())
+    documents, problems = yaml_reader.read_documents(text, files.STDIN, Limits())
     if has_errors(problems):
         raise CompileError(problems)
     done = _transform([document.data for document in documents], configuration, arguments)
@@ -58,7 +58,7 @@ def _transform(items: Sequence[Manifest], configuration: Document | None, argume
 
 def _configuration(path: str) -> Document:
     try:
-        documents, problems = read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
+        documents, problems = yaml_reader.read_documents(opening.read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
         message = f"{path} cannot be read: {opening.error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None

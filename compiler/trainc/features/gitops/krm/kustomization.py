@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, opening, read_documents
+from trainc.api.documents import Document, opening, yaml_reader
 from trainc.api.findings import Diagnostic, Path, format_path
 from trainc.api.kube import Json, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
-from trainc.api.settings import Limits
-from trainc.project.overlays.overlay import is_overlay
+from trainc.api.settings import Limits, is_overlay
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -96,7 +95,7 @@ def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
 
 def _parsed(text: bytes) -> Sequence[dict[str, Any]]:
     """The documents that can be parsed; kustomize has read the same text and reports errors in the others."""
-    return [document.data for document in read_documents(text, "", Limits())[0]]
+    return [document.data for document in yaml_reader.read_documents(text, "", Limits())[0]]
 
 
 # What kustomize has to know of TrainJobs, runtimes and JobSets: `configurations`, with which names and images follow.

@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 
 from trainc.api.cluster import live_objects
-from trainc.api.documents import Document, label_of, opening, read_documents
+from trainc.api.documents import Document, label_of, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Path, Source
+from trainc.api.jobs import jobset_metadata
 from trainc.api.kube import Json, Manifest, mapping, names, objects
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.gitops.krm import FILE_NAME
 from trainc.features.gitops.krm.kustomization import Kustomization, images_of, references_of
-from trainc.ir.trainjob import jobset_metadata
 
 # What kustomize and kpt write into the metadata of resources: read where it helps, and never handed on.
 #
@@ -65,7 +65,7 @@ def _as_read(item: Json, folder: str) -> Document | None:
     if not file or not opening.is_inside(file, opening.root_around(folder)):
         return None
     try:
-        documents, _ = read_documents(opening.read_file(file, Limits().file_bytes), file, Limits())
+        documents, _ = yaml_reader.read_documents(opening.read_file(file, Limits().file_bytes), file, Limits())
     except (OSError, ValueError, CompileError):
         return None
     names = {name_of(item), *earlier_names(item)}

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import STDIN, Document, is_sweep, is_trainer_document, label_of, read_value
-from trainc.api.findings import CompileError, Diagnostic, Path, Policy, format_path, has_errors, sort_diagnostics
-from trainc.api.jobs import compile_documents, read_inputs
+from trainc.api.documents import Document, dialects, files, label_of, yaml_reader
+from trainc.api.findings import CompileError, Diagnostic, Path, format_path, has_errors, policy, sort_diagnostics
+from trainc.api.jobs import functions, read_inputs
 from trainc.api.kube import Json, Manifest, identity_of, mapping
 from trainc.api.records import dataclass, replace
-from trainc.api.settings import Limits, Options
+from trainc.api.settings import Limits, Options, is_overlay, stack
 from trainc.features import ask
 from trainc.features.gitops.krm.kustomization import kustomization_in
 from trainc.features.gitops.krm.references import as_written, file_of, find_stale_references
-from trainc.project.overlays.load import load_overlay, overlaid_options
-from trainc.project.overlays.overlay import is_overlay
 
 # Fields of a plugin's configuration that kustomize reads to find its arguments.
 _KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")
@@ -42,7 +40,7 @@ def transform(
         item
         for item in items
         # A generator also receives its own configuration as an item, and the output contains the SealedSecrets.
-        if not (is_trainer_document(item) or is_sweep(item) or is_overlay(item))
+        if not (dialects.is_trainer_document(item) or dialects.is_sweep(item) or is_overlay(item))
         and not (item.get("kind") == "SealedSecret" and ("SealedSecret", *identity_of(item)) in new)
     ]
     return Transformed([*unchanged, *manifests], diagnostics)
@@ -52,9 +50,11 @@ def _compiled(
     items: Sequence[Manifest], configuration: Document | None, folder: str, allow_empty: bool
 ) -> tuple[list[Manifest], list[Diagnostic]]:
     overlays, problems = (
-        ([], []) if configuration is None else load_overlay(_without_kustomize_fields(configuration), folder, Limits())
+        ([], [])
+        if configuration is None
+        else stack.load_overlay(_without_kustomize_fields(configuration), folder, Limits())
     )
-    options, contradictions = overlaid_options(Options(), overlays)
+    options, contradictions = stack.overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
     inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
@@ -64,8 +64,8 @@ def _compiled(
     judge, of_policies = judge_of(inputs.documents, inputs.documents, options) if judge_of else (None, [])
     diagnostics += of_policies
     try:
-        rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
-        compilation = compile_documents(
+        rules = policy.Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
+        compilation = functions.compile_documents(
             inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, (), judge
         )
     except CompileError as error:
@@ -115,11 +115,11 @@ class ResourceList:
 def read_resource_list(text: bytes) -> ResourceList:
     """Parse the ResourceList of a function. Raises CompileError if it is malformed."""
     try:
-        value = read_value(text.decode())
+        value = yaml_reader.read_value(text.decode())
     except UnicodeDecodeError:
         raise CompileError([_wrong((), "it is not UTF-8 text")]) from None
     except CompileError as error:
-        placed = [(d, replace(d.source, file=STDIN) if d.source is not None else None) for d in error.diagnostics]
+        placed = [(d, replace(d.source, file=files.STDIN) if d.source is not None else None) for d in error.diagnostics]
         raise CompileError(replace(d, source=source) for d, source in placed) from None
     problems = list(_problems(value))
     if problems:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and output options."""
-    add_input(parser)
+    command.add_input(parser)
     where = parser.add_argument(
         "-o",
         "--output",
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="report.html",
         help="output file, or - for stdout (default: report.html)",
     )
-    set_completion(where, "file")
+    command.set_completion(where, "file")
     parser.add_argument(
         "--source-url", metavar="URL", default="", help="base URL for links to source lines (default: relative paths)"
     )
@@ -40,9 +40,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")
     live = parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, for the states of the jobs")
-    set_completion(live, "file")
+    command.set_completion(live, "file")
     parser.add_argument("--revision", metavar="TEXT", default="", help="what the page is about, such as a commit")
     parser.add_argument("--date", metavar="TEXT", default="", help="the date to show; trainc reads no clock")
-    add_shaping(parser)
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_shaping(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser)

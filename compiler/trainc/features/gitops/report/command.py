@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
-from trainc.api.command import compile_every, judge_of, kept_in, report
+from trainc.api.command import compile_every, compiling, report
 from trainc.api.documents import Document, opening
-from trainc.api.findings import CompileError, Diagnostic, Rules, counted, escape_xml, has_errors
+from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors, policy
 from trainc.api.jobs import JobSet, Judge, OneJob, Plugin, enabled
 from trainc.api.kube import Json, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, replace
-from trainc.api.settings import Options, Settings, environment_name, environments_of, merge_diagnostics, settings_of
+from trainc.api.settings import Options, Settings, merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.report.overview import Quotas, node_types, overview_of
 from trainc.features.gitops.report.page import (
@@ -43,7 +43,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        environments = {environment_name(env): settings_of(env) for env in environments_of(arguments)}
+        environments = {env.environment: Settings.of(env) for env in Settings.environments_of(arguments)}
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     compiled: dict[str, list[OneJob]] = {}
@@ -53,7 +53,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for name, settings in environments.items():
         try:
             inputs = settings.read(streams.stdin, step=streams.progress.step)
-            keeping = kept_in(settings.output, settings, inputs.documents)
+            keeping = compiling.kept_in(settings.output, settings, inputs.documents)
             compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
             facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
             diagnostics[name] += facts[name].problems
@@ -113,7 +113,7 @@ class _Facts:
     """What the settings of an environment say about its jobs: the answers of the cluster, and the judge of policies."""
 
     options: Options
-    rules: Rules
+    rules: policy.Rules
     answers: Mapping[str, tuple[str, str, Mapping[str, str]]]
     quotas: Quotas
     judge: Judge | None
@@ -123,7 +123,7 @@ class _Facts:
     def of(cls, settings: Settings, compiled: Sequence[OneJob], documents: Sequence[Document]) -> _Facts:
         """Ask the features that know, as far as trainc.yaml names a cluster and policies."""
         rules, cluster = settings.policy(), settings.configuration.cluster
-        judge, problems = judge_of(settings, documents)
+        judge, problems = compiling.judge_of(settings, documents)
         if has_errors(problems):
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from trainc.api.findings import Diagnostic
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import accelerator
+from trainc.api.kube import devices
 from trainc.api.records import dataclass, field
 from trainc.features.gitops.report.page import Job
 
@@ -86,10 +86,10 @@ def _queues(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> list[Queue]:
     capacities: dict[tuple[str, str], Mapping[str, int]] = {}
     for environment in quotas:
         for name, quota in quotas[environment].values():
-            capacities[environment, name] = devices = Counter[str]()
+            capacities[environment, name] = capacity = Counter[str]()
             for resource, amount in quota.items():
-                if noun := accelerator(resource):
-                    devices[noun] += amount
+                if noun := devices.accelerator(resource):
+                    capacity[noun] += amount
             by_queue.setdefault((environment, name), [])
     for job in jobs:
         if job.row.queue and job.state not in _FINISHED:
@@ -143,5 +143,5 @@ def node_types(jobs: Sequence[ReplicatedJob], flavors: Mapping[str, str]) -> Cou
         for resource, count in job.devices.items():
             if count:
                 selected = (str(selector[key]) for part in _TELLING for key in selector if part in key)
-                counts[flavors.get(job.name) or next(selected, "") or accelerator(resource)] += count * job.pods
+                counts[flavors.get(job.name) or next(selected, "") or devices.accelerator(resource)] += count * job.pods
     return counts

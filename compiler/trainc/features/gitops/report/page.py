@@ -15,7 +15,7 @@ from zlib import compress
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import ZERO, Json, Quantity, accelerator, format_field
+from trainc.api.kube import Json, Quantity, devices, documents, quantity
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Size:
         return Size(jobs, pods, devices, self.cpu + other.cpu, self.memory + other.memory)
 
 
-NOTHING = Size(0, 0, Counter(), ZERO, ZERO)
+NOTHING = Size(0, 0, Counter(), quantity.ZERO, quantity.ZERO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], t
 
 
 def _size(jobs: Sequence[ReplicatedJob]) -> Size:
-    devices: Counter[str] = Counter()
-    host = dict.fromkeys(("cpu", "memory"), ZERO)
+    counts: Counter[str] = Counter()
+    host = dict.fromkeys(("cpu", "memory"), quantity.ZERO)
     for job in jobs:
         for resource, amount in job.requests.items():
             if resource in host:
                 host[resource] += amount * job.pods
             elif "/" in resource:
-                devices[accelerator(resource) or resource] += amount.units * job.pods
-    return Size(1, sum(job.pods for job in jobs), devices, host["cpu"], host["memory"])
+                counts[devices.accelerator(resource) or resource] += amount.units * job.pods
+    return Size(1, sum(job.pods for job in jobs), counts, host["cpu"], host["memory"])
 
 
 def device_columns(rows: Sequence[Row]) -> list[str]:
@@ -268,7 +268,7 @@ def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tup
         fields = []
         for item in explained.fields:
             earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in item.origins[1:])
-            path, value, origin = format_field(item.path), format_value(item.value), item.origin
+            path, value, origin = documents.format_field(item.path), format_value(item.value), item.origin
             fields.append(Field(path, value, origin.kind, linked(origin, link), earlier))
         objects.append(Object(explained.name.kind, explained.name.name, text, tuple(fields)))
     return tuple(objects)

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.api.arguments import add_limits, add_reporting, set_completion
+from trainc.api.arguments import command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add files and output options."""
     help_text = "file, folder, or - for stdin to stdout"
-    set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), "file")
+    command.set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), "file")
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
     writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")
@@ -39,5 +39,5 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--variables", choices=("keep", "torchrun", "auto"), default="auto", help=help_text)
     help_text = "v1 jobs: shorten names that are too long for the pods of a JobSet"
     parser.add_argument("--rename", action="store_true", help=help_text)
-    add_limits(parser)
-    add_reporting(parser)
+    command.add_limits(parser)
+    command.add_reporting(parser)

@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import difference, report
-from trainc.api.documents import (
-    STDIN,
-    TEMPLATE_SUFFIXES,
-    Document,
-    decode,
-    encode,
-    label_of,
-    opening,
-    read_documents,
-    shown_path,
-)
+from trainc.api.documents import Document, files, label_of, opening, yaml_reader
 from trainc.api.findings import (
     Diagnostic,
     Path,
@@ -29,9 +19,8 @@ from trainc.api.findings import (
 )
 from trainc.api.kube import releases
 from trainc.api.records import dataclass
-from trainc.api.settings import Limits, limits_of
+from trainc.api.settings import Limits, Settings
 from trainc.features.migration.v1.migrate import MigratedFile, Plan, migrate_documents
-from trainc.reading.files import Walk
 
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.
 _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
@@ -39,18 +28,18 @@ _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Migrate every file; a file that cannot be read is reported and left unchanged."""
-    if STDIN in arguments.paths and len(arguments.paths) > 1:
+    if files.STDIN in arguments.paths and len(arguments.paths) > 1:
         raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
-    limits = limits_of(arguments)
-    files: list[tuple[str, str, list[Document]]] = []
+    limits = Settings.limits_of(arguments)
+    read: list[tuple[str, str, list[Document]]] = []
     for file, text in _texts(arguments.paths, limits, streams, diagnostics):
-        documents, problems = read_documents(encode(text), file, limits)
-        streams.progress.step("reading", len(files) + 1)
+        documents, problems = yaml_reader.read_documents(yaml_reader.encode(text), file, limits)
+        streams.progress.step("reading", len(read) + 1)
         diagnostics += problems
         # A file with a problem stays as it is, and so nothing is said about its other documents.
-        files.append((file, text, [] if problems else documents))
-    all_documents = [document for _, _, documents in files for document in documents]
+        read.append((file, text, [] if problems else documents))
+    all_documents = [document for _, _, documents in read for document in documents]
     plan = Plan(
         (document.data for document in all_documents),
         releases.NEWEST_RELEASE,
@@ -62,7 +51,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.report:
         stuck = _write_report(all_documents, plan, diagnostics, streams)
     else:
-        for file, text, documents in streams.progress.over("migrating", files):
+        for file, text, documents in streams.progress.over("migrating", read):
             migrated = migrate_documents(text, documents, limits, plan)
             diagnostics += migrated.diagnostics
             changed += migrated.text != text
@@ -73,7 +62,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not arguments.quiet and not arguments.report:
         verb = "would change" if arguments.diff or arguments.check else "changed"
         streams.err.write("".join(f"note: {note}\n" for note in plan.notes()))
-        nothing = f"nothing to migrate in {counted(len(files), 'file')}"
+        nothing = f"nothing to migrate in {counted(len(read), 'file')}"
         streams.err.write(f"{counted(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
 
@@ -91,18 +80,18 @@ def _texts(
     paths: Iterable[str], limits: Limits, streams: Streams, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, str]]:
     """The text of every file with documents under the paths; files that are not read are added to `diagnostics`."""
-    walk = Walk(limits=limits)
+    walk = files.Walk(limits=limits)
     for path in paths:
         for file in walk.files(path):
-            if file.endswith(TEMPLATE_SUFFIXES):
+            if file.endswith(files.TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
-                diagnostics.append(_skip(f"{shown_path(file)} is a template", hint, is_named=file == path))
+                diagnostics.append(_skip(f"{files.shown_path(file)} is a template", hint, is_named=file == path))
             elif (data := walk.read(file, streams.stdin)) is not None and (
                 _OF_KUEUE in data or not walk.skips(file, path, data)
             ):
-                text = decode(data)
+                text = yaml_reader.decode(data)
                 yield file, text.replace("\n", "\r\n") if b"\r\n" in data else text
-    overlays = map(shown_path, walk.overlays)
+    overlays = map(files.shown_path, walk.overlays)
     diagnostics += (
         _skip(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
     )
@@ -120,7 +109,7 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
         patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)", streams.out)
         streams.progress.clear()
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
-    elif file == STDIN and not arguments.check:
+    elif file == files.STDIN and not arguments.check:
         streams.progress.clear()
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:

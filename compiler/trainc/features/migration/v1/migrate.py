@@ -7,18 +7,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, encode, is_legacy, read_documents, read_value
+from trainc.api.documents import Document, dialects, enclosed, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
 from trainc.api.kube import Json, identity_of, names, releases
 from trainc.api.records import dataclass, pattern, replace
+from trainc.api.rewriting import items
 from trainc.api.settings import Limits, Options
 from trainc.features.migration.v1.newest import around_of, is_old_queue, migrate_document, migrate_queue
 from trainc.features.migration.v1.v1 import conversion
 from trainc.features.migration.v1.v1.conversion import Choices, Converted, Into, convert
 from trainc.features.migration.v1.v1.job import changes, findings_about, kind_of, stuck
 from trainc.features.migration.v1.v1.variables import Variables
-from trainc.project.dialects.enclosed import Enclosed, find_enclosed
-from trainc.reading.document import items
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
 
@@ -71,12 +70,12 @@ class Plan:
         self._numbers: dict[tuple[str, str], int] = {}
         self._outcomes: dict[str, Outcome] = {}
         for document in all_documents:
-            if is_legacy(document):
+            if dialects.is_legacy(document):
                 converted = self._share_runtime(self._convert(document, self._choices))
                 job = MovedJob(str(document["kind"]), (), converted)
                 outcome = Outcome(converted.documents or (document,), converted.findings, (job,))
                 self._outcomes[_identity(document)] = outcome
-            elif inside := [job for job in find_enclosed(document) if job.is_legacy]:
+            elif inside := [job for job in enclosed.find_enclosed(document) if job.is_legacy]:
                 self._outcomes[_identity(document)] = self._of_enclosing(document, inside)
 
     def of(self, document: Json) -> Outcome:
@@ -103,7 +102,7 @@ class Plan:
             notes.append("to resize a job, change its variables, such as WORLD_SIZE, together with numNodes")
         return notes
 
-    def _of_enclosing(self, document: Json, jobs_inside: Sequence[Enclosed]) -> Outcome:
+    def _of_enclosing(self, document: Json, jobs_inside: Sequence[enclosed.Enclosed]) -> Outcome:
         """What becomes of a document with v1 jobs inside: all of them are migrated, or none."""
         findings: list[Finding] = []
         converted: list[Converted] = []
@@ -252,7 +251,7 @@ class MigratedFile:
 
 def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
     """Migrate every document of a file that refers to no others, and report what could not be expressed."""
-    documents, problems = read_documents(encode(text), file, limits)
+    documents, problems = yaml_reader.read_documents(yaml_reader.encode(text), file, limits)
     if problems:
         return MigratedFile(text, tuple(problems))
     return migrate_documents(text, documents, limits, Plan(document.data for document in documents))
@@ -280,7 +279,7 @@ def _rewrite_part(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
         new = _replacements(data, plan)
         yield space + (text if new == [data] else rewrite_json(text, data, new))
     try:
-        data = read_value(yaml_text, limits)
+        data = yaml_reader.read_value(yaml_text, limits)
     except CompileError:
         yield yaml_text
         return

@@ -6,21 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from trainc.api.documents import check
+from trainc.api.documents import check, dialects
 from trainc.api.findings import Finding, Path
-from trainc.api.kube import Json, canonical, names, releases, value_at, whole_number, with_value
+from trainc.api.kube import POD_SPEC, Json, documents, names, quantity, releases, value_at
 from trainc.api.records import dataclass
+from trainc.api.rewriting import patches
 from trainc.features.migration.v1.v1.job import changes
-from trainc.kube.documents import JOBS, POD_SPEC, without_path
-from trainc.pipeline.patches import Role, Roles, infer_roles
-from trainc.project.dialects import (
-    Conversion,
-    DialectContext,
-    NamingConvention,
-    dialect_context,
-    dialect_of,
-    original_path,
-)
 
 # Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
 # may belong to any release.
@@ -42,17 +33,17 @@ class Around:
     jobs are renamed: by its old name, the role that is a job's new name, and the container that becomes `node`.
     """
 
-    context: DialectContext = DialectContext()
+    context: dialects.DialectContext = dialects.DialectContext()
     counting: frozenset[_Runtime] = frozenset()
-    renamed: Mapping[_Runtime, Roles] = MappingProxyType({})
+    renamed: Mapping[_Runtime, patches.Roles] = MappingProxyType({})
 
 
 def around_of(documents: Iterable[Json]) -> Around:
     """Collect from these documents what the migration of any of them may need."""
     all_documents = list(documents)
-    context = dialect_context(all_documents)
+    context = dialects.dialect_context(all_documents)
     counting = (d for d in all_documents if value_at(d, _TORCH_PROCESSES) not in (None, "auto"))
-    migrated = ((d, migrate_document(d, Around(context))) for d in all_documents if dialect_of(d) is not None)
+    migrated = ((d, migrate_document(d, Around(context))) for d in all_documents if dialects.dialect_of(d) is not None)
     renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
     return Around(context, frozenset(map(_runtime_of, counting)), renamed)
 
@@ -72,7 +63,7 @@ class Migrated:
 
     data: Json
     findings: tuple[Finding, ...] = ()
-    renamed: Roles = MappingProxyType({})
+    renamed: patches.Roles = MappingProxyType({})
 
 
 def migrate_document(document: Json, around: Around = Around()) -> Migrated:
@@ -84,7 +75,7 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
         return _migrate(document, around)
     except _OF_WRONG_SHAPES:
         kind = document.get("kind")
-        if dialect_of(document) is None and kind in names.KINDS:
+        if dialects.dialect_of(document) is None and kind in names.KINDS:
             errors = (
                 [f for f in check(document, kind, release)[1] if f.severity == "error"] for release in releases.RELEASES
             )
@@ -102,10 +93,10 @@ def _migrate(document: Json, around: Around) -> Migrated:
     A document that is current already, or of another kind, is returned unchanged. Fields that cannot be expressed stay
     as written and are reported; if the result would be refused because of them, the whole document stays unchanged.
     """
-    dialect = dialect_of(document)
+    dialect = dialects.dialect_of(document)
     data: Json = document
     findings: list[Finding] = []
-    renamed: Roles = {}
+    renamed: patches.Roles = {}
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.context)
@@ -135,7 +126,11 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     if patches:
         existing = spec.get("runtimePatches") or ()
         managers = (str(patch.get("manager", "")).partition("/") for patch in existing)
-        used = (whole_number(number, _INT32_DIGITS) or 0 for domain, _, number in managers if domain == MANAGER_DOMAIN)
+        used = (
+            quantity.whole_number(number, _INT32_DIGITS) or 0
+            for domain, _, number in managers
+            if domain == MANAGER_DOMAIN
+        )
         numbered = [
             {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
             for number, patch in enumerate(patches, start=max(used, default=0) + 1)
@@ -150,12 +145,12 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     return {**document, "spec": spec}, findings
 
 
-def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
+def _patches_of(spec: Json, renamed: patches.Roles) -> Iterator[Json]:
     metadata = {field: spec[field] for field in ("labels", "annotations") if spec.get(field)}
     if metadata:
         yield {"metadata": metadata}
     overrides = [
-        (override["targetJobs"], {"spec": without_path(override, ("targetJobs",))})
+        (override["targetJobs"], {"spec": documents.without_path(override, ("targetJobs",))})
         for override in spec.get("podSpecOverrides") or ()
     ]
     overrides += [(override["targetJobs"], override) for override in spec.get("podTemplateOverrides") or ()]
@@ -168,7 +163,7 @@ def _patches_of(spec: Json, renamed: Roles) -> Iterator[Json]:
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
     """The trainer with a number, or without `auto`, which is the default unless the runtime itself is `counted`."""
     requested = trainer["numProcPerNode"]
-    if (number := whole_number(requested, _INT32_DIGITS)) is not None:
+    if (number := quantity.whole_number(requested, _INT32_DIGITS)) is not None:
         return {**trainer, "numProcPerNode": number}, []
     if requested == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
@@ -185,7 +180,7 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
         return document, []
     findings: list[Finding] = []
     if torch.get("numProcPerNode") == "auto":
-        document = without_path(document, _TORCH_PROCESSES)
+        document = documents.without_path(document, _TORCH_PROCESSES)
     elif "numProcPerNode" in torch:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
         message = "since Trainer 2.2, a runtime has no number of processes for torch"
@@ -219,9 +214,9 @@ def _unsupported_values(document: Json) -> Iterator[Finding]:
             yield _refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
 
 
-def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
+def _unfilled_volumes(conversion: dialects.Conversion) -> Iterator[Finding]:
     """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect accepts any."""
-    jobs = value_at(conversion.data, JOBS)
+    jobs = value_at(conversion.data, documents.JOBS)
     for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
         containers = value_at(job, (*POD_SPEC, "containers"))
         for at, container in enumerate(containers if isinstance(containers, list) else ()):
@@ -232,15 +227,15 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
                 message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
                 hint = "rename its volume and the mounts of it to initializer, then migrate again"
-                path = (*JOBS, index, *POD_SPEC, "containers", at)
-                yield _refuse(original_path(path, conversion.moves), message, hint)
+                path = (*documents.JOBS, index, *POD_SPEC, "containers", at)
+                yield _refuse(dialects.original_path(path, conversion.moves), message, hint)
 
 
 # The names that Trainer's controller expects: the jobs `node` and `launcher`, with a container `node`.
 _CONTAINERS: Path = (*POD_SPEC, "containers")
 
 
-def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Roles]:
+def _with_standard_names(runtime: Json, naming: dialects.NamingConvention) -> tuple[Json, list[Finding], patches.Roles]:
     """A converted runtime with explicit ancestor labels and standard names for its main jobs and containers.
 
     The last result has the roles of the main jobs, which are their new names, by the old ones.
@@ -249,10 +244,10 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), Mapping):
         return runtime, [], {}
-    inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
+    inferred, doubts = patches.infer_roles(template["spec"], spec.get("mlPolicy"), naming)
     if errors := [doubt for doubt in doubts if doubt.severity == "error"]:
         return runtime, errors, {}
-    renamed = {job: Role(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
+    renamed = {job: patches.Role(role.role or names.NODE, role.main) for job, role in inferred.roles.items()}
     new_names = {old: new.role for old, new in renamed.items()}
     jobs = []
     for job in inferred.spec["replicatedJobs"]:
@@ -263,14 +258,14 @@ def _with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json,
     return changed, list(_name_findings(renamed)), renamed
 
 
-def _retarget(target: Json, renamed: Roles) -> Json:
+def _retarget(target: Json, renamed: patches.Roles) -> Json:
     new = renamed.get(target["name"])
     if new is None:
         return target
     containers = value_at(target, _CONTAINERS)
     if isinstance(containers, list):
         renamed_containers = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
-        target = with_value(target, _CONTAINERS, renamed_containers)
+        target = documents.with_value(target, _CONTAINERS, renamed_containers)
     return {**target, "name": new.role}
 
 
@@ -289,8 +284,8 @@ def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
     return changed
 
 
-def _name_findings(renamed: Roles) -> Iterator[Finding]:
-    path, why = JOBS, "the name that Trainer's controller expects"
+def _name_findings(renamed: patches.Roles) -> Iterator[Finding]:
+    path, why = documents.JOBS, "the name that Trainer's controller expects"
     for old, new in renamed.items():
         if old != new.role:
             message = f"job {old!r} becomes {new.role!r}, {why}; pod names and addresses change with it"
@@ -343,7 +338,7 @@ def _canonical_amounts(value: Any, field: str) -> Any:
     if field not in _AMOUNTS or not isinstance(value, (str, int, float)) or isinstance(value, bool):
         return value
     try:
-        return canonical(str(value))
+        return quantity.canonical(str(value))
     except ValueError:
         return value
 
@@ -373,7 +368,7 @@ def _multikueue_cluster(spec: dict[str, Any]) -> dict[str, Any]:
 _KUEUE_KINDS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     **dict.fromkeys(("LocalQueue", "MultiKueueConfig", "ProvisioningRequestConfig", "ResourceFlavor"), dict),
     **dict.fromkeys(("Topology", "WorkloadPriorityClass"), dict),
-    "AdmissionCheck": lambda spec: without_path(spec, ("retryDelayMinutes",)),
+    "AdmissionCheck": lambda spec: documents.without_path(spec, ("retryDelayMinutes",)),
     "ClusterQueue": _cluster_queue,
     "Cohort": lambda spec: _rename_fields(spec, parent="parentName"),
     "MultiKueueCluster": _multikueue_cluster,

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from yaml.error import YAMLError
 
-from trainc.api.documents import read_value
+from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError
-from trainc.api.kube import Json
+from trainc.api.kube import Json, documents
+from trainc.api.output import yaml_writer
 from trainc.api.records import pattern
-from trainc.emit.yaml_writer import flow, inline, literal
 from trainc.features.migration.v1.source_text import Entry, SourceText, UnfitError
-from trainc.kube.documents import is_deeper
 
 _Fresh: TypeAlias = Callable[[Any, str], str]
 _SPACE = pattern(r"\s*")
@@ -53,7 +52,7 @@ def rewrite(text: str, data: Any, new: Sequence[Json]) -> str:
 def _reads_as(text: str, documents: Sequence[Json]) -> bool:
     parts = text.split("\n---\n")
     try:
-        return len(parts) == len(documents) and all(map(is_same, map(read_value, parts), documents))
+        return len(parts) == len(documents) and all(map(is_same, map(yaml_reader.read_value, parts), documents))
     except CompileError:
         return False
 
@@ -136,7 +135,7 @@ class _Writer:
         if may_copy and not entry.in_flow:
             entry.use(copied=True)
             first = source.rest_of_line(entry.start if key in (None, entry.step) else entry.head)
-            self._line(column, first if key in (None, entry.step) else f"{inline(key)}{first}")
+            self._line(column, first if key in (None, entry.step) else f"{yaml_writer.inline(key)}{first}")
             below = source.lines[entry.line + 1 : entry.end]
             self._lines += (_shift(line, column - entry.column) for line in below)
         elif may_copy and key in (None, entry.step) and "\n" not in source.text[entry.start : entry.node.end]:
@@ -152,10 +151,12 @@ class _Writer:
         kind = {"mapping": dict, "sequence": list}.get(node.kind)
         if kind is None or not isinstance(value, kind) or not value or (node.is_shared and not self._uses_anchors):
             self._fresh(slot, entry.behind)
-        elif node.style == "[" and entry.entries and len(flow(value)) < _LONGEST_LINE:
-            text = recompose(source, entry, value, lambda new, _: flow(new))
+        elif node.style == "[" and entry.entries and len(yaml_writer.flow(value)) < _LONGEST_LINE:
+            text = recompose(source, entry, value, lambda new, _: yaml_writer.flow(new))
             self._lines += (" " * column + comment for comment in source.comments_in(node) if comment not in text)
-            first, *more_lines = f"{'- ' if key is None else f'{inline(key)}: '}{text}{entry.behind}".split("\n")
+            first, *more_lines = f"{'- ' if key is None else f'{yaml_writer.inline(key)}: '}{text}{entry.behind}".split(
+                "\n"
+            )
             self._line(column, first)
             self._lines += (_shift(line, column - entry.column) for line in more_lines)
         else:
@@ -165,17 +166,21 @@ class _Writer:
 
     def _fresh(self, slot: _Slot, behind: str) -> None:
         key, value, _, column = slot
-        name = "-" if key is None else f"{inline(key)}:"
+        name = "-" if key is None else f"{yaml_writer.inline(key)}:"
         numbers = value if isinstance(value, list) and all(isinstance(inner, int) for inner in value) else ()
         if isinstance(value, (dict, list)) and value and len(numbers) <= _MOST_NUMBERS:
             indent = 2 if key is None else self._step if isinstance(value, dict) else self._offset
             self._collection(slot, None, behind, indent)
-        elif isinstance(value, str) and "\n" in value and (block := literal(value, " " * (column + self._step))):
+        elif (
+            isinstance(value, str)
+            and "\n" in value
+            and (block := yaml_writer.literal(value, " " * (column + self._step)))
+        ):
             first, *more_lines = block.split("\n")
             self._line(column, f"{name} {first}{behind}")
             self._lines += more_lines
         else:
-            text = inline(value) if isinstance(value, str) else flow(value)
+            text = yaml_writer.inline(value) if isinstance(value, str) else yaml_writer.flow(value)
             self._line(column, f"{name} {text}{behind}")
 
     def _collection(self, slot: _Slot, old: Entry | None, behind: str, indent: int) -> None:
@@ -184,7 +189,7 @@ class _Writer:
             self._lines += [" " * column + behind.lstrip()] if behind else []
             self._lead = f"{self._lead or ' ' * column}- "
         else:
-            self._line(column, f"{inline(key)}:{behind}")
+            self._line(column, f"{yaml_writer.inline(key)}:{behind}")
         (self._mapping if isinstance(value, dict) else self._sequence)(value, old, path, column + indent)
 
     def _line(self, column: int, text: str) -> None:
@@ -368,7 +373,7 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
     decoder = json.JSONDecoder()
     start = 0
     # Python's parser recurses.
-    is_deep = text.lstrip().startswith("{") and is_deeper(text, _MOST_LEVELS)
+    is_deep = text.lstrip().startswith("{") and documents.is_deeper(text, _MOST_LEVELS)
     while not is_deep and (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
         try:
             value, end = decoder.raw_decode(text, space.end())
@@ -394,7 +399,7 @@ def rewrite_json(text: str, data: Any, new: Sequence[Json]) -> str:
     try:
         source = SourceText(text, data)
         first = recompose(source, source.root, new[0], fresh)
-        if is_same(read_value(first), new[0]):
+        if is_same(yaml_reader.read_value(first), new[0]):
             objects[0] = first
     except (CompileError, UnfitError, YAMLError):
         pass

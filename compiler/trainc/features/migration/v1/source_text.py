@@ -8,8 +8,7 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from trainc.api.records import dataclass, field, pattern
-from trainc.reading.document import Chunk
-from trainc.reading.libyaml import Node, RefusedError, compose, is_merge, key_text
+from trainc.api.rewriting import Chunk, libyaml
 
 _BEHIND = pattern(r"\s+#.*$")
 _BLOCKS = ("|", ">")
@@ -34,7 +33,7 @@ class Entry:
 
     step: str | int
     value: Any
-    node: Node
+    node: libyaml.Node
     start: int
     head: int
     column: int
@@ -80,8 +79,8 @@ class SourceText:
         self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
         try:
-            node = compose(Chunk(self.text, ""))
-        except RefusedError:
+            node = libyaml.compose(Chunk(self.text, ""))
+        except libyaml.RefusedError:
             raise UnfitError from None
         if node is None or not node.children:
             raise UnfitError
@@ -105,7 +104,7 @@ class SourceText:
         """Return the comments below an entry that belong to it, unless a block inside of it has them."""
         return [] if entry.in_flow or entry.node.is_block else self.lines[self._last_line(entry.node) + 1 : entry.end]
 
-    def comments_in(self, node: Node) -> list[str]:
+    def comments_in(self, node: libyaml.Node) -> list[str]:
         """Return the comments between the brackets of a collection."""
         if node.style != "[" or "#" not in self.text[node.index : node.end]:
             return []
@@ -161,18 +160,18 @@ class SourceText:
             if child.children:
                 self._divide(entry, entry.line + starts_below, entry.end)
 
-    def _parts(self, node: Node) -> Iterator[tuple[str | int, int, int, Node]]:
+    def _parts(self, node: libyaml.Node) -> Iterator[tuple[str | int, int, int, libyaml.Node]]:
         """Yield (step, start, end of key or dash, value) of each entry; a merge key is none."""
         if node.kind == "mapping":
             for key, child in node.pairs():
-                if not is_merge(key):
-                    yield key_text(key) or "", key.index, key.end, child
+                if not libyaml.is_merge(key):
+                    yield libyaml.key_text(key) or "", key.index, key.end, child
         else:
             for index, child in enumerate(node.children):
                 start = self._dash(node, child) if node.is_block else child.index
                 yield index, start, start + node.is_block, child
 
-    def _dash(self, node: Node, child: Node) -> int:
+    def _dash(self, node: libyaml.Node, child: libyaml.Node) -> int:
         """Return the position of an item's dash, which is in the list's column, on the item's line or above."""
         column = self._column(node.index)
         for line in range(self.line_of(child.index), self.line_of(node.index) - 1, -1):
@@ -202,7 +201,7 @@ class SourceText:
         match = _BEHIND.search(self.rest_of_line(entry.head if node.is_block or node.style in _BLOCKS else node.end))
         return match[0] if match else ""
 
-    def _last_line(self, node: Node) -> int:
+    def _last_line(self, node: libyaml.Node) -> int:
         while node.is_block:
             node = node.children[-1]
         line = self.line_of(node.end)
@@ -212,7 +211,7 @@ class SourceText:
         return index - self._starts[self.line_of(index)]
 
 
-def _scalars(node: Node) -> Iterator[Node]:
+def _scalars(node: libyaml.Node) -> Iterator[libyaml.Node]:
     if not node.children:
         yield node
     for child in node.children:

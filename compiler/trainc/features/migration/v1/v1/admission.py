@@ -14,9 +14,8 @@ from typing import Any
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, has_errors
-from trainc.api.kube import Json, canonical, mapping, names, value_at
+from trainc.api.kube import Json, documents, mapping, names, quantity, value_at
 from trainc.features.migration.v1.v1.job import Kind, changes, stuck
-from trainc.kube.documents import JOBS, POD_TEMPLATE, items
 
 _SCHEDULING: Json = {
     **dict.fromkeys(("queue", "priorityClass"), str),
@@ -161,11 +160,11 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
     """A pod template whose amounts of resources are no fractions, which the API server takes as strings only."""
     template = deepcopy(template)
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(items(value_at(template, ("spec", kind)))):
+        for index, container in enumerate(documents.items(value_at(template, ("spec", kind)))):
             for group, amounts in mapping(value_at(container, ("resources",))).items():
                 for name, amount in mapping(amounts).items():
                     if isinstance(amount, float):
-                        amounts[name] = canonical(amount)
+                        amounts[name] = quantity.canonical(amount)
                         message = f"{name}: {amount} is written as {amounts[name]}: the API server takes no fractions"
                         where = (*path, "spec", kind, index, "resources", group, name)
                         findings.append(changes(where, message, "no action needed"))
@@ -174,7 +173,7 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
 
 def _check_template(template: Json, release: str, path: Path, findings: list[Finding]) -> Json:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    where: Path = (*JOBS, 0, *POD_TEMPLATE)
+    where: Path = (*documents.JOBS, 0, *documents.POD_TEMPLATE)
     runtime: Any = template
     for step in reversed(where):
         runtime = [{"name": "node", **runtime}] if step == 0 else {step: runtime}

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from trainc.api.documents import check
+from trainc.api.documents import check, enclosed
 from trainc.api.findings import Finding, Path, format_path, has_errors
-from trainc.api.kube import Json, mapping, names, releases, value_at, with_value
+from trainc.api.kube import Json, documents, mapping, names, releases, value_at
 from trainc.api.records import dataclass, replace
-from trainc.features.migration.v1.v1 import documents, mpi
+from trainc.features.migration.v1.v1 import documents as old
+from trainc.features.migration.v1.v1 import mpi
 from trainc.features.migration.v1.v1.admission import admit
 from trainc.features.migration.v1.v1.documents import main_name
 from trainc.features.migration.v1.v1.job import (
@@ -30,8 +31,6 @@ from trainc.features.migration.v1.v1.job import (
     unreadable,
 )
 from trainc.features.migration.v1.v1.variables import Launch, Variables, launch_of
-from trainc.kube.documents import without_path
-from trainc.project.dialects.enclosed import Enclosed
 
 Into: TypeAlias = Literal["runtime", "catalog"]
 
@@ -83,11 +82,11 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
         return Converted((), tuple(findings), layout=layout, shorter=shorter)
     rename, launch = renaming(layout), launch_of(layout, choices.variables)
     config_maps = (mpi.config_map(layout),) if kind.is_mpi and not mpi.has_policy(layout) else ()
-    results: tuple[dict[str, Any], ...] = (*documents.documents_of(layout, rename, launch), *config_maps)
+    results: tuple[dict[str, Any], ...] = (*old.documents_of(layout, rename, launch), *config_maps)
     if choices.into == "catalog":
         results, catalog_findings = _on_catalog(layout, launch, results, choices.release)
         findings += catalog_findings
-    findings += (*documents.differences(layout, rename), *_differences(layout, launch, choices.variables))
+    findings += (*old.differences(layout, rename), *_differences(layout, launch, choices.variables))
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
     counts = layout.is_single and layout.job.size > 1 and not launch.has_policy
@@ -138,7 +137,7 @@ def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[
     for field, (message, hint) in _LEFT_OUT.items():
         if job.metadata.get(field):
             yield differs(("metadata", field), message, hint)
-    yield from documents.lifecycle_differences(layout)
+    yield from old.lifecycle_differences(layout)
     if job.kind.is_mpi:
         yield from mpi.differences(layout)
     elastic = job.spec.get("elasticPolicy") or {}
@@ -279,7 +278,7 @@ def is_experiment(document: Json) -> bool:
     return document.get("kind") == "Experiment" and document.get("apiVersion") == _EXPERIMENTS
 
 
-def job_in(document: Json, job: Enclosed) -> Json | None:
+def job_in(document: Json, job: enclosed.Enclosed) -> Json | None:
     """A job inside a document as one of its own, with a name and namespace; None where it cannot be migrated."""
     if job.document is None:
         return None
@@ -299,7 +298,7 @@ def _experiment(document: Json) -> str:
     return str(name or "experiment").rstrip("-")
 
 
-def cannot(document: Json, job: Enclosed) -> Finding:
+def cannot(document: Json, job: enclosed.Enclosed) -> Finding:
     """Why a job in this place is not migrated, and what to do with it."""
     where = "in the text of" if job.document is None else "inside"
     message = f"the {job.kind} of v1 {where} this {document.get('kind', 'document')} is not migrated"
@@ -308,7 +307,7 @@ def cannot(document: Json, job: Enclosed) -> Finding:
 
 
 def replace_enclosing(
-    document: Json, inside: Sequence[Enclosed], converted: Sequence[Converted]
+    document: Json, inside: Sequence[enclosed.Enclosed], converted: Sequence[Converted]
 ) -> tuple[tuple[Json, ...], list[Finding]]:
     """The documents that replace one with jobs inside, each of which has been converted."""
     if is_wrapper(document):
@@ -331,7 +330,9 @@ def _with_components(document: Json, converted: Mapping[int, Converted]) -> tupl
         assert result.layout is not None
         is_named = value_at(component, ("template", "metadata", "namespace")) is not None
         path = ("metadata", "namespace")
-        replacements = [d if is_named or not value_at(d, path) else without_path(d, path) for d in result.documents]
+        replacements = [
+            d if is_named or not value_at(d, path) else documents.without_path(d, path) for d in result.documents
+        ]
         job, runtime, *rest = replacements[0], _with_resources(replacements[1], replacements[0]), *replacements[2:]
         components += ({"template": other} for other in rest)
         pods = {group.name: len(group.pods) for group in result.layout.groups}
@@ -345,7 +346,7 @@ def _with_components(document: Json, converted: Mapping[int, Converted]) -> tupl
         message = "the job is now two components: the runtime, whose podSets Kueue counts, and the TrainJob"
         hint = "allow AppWrapper's controller, and the people who use it, to create trainjobs and trainingruntimes of trainer.kubeflow.org"
         findings.append(differs((*_COMPONENTS, index, "template"), message, hint))
-    return with_value(document, _COMPONENTS, components), findings
+    return documents.with_value(document, _COMPONENTS, components), findings
 
 
 def _with_resources(runtime: Json, job: Json) -> Json:
@@ -391,7 +392,7 @@ def _with_trial(document: Json, converted: Converted) -> tuple[Json, list[Findin
     }
     message = "Katib follows the conditions of the TrainJob, keeps it when the trial is over, and reads the metrics of its first pod"
     hint = "use Katib 0.19 or newer; an older one needs TrainJob.v1alpha1.trainer.kubeflow.org in its trialResources, and the permission to create it"
-    return with_value(document, _TRIAL, changed), [changes(_TRIAL, message, hint)]
+    return documents.with_value(document, _TRIAL, changed), [changes(_TRIAL, message, hint)]
 
 
 def _primary(template: Json, layout: Layout) -> tuple[dict[str, str], str]:

@@ -1,0 +1,19 @@
+"""What an editor asks while somebody types: edits, parts of documents, and what is said about a line."""
+
+from trainc.admission.admit import check_rendered
+from trainc.knowledge.variables import variable_names
+from trainc.lints.manifests import Claim, claims_of
+from trainc.lints.registry import lint_all_jobs
+from trainc.pipeline import fragments
+from trainc.reading import edits, ignores
+
+__all__ = [
+    "Claim",
+    "check_rendered",
+    "claims_of",
+    "edits",
+    "fragments",
+    "ignores",
+    "lint_all_jobs",
+    "variable_names",
+]

@@ -1,0 +1,12 @@
+"""Documents rewritten with their comments: nodes with their places, and the roles of a job in older APIs."""
+
+from trainc.pipeline import patches
+from trainc.reading import libyaml
+from trainc.reading.document import Chunk, items
+
+__all__ = [
+    "Chunk",
+    "items",
+    "libyaml",
+    "patches",
+]
