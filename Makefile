@@ -209,9 +209,9 @@ coverage: $(READY) ## measure the branches that all tests reach, subprocesses in
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage combine --quiet build/coverage
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
 
-mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them
+mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them, N=22 so many over all rooms
 	@$(LOCKED) tools/locks/mutation.txt
-	@PYTHONPATH=tools:tests $(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
+	@PYTHONPATH=tools:tests $(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(N),--rooms $(N))
 
 clean: ## remove what the other targets have made, .venv included
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from mutation.mutants import Mutant, mutants_of
+from mutation.rooms import try_rooms
 from mutation.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,9 @@ SLOW = "not tools and not conformance and not elsewhere and not another_python a
 def main() -> int:
     """Print surviving mutants and the score of each folder; write all outcomes to a file."""
     arguments = _arguments()
+    if arguments.rooms:
+        try_rooms(ROOT, PACKAGE, arguments.rooms, arguments.seed, arguments.processes)
+        return 0
     mutants = [
         m
         for pattern in MUTATED
@@ -53,7 +57,7 @@ def main() -> int:
     ]
     total = len(mutants)
     if arguments.sample and arguments.sample < total:
-        mutants = random.Random(arguments.seed).sample(mutants, arguments.sample)  # noqa: S311 - no secret
+        mutants = random.Random(int(arguments.seed or 1)).sample(mutants, arguments.sample)  # noqa: S311 - no secret
     if not (ROOT / arguments.vectors).is_dir():
         print(f"no recorded cases at {arguments.vectors}: the tests alone have to kill the mutants")
     outcomes: list[tuple[Mutant, str]] = []
@@ -79,7 +83,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="PART", help="mutate files whose path has this part")
     parser.add_argument("--sample", type=int, metavar="N", help="try so many of the mutants, chosen at random")
-    parser.add_argument("--seed", type=int, default=1, help="of that choice (%(default)s)")
+    parser.add_argument(
+        "--rooms", type=int, metavar="N", help="try N breakages over all rooms, by the tests of their rooms"
+    )
+    parser.add_argument("--seed", default="", help="of what is chosen at random (1, and of breakages the commit)")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="mutants at a time (%(default)s)")
     parser.add_argument("--vectors", default="tests/recorded", metavar="DIR", help="recorded cases (%(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutants.json", metavar="FILE")
