@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainc.explain.model import ExplainedField, Explanation, Origin
-from trainc.explain.replay import explanation
 from trainc.explain.select_job import compile_one
 from trainc.kube.documents import format_field
 from trainc.options import Options
@@ -44,7 +43,7 @@ def explain_documents(documents: list[Document], options: Options) -> Explained:
     result = job.recorder.result
     assert result is not None
     assert result.runtime is not None
-    return Explained(explanation(job.recorder), result.job.document.data, result.runtime.document.data)
+    return Explained(job.recorder.explanation(), result.job.document.data, result.runtime.document.data)
 
 
 def explained(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> Explained:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from builders import runtime, trainjob
 
 from trainc import Options, compile_trainjob
+from trainc.ir.info import Container, Info, PodSet
 from trainc.plugins import registry
 from trainc.plugins import registry as entry_points
 
@@ -70,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_page_is_short_and_its_commands_work(site: Path, folder: Path) -> None:
-    assert len(PAGE.splitlines()) <= 55
+    assert len(PAGE.partition("## What a plugin uses")[0].splitlines()) <= 55
     check, explain = (trainc(site, folder, *words) for words in COMMANDS)
     assert (check.returncode, explain.returncode) == (0, 0)
     assert "warning[AcmeNoDeadline] spec.activeDeadlineSeconds: the job may run forever" in check.stderr
@@ -112,7 +115,7 @@ def test_every_command_says_so(site: Path, folder: Path, words: tuple[str, ...])
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("useless", "refers to useless:PLUGIN, which is not a trainc.plugins.plugin.Plugin"),
+        ("useless", "refers to useless:PLUGIN, which is not a trainc.api.plugins.Plugin"),
         ("failing", "cannot be imported: OSError: no licence"),
     ],
 )
@@ -160,3 +163,19 @@ def test_python_callers_choose_it_by_an_option(site: Path, monkeypatch: pytest.M
     assert [diagnostic.code for diagnostic in result.diagnostics] == ["AcmeNoDeadline"]
     for cached in (registry.enabled, entry_points.choose):
         cached.cache_clear()
+
+
+@pytest.mark.parametrize("kind", [Info, PodSet, Container])
+def test_the_page_has_what_a_plugin_can_ask_for_and_no_more(kind: type) -> None:
+    shown = PAGE.partition(f"| of a{'n' * (kind is Info)} {kind.__name__} |")[2].partition("\n\n")[0]
+    assert shown.splitlines()[2:] == list(interface_of(kind))
+
+
+def interface_of(kind: type) -> Iterator[str]:
+    """The rows of a table: each property and method as one writes it, with the first line of its docstring."""
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
+            of_method = [] if isinstance(member, property) else [*inspect.signature(member).parameters.values()][1:]
+            given = ", ".join(str(parameter).partition(":")[0] for parameter in of_method)
+            called = name if isinstance(member, property) else f"{name}({given})"
+            yield f"| `{called}` | {(inspect.getdoc(member) or '').partition(chr(10))[0]} |"

@@ -2,7 +2,7 @@
 
 from trainc.admission.admit import check_rendered
 from trainc.knowledge.variables import variable_names
-from trainc.lints.manifests import Claim, claims_of
+from trainc.lints.manifests import Claim
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline import fragments
 from trainc.reading import edits, ignores
@@ -10,7 +10,6 @@ from trainc.reading import edits, ignores
 __all__ = [
     "Claim",
     "check_rendered",
-    "claims_of",
     "edits",
     "fragments",
     "ignores",

@@ -10,26 +10,21 @@ from trainc.pipeline import failures, inputs
 from trainc.pipeline.inputs import Inputs, read_inputs
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.plugins.plugin import Gang, Plugin
 from trainc.plugins.ranks import Processes, Ranks
-from trainc.plugins.registry import enabled
 
 __all__ = [
     "Compilation",
     "CompiledJob",
     "Dependency",
-    "Gang",
     "Inputs",
     "JobSet",
     "Judge",
     "OneJob",
-    "Plugin",
     "Processes",
     "Ranks",
     "ReplicatedJob",
     "Session",
     "ValidDocument",
-    "enabled",
     "failures",
     "functions",
     "inputs",

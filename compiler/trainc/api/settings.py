@@ -4,7 +4,7 @@ from trainc.cli.settings import Settings
 from trainc.options import Limits, Options, Setting, settings_in
 from trainc.project import settings_file
 from trainc.project.boundaries import describe_loosening
-from trainc.project.configuration import Configuration, Selection, merge_diagnostics
+from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.overlays import patterns, stack
 from trainc.project.overlays.overlay import is_overlay
 
@@ -12,7 +12,6 @@ __all__ = [
     "Configuration",
     "Limits",
     "Options",
-    "Selection",
     "Setting",
     "Settings",
     "describe_loosening",

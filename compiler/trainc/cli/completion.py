@@ -216,7 +216,6 @@ def _revisions() -> Iterator[str]:
 def _fields(job: str) -> Iterator[str]:
     """Yield the fields of the JobSet that a TrainJob compiles to: by their last step, then in full."""
     from trainc.cli.one_job import compiled_job
-    from trainc.explain.replay import explanation
     from trainc.kube.documents import format_field
 
     try:
@@ -225,7 +224,7 @@ def _fields(job: str) -> Iterator[str]:
         return
     if result is None or not result[0].compiles:
         return
-    objects = explanation(result[0].recorder).objects
+    objects = result[0].recorder.explanation().objects
     paths = [format_field(field.path) for item in objects if item.name.kind == "JobSet" for field in item.fields]
     last_steps = (path.rpartition(".")[2] for path in paths)
     yield from dict.fromkeys((*(step for step in last_steps if "[" not in step), *paths))

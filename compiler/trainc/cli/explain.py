@@ -11,7 +11,6 @@ from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Paint, Part, report
 from trainc.explain.kept import changes, changes_json, changes_text
 from trainc.explain.model import Explanation, NoMatch, QueryError
-from trainc.explain.replay import explanation
 from trainc.explain.text import Role, explanation_text
 from trainc.findings.text import escape_report, first_of
 from trainc.output.ownership import file_name
@@ -38,7 +37,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not job.compiles:
         report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
-    explained = explanation(job.recorder)
+    explained = job.recorder.explanation()
     changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:

@@ -156,14 +156,14 @@ def _difference(rendered: Rendered, job: ValidDocument) -> object:
 
 def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> list[Source]:
     from trainc.explain.kept import changes, sources_of
-    from trainc.explain.replay import Recorder, explanation
+    from trainc.explain.replay import Recorder
 
     recorder = Recorder()
     replace(session, keeping=None, judge=None).compile(job, recorder)
     objects = [
         document.data for document in read_documents(rendered.body.encode(), rendered.path, session.options.limits)[0]
     ]
-    return sources_of(changes(explanation(recorder), objects))
+    return sources_of(changes(recorder.explanation(), objects))
 
 
 # Compares output folders with the base of a change: what `build --check` believes of kept files.

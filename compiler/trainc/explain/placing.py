@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.explain.model import ExplainedField, ExplainedObject
-from trainc.explain.replay import Recorder, explanation
+from trainc.explain.replay import Recorder
 from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import diagnose_at_source
@@ -31,7 +31,7 @@ def place_built(result: Result) -> list[Diagnostic]:
     recorder = Recorder()
     recorder.on_lowered(result)
     assemble(result.lowered, Report(), recorder)
-    objects = {str(explained.name): explained for explained in explanation(recorder).objects}
+    objects = {str(explained.name): explained for explained in recorder.explanation().objects}
     sources: dict[str, dict[Path, Source | None]] = {}
     for i, finding in enumerate(findings):
         built = finding.built_by or finding.about

@@ -237,28 +237,27 @@ class Recorder(Trace):
         """Keep the objects."""
         self.stages.append((stage, manifests))
 
-
-def explanation(recorder: Recorder) -> Explanation:
-    """Explain every field of the objects built for the job that `recorder` observed to completion."""
-    result, trainjob = recorder.result, recorder.job
-    assert result is not None
-    assert trainjob is not None
-    assert result.lowered is not None
-    assert result.runtime is not None
-    job, runtime, lowered = result.job, result.runtime, result.lowered
-    session = lowered.session
-    others = (_as_read(label_of(document.data), document) for document in session.index.other_documents)
-    documents = [_input_document(job), _input_document(runtime), *others]
-    info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob)
-    replay = Replay(Lowered.of(marked_job, info, session), documents)
-    replay.frontend(marked_runtime.data)
-    replay.built(replay.passes())
-    for (_, before), (stage, manifests) in pairwise(recorder.stages):
-        replay.shaped(stage, before, manifests)
-    explained = replay.explained(recorder.stages[-1][1])
-    objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
-    source = job.document.locate(())
-    return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
+    def explanation(self) -> Explanation:
+        """Explain every field of the objects built for the job that it observed to completion."""
+        result, trainjob = self.result, self.job
+        assert result is not None
+        assert trainjob is not None
+        assert result.lowered is not None
+        assert result.runtime is not None
+        job, runtime, lowered = result.job, result.runtime, result.lowered
+        session = lowered.session
+        others = (_as_read(label_of(document.data), document) for document in session.index.other_documents)
+        documents = [_input_document(job), _input_document(runtime), *others]
+        info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob)
+        replay = Replay(Lowered.of(marked_job, info, session), documents)
+        replay.frontend(marked_runtime.data)
+        replay.built(replay.passes())
+        for (_, before), (stage, manifests) in pairwise(self.stages):
+            replay.shaped(stage, before, manifests)
+        explained = replay.explained(self.stages[-1][1])
+        objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
+        source = job.document.locate(())
+        return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
 
 
 def _marked(

@@ -9,7 +9,7 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.explain.kept import as_in_file
 from trainc.explain.model import Explanation
-from trainc.explain.replay import Recorder, explanation
+from trainc.explain.replay import Recorder
 from trainc.findings import Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.compile_error import CompileError
 from trainc.findings.policy import Rules, keep_severities
@@ -62,7 +62,7 @@ class OneJob:
     def explain(self, options: Options) -> Explanation:
         """Explain the objects as they are in git, or will be; there are none if the job no longer compiles."""
         if self.compiles:
-            rebuilt = explanation(self.recorder)
+            rebuilt = self.recorder.explanation()
         else:
             rebuilt = Explanation(self.label, "", None, options.release or NEWEST_RELEASE, options.semantics, ())
         return as_in_file(rebuilt, self.compiled.manifests) if self.is_kept else rebuilt

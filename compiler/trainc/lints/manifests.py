@@ -151,23 +151,23 @@ class Claim:
     is_output: bool = False
     restarts: Path = ()
 
+    @classmethod
+    def of(cls, manifests: Iterable[Json], name: str, *, restarts: bool = True) -> Iterator[Claim]:
+        """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
 
-def claims_of(manifests: Iterable[Json], name: str, *, restarts: bool = True) -> Iterator[Claim]:
-    """Yield the Service of a job's JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
+        `name` is that of the TrainJob. Without `restarts`, what a crash does has been said about an earlier job.
 
-    `name` is that of the TrainJob. Without `restarts`, what a crash does has been said about an earlier job.
-
-    JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
-    createHeadlessSvcIfNecessary).
-    """
-    for jobset in JobSet.among(manifests):
-        namespace = jobset.namespace
-        label = "JobSet " + "/".join(part for part in (namespace, name) if part)
-        yield Claim(label, namespace, jobset.service, jobset.has_hosts)
-        for claim_path in sorted(_output_paths(jobset)):
-            yield Claim(label, namespace, claim_path, needed=True, is_output=True)
-        if restarts and (path := _restarted(jobset)):
-            yield Claim(label, *RESTARTS, needed=True, restarts=path)
+        JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
+        createHeadlessSvcIfNecessary).
+        """
+        for jobset in JobSet.among(manifests):
+            namespace = jobset.namespace
+            label = "JobSet " + "/".join(part for part in (namespace, name) if part)
+            yield cls(label, namespace, jobset.service, jobset.has_hosts)
+            for claim_path in sorted(_output_paths(jobset)):
+                yield cls(label, namespace, claim_path, needed=True, is_output=True)
+            if restarts and (path := _restarted(jobset)):
+                yield cls(label, *RESTARTS, needed=True, restarts=path)
 
 
 def _output_paths(jobset: JobSet) -> set[str]:

@@ -14,7 +14,7 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
-from trainc.lints.manifests import RESTARTS, Services, claims_of, queued_without_requests
+from trainc.lints.manifests import RESTARTS, Claim, Services, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
@@ -270,7 +270,7 @@ class Session:
             compiled, diagnostics = self.compile(job)
             self.count(number)
             if compiled is not None:
-                claims = claims_of(compiled.manifests, compiled.name, restarts=RESTARTS not in services)
+                claims = Claim.of(compiled.manifests, compiled.name, restarts=RESTARTS not in services)
                 between = map(job.diagnose_built, lint_all_jobs(claims, services, self.options))
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics

@@ -181,7 +181,7 @@ def _load(name: str, used_names: set[str]) -> Plugin | Diagnostic:
     except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
         return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
     if not isinstance(plugin, Plugin):
-        return _broken(name, f"refers to {points[0].value}, which is not a trainc.plugins.plugin.Plugin")
+        return _broken(name, f"refers to {points[0].value}, which is not a trainc.api.plugins.Plugin")
     if plugin.name in used_names:
         return _broken(name, f"is called {plugin.name!r}, like another plugin")
     return plugin

@@ -19,7 +19,6 @@ from trainc import CompileError, Limits, Options
 from trainc.cli.command import Streams
 from trainc.cli.main import main
 from trainc.explain.model import ExplainedField, ExplainedObject
-from trainc.explain.replay import explanation
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.explain.text import describe_origin, format_value
 from trainc.features.authoring.graph.drawing import graph_svg
@@ -117,7 +116,7 @@ def _jobs(release: str) -> list[OneJob]:
 
 
 def _objects(job: OneJob, options: Options) -> tuple[ExplainedObject, ...]:
-    return explanation(job.recorder).objects
+    return job.recorder.explanation().objects
 
 
 def _field(field: ExplainedField, document: Document) -> dict[str, Any]:

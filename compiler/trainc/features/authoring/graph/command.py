@@ -7,7 +7,8 @@ import json
 from trainc.api.arguments import Arguments, Status, Streams
 from trainc.api.command import Paint, Part, compiled_job
 from trainc.api.findings import escape_report
-from trainc.api.jobs import OneJob, Ranks, enabled
+from trainc.api.jobs import OneJob, Ranks
+from trainc.api.plugins import enabled
 from trainc.features.authoring.graph.formats import Role, graph_dot, graph_json, graph_mermaid, graph_text
 from trainc.features.authoring.graph.model import Graph, read_graph
 

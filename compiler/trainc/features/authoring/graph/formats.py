@@ -15,8 +15,8 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
-from trainc.api.jobs import Plugin, enabled
 from trainc.api.kube import Json
+from trainc.api.plugins import Plugin, enabled
 from trainc.features.authoring.graph.model import Graph, Step, gang, layers, read_graph, size, total
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from trainc.api.findings import counted
-from trainc.api.jobs import Dependency, JobSet, Plugin, Processes, ReplicatedJob, enabled
+from trainc.api.jobs import Dependency, JobSet, Processes, ReplicatedJob
 from trainc.api.kube import Json, devices, mapping, value_at
+from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trainc.api.documents import Document
 from trainc.api.editing import edits
-from trainc.api.explained import Explanation, Recorder, describe_origin, explanation, shorten_value
+from trainc.api.explained import Explanation, Recorder, describe_origin, shorten_value
 from trainc.api.findings import Diagnostic, Path, Source, escape_line, find_underline
 from trainc.api.kube import POD_SPEC, documents, mapping, names, objects, value_at
 from trainc.api.records import dataclass
@@ -136,7 +136,7 @@ def _explained(built: Built, document: Document) -> Explanation | None:
         runtime = recorder.result.runtime if recorder.result is not None else None
         uses = runtime is not None and runtime.document.locate(()) == document.locate(())
         if recorder.stages and (is_own or uses):
-            return explanation(recorder)
+            return recorder.explanation()
     return None
 
 

@@ -16,7 +16,7 @@ from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import compiling, schema_of
 from trainc.api.documents import Document, catalog, dialects, files, opening, yaml_reader
-from trainc.api.editing import Claim, check_rendered, claims_of, fragments, ignores, lint_all_jobs
+from trainc.api.editing import Claim, check_rendered, fragments, ignores, lint_all_jobs
 from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, has_errors, policy
 from trainc.api.git import git
@@ -81,7 +81,7 @@ def _neighbour(session: Session, document: Document) -> Neighbour | None:
         compiled, _ = session_of_job.compile(job)
         if compiled is not None:
             order = compiled.namespace, compiled.name
-            return Neighbour(order, document.file, tuple(claims_of(compiled.manifests, compiled.name)))
+            return Neighbour(order, document.file, tuple(Claim.of(compiled.manifests, compiled.name)))
     return None
 
 
@@ -95,7 +95,7 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
         problems += diagnostics
         if outcome is not None:
             compiled.append(outcome)
-            entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests, outcome.name))))
+            entries.append(((outcome.namespace, outcome.name), job, list(Claim.of(outcome.manifests, outcome.name))))
     files = {job.document.file for job in session.jobs}
     own_keys = {order for order, _, _ in entries}
     entries += [(n.order, None, n.claims) for n in neighbours.beyond(files) if n.order not in own_keys]

@@ -16,8 +16,9 @@ from trainc.api.command import Paint, Part, compiled_job, report
 from trainc.api.documents import opening
 from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
 from trainc.api.git import git
-from trainc.api.jobs import OneJob, Plugin, enabled
+from trainc.api.jobs import OneJob
 from trainc.api.kube import Json
+from trainc.api.plugins import Plugin, enabled
 from trainc.features.authoring.run.model import Machine, Plan, Size, meeting_ports, requested_programs, scale_job
 from trainc.features.authoring.run.plan import inherited_variables, plan_of
 from trainc.features.authoring.run.processes import MARK, Printed, Reports, run_plan

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from trainc.api.findings import Finding, Path
-from trainc.api.jobs import JobSet, Plugin
+from trainc.api.jobs import JobSet
 from trainc.api.kube import Json, devices, documents, value_at
+from trainc.api.plugins import Plugin
 from trainc.api.records import dataclass
 
 ProgramKind = Literal["init", "sidecar", "main"]

@@ -6,8 +6,9 @@ import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from trainc.api.findings import Finding, Path, Severity
-from trainc.api.jobs import JobSet, Plugin, ReplicatedJob
+from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Json, parse_quantity
+from trainc.api.plugins import Plugin
 from trainc.api.records import dataclass
 from trainc.features.authoring.run import model, stand_ins
 from trainc.features.authoring.run.model import Folders, Hosts, Machine, Plan, Pod, Program, Step

@@ -24,7 +24,6 @@ from trainc.features.authoring.sweeps.matrix import (
 
 if TYPE_CHECKING:
     from trainc.api.jobs import inputs
-    from trainc.api.settings import Selection
 
 _HOUR = 3600
 
@@ -111,7 +110,7 @@ class Sweeps:
         """The ids of the documents from which trials are made."""
         return {id(base) for _, base in self.pairs}
 
-    def select(self, select: Selection, elsewhere: inputs.Choice) -> tuple[list[Document], list[Document]]:
+    def select(self, select: inputs.Choice, elsewhere: inputs.Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
         pairs = ((base.data, matrix.document) for matrix, base in self.pairs)
         left_out = [(base, document) for base, document in pairs if not select(base, document.file)]

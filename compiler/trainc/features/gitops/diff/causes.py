@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, label_of
-from trainc.api.explained import ExplainedField, Explanation, Recorder, explanation
+from trainc.api.explained import ExplainedField, Explanation, Recorder
 from trainc.api.findings import Path, Source
 from trainc.api.jobs import Session, ValidDocument
 from trainc.api.kube import Manifest, documents, names, releases, value_at
@@ -93,7 +93,7 @@ class _Known:
             return None
         named = [(checked.label, checked.document) for checked in (result.job, result.runtime)]
         others = [(label_of(document.data), document) for document in self.session.index.other_documents]
-        return Record(explanation(recorder), dict([*others, *named]))
+        return Record(recorder.explanation(), dict([*others, *named]))
 
     def like(self, document: Document) -> Document | None:
         """Return the same document of this side, in its file or in another one."""

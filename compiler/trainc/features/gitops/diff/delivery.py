@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.explained import field_matches
 from trainc.api.findings import Path
-from trainc.api.jobs import Gang, enabled
 from trainc.api.kube import Json, Manifest, documents, mapping, objects, value_at
+from trainc.api.plugins import Gang, enabled
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.changes import identities

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
-from trainc.api.explained import Recorder, explanation, source_of
+from trainc.api.explained import Recorder, source_of
 from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.jobs import Session
 from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, names, releases
@@ -429,7 +429,7 @@ def _in_sources(manifest_set: ManifestSet, session: Session) -> Callable[[JobKey
             return ""
         recorder = Recorder()
         replace(session, keeping=None, judge=None).compile(source, recorder)
-        objects = explanation(recorder).objects if recorder.stages else ()
+        objects = recorder.explanation().objects if recorder.stages else ()
         jobset = next((item for item in objects if item.name.kind == "JobSet"), None)
         return _file_and_line(source_of(jobset, path) if jobset else None)
 

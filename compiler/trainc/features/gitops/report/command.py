@@ -12,9 +12,10 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, compiling, report
 from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors, policy
-from trainc.api.jobs import JobSet, Judge, OneJob, Plugin, enabled
+from trainc.api.jobs import JobSet, Judge, OneJob
 from trainc.api.kube import Json, identity_of, releases
 from trainc.api.output import dump_yaml
+from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, merge_diagnostics
 from trainc.features import ask
