@@ -196,6 +196,7 @@ def test_objects_that_make_keys_name_what_they_take_from_the_job(mode: Any, deli
     added = [f for d in subject.explanation.objects for f in d.fields if f.origin.by == "Secrets"]
     assert added
     assert [f.path for f in added if not f.origin.inputs or f"--secrets {mode}" not in f.origin.rule] == []
+    assert any("--keygen-image" in f.origin.rule for f in added) == (mode == "presync-job")
     assert unexplained(subject) == []
     if not name_hash:
         assert insensitive(subject, Options(release="2.3", **chosen)) == []

@@ -1,4 +1,4 @@
-"""Gangs whose scheduler never hears of them, and gangs of more pods than there are."""
+"""Gangs whose scheduler never hears of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import compiled, container, diagnostics_of, job, pod, runtime, trainjob
 
-UNNAMED, TOO_LARGE = "SchedulerNameMissing", "GangMinMemberTooLarge"
+UNNAMED = "SchedulerNameMissing"
 COSCHEDULING: dict[str, Any] = {"coscheduling": {}}
 VOLCANO: dict[str, Any] = {"volcano": {}}
 NAMED = job(pod={"schedulerName": "gangs"})
@@ -44,17 +44,3 @@ def test_volcano_is_named_where_nobody_is_and_the_report_says_so() -> None:
     assert pod(compiled(trainjob(), runtime(gang=VOLCANO)))["spec"]["schedulerName"] == "volcano"
     assert "they get schedulerName: volcano" in diagnostics_of(UNNAMED, trainjob(), runtime(gang=VOLCANO))[0].message
     assert "schedulerName" not in pod(compiled(trainjob(), runtime(gang=COSCHEDULING)))["spec"]
-
-
-@pytest.mark.parametrize(("members", "nodes", "wrong"), [(3, 2, True), (0, 2, True), (2, 2, False), (1, 2, False)])
-def test_volcano_waits_for_no_more_pods_than_there_are(members: int, nodes: int, wrong: bool) -> None:
-    document = runtime(NAMED, policy={"torch": {}}, gang={"volcano": {"minMember": members}})
-    found = diagnostics_of(TOO_LARGE, trainjob({"numNodes": nodes}), document)
-    assert [d.severity for d in found] == ["error"] * wrong
-    assert all(d.path == "spec.podGroupPolicy.volcano.minMember" for d in found)
-
-
-def test_every_replica_of_a_job_is_a_member() -> None:
-    side = job("side", None, replicas=3, pod={"schedulerName": "gangs"})
-    assert diagnostics_of(TOO_LARGE, trainjob(), runtime(side, NAMED, gang={"volcano": {"minMember": 4}})) == []
-    assert diagnostics_of(TOO_LARGE, trainjob(), runtime(side, NAMED, gang={"volcano": {"minMember": 5}})) != []

@@ -141,3 +141,23 @@ def test_a_gang_never_waits_for_pods_that_it_keeps_from_being_created(
 ) -> None:
     found = diagnostics_of("GangInSequence", trainjob(), runtime(*jobs, gang=gang, **spec))
     assert [d.severity for d in found] == ["error"] * hangs
+
+
+@pytest.mark.parametrize(("members", "nodes", "wrong"), [(3, 2, True), (0, 2, True), (2, 2, False), (1, 2, False)])
+def test_volcano_waits_for_no_more_pods_than_there_are(members: int, nodes: int, wrong: bool) -> None:
+    document = runtime(policy={"torch": {}}, gang={"volcano": {"minMember": members}})
+    found = diagnostics_of("GangMinMemberTooLarge", trainjob({"numNodes": nodes}), document)
+    assert [d.severity for d in found] == ["error"] * wrong
+    assert all(d.path == "spec.podGroupPolicy.volcano.minMember" for d in found)
+
+
+def test_every_replica_of_a_job_is_a_member() -> None:
+    side = job("side", None, replicas=3)
+    assert (
+        diagnostics_of("GangMinMemberTooLarge", trainjob(), runtime(side, job(), gang={"volcano": {"minMember": 4}}))
+        == []
+    )
+    assert (
+        diagnostics_of("GangMinMemberTooLarge", trainjob(), runtime(side, job(), gang={"volcano": {"minMember": 5}}))
+        != []
+    )
