@@ -157,7 +157,7 @@ class Causes:
         if documents[0] is None or documents[1] is None:
             return None
         data = [document.document.data for document in documents if document is not None]
-        same = data[0] == data[1] and all(d.document.before is None for d in documents if d is not None)
+        same = data[0] == data[1]
         reference = data[0].get("spec", {}).get("runtimeRef", {}) if same else {}
         return (str(reference), documents[0].document.file.endswith(files.TEMPLATE_SUFFIXES)) if same else None
 
@@ -263,7 +263,7 @@ class Causes:
                 )
             elif n == 0 and _one_line(document, path, items) and _one_line(other, there, others):
                 yield 1, other, there
-            elif n or tag == "delete":
+            else:
                 yield n, document, (*path, *inside)
 
     def _of_template(self, n: int, document: Document, path: Path, value: Any) -> Iterator[Place]:
