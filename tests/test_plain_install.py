@@ -50,6 +50,7 @@ WORDS: dict[str, list[list[str]]] = {
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],
     "fits": [[str(FITS / "jobs.yaml"), *PLAINLY, "--cluster", str(FITS / "cluster.yaml")]],
+    "why": [["--dump", str(FITS / "cluster.yaml")]],
     "doctor": [[JOB, *PLAINLY, "--from", str(ROOT / "tests" / "features" / "cluster" / "doctor" / "cluster")]],
     "rule": [["UnknownField"], ["--all"]],
     "runtimes": [["list"], ["show", "torch-distributed"]],

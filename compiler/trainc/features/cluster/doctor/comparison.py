@@ -372,7 +372,7 @@ def _kueue(kueue: Component | None, requirements: Requirements, blind: bool) -> 
     row = _row("Kueue", kueue, minors, set(requirements.kueues), blind, absent, built, needed=needed)
     if row.status == "not running" and kueue is not None and not kueue.problem.startswith("it is defined"):
         # Every new JobSet passes Kueue's webhook, in a queue or not.
-        return replace(row, needed=True, hint=f"{row.hint}; until it runs, its webhook lets nobody create a JobSet")
+        return replace(row, needed=True, hint=f"{row.hint}; until it runs, its webhook refuses every new JobSet")
     return replace(row, needed=False) if row.status == "differs" else row
 
 

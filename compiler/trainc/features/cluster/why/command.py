@@ -34,7 +34,7 @@ def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump) -> I
             yield f"    {waiting.object}: {waiting.path}"
             yield f"    help: {waiting.hint}"
     if not found:
-        yield f"{chosen or 'nothing'} {'is not in the dump, or ' if chosen else ''}waits for nothing that the dump shows"
+        yield f"{chosen} is not in the dump, or has no reason there to wait" if chosen else "nothing in the dump waits"
     else:
         yield ""
         yield f"{counted(len(found), 'job')} with a reason not to run."

@@ -84,7 +84,7 @@ def _refused(live: LiveDiff) -> Iterator[str]:
 def _refused_again(live: LiveDiff) -> Iterator[str]:
     again = [obj for obj in live.objects if obj.is_unchanged]
     if again:
-        mend = (
+        hint = (
             "apply with `kubectl apply --server-side`"
             if live.method.apply == "client"
             else "leave tolerations to the ResourceFlavor, and out of the runtime"
@@ -92,7 +92,7 @@ def _refused_again(live: LiveDiff) -> Iterator[str]:
         whole = " For Flux, that stops the whole Kustomization." if live.method.tool == "flux" else ""
         yield (
             f"{counted(len(again), 'job')} cannot be applied again ({live.method.label}), although nothing changed: it would "
-            f"undo what Kueue has set in the pods since, and JobSet refuses it.{whole} Either {mend}, or apply other files "
+            f"undo what Kueue has set in the pods since, and JobSet refuses it.{whole} Either {hint}, or apply other files "
             f"only: {_names(again)}."
         )
 
