@@ -359,7 +359,8 @@ def test_a_sweep_is_one_group_with_its_cost(repository: Path) -> None:
     assert result.status == 0, result.stderr
     found = json.loads(result.stdout)
     (group,) = found["groups"]
-    assert (group["status"], len(group["jobs"]), group["reason"]) == ("added", 3, "jobs/sweep.yaml")
+    assert (group["status"], len(group["jobs"])) == ("added", 3)
+    assert {cause["file"] for cause in group["causes"]} == {"jobs/sweep.yaml"}
     assert group["totals"]["after"]["gpus"] == "24"
     assert found["sweeps"] == [
         "jobs/sweep.yaml: 3 trials of 8 GPUs for 2 h each: 48 GPU-hours without restarts, of 100."
@@ -367,6 +368,6 @@ def test_a_sweep_is_one_group_with_its_cost(repository: Path) -> None:
     Path("jobs/sweep.yaml").write_text(Path("jobs/sweep.yaml").read_text().replace("gpuHours: 100", "gpuHours: 10"))
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0
-    assert "| 3 jobs | added | jobs/sweep.yaml | created |" in comment.stdout
+    assert "| 3 jobs | added | jobs/sweep.yaml:3 | created |" in comment.stdout
     assert "This is over its budget." in comment.stdout
     assert "Not compared" not in comment.stdout

@@ -18,7 +18,13 @@ def test_the_list_names_framework_and_releases() -> None:
     assert head.split() == ["NAME", "FRAMEWORK", "RELEASES"]
     assert [row.split()[0] for row in rows] == names()
     assert run("runtimes").stdout == run("runtimes", "list").stdout
-    assert next(row.split() for row in rows if row.startswith("jax-")) == ["jax-distributed", "jax", "2.2", "2.3"]
+    assert next(row.split() for row in rows if row.startswith("jax-")) == [
+        "jax-distributed",
+        "jax",
+        "2.2",
+        "2.3",
+        "2.4",
+    ]
 
 
 def test_the_list_can_be_that_of_a_release() -> None:

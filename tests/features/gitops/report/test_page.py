@@ -163,7 +163,20 @@ def cells(html: str, row: str) -> list[str]:
 
 def test_every_kind_of_device_and_the_queue_are_in_the_table_of_jobs(two: str) -> None:
     assert cells(two, "gemma") == [
-        *("gemma", "research", "jax-distributed", "tpus", "4", NONE, "16", "4", "384", "1.562Ti", "jax:25.10-py3", "1 info")
+        *(
+            "gemma",
+            "research",
+            "jax-distributed",
+            "tpus",
+            "4",
+            NONE,
+            "16",
+            "4",
+            "384",
+            "1.562Ti",
+            "jax:25.10-py3",
+            "1 info",
+        )
     ]
     assert cells(two, "bert")[:-2] == ["bert", "nlp", "torch-distributed", NONE, "2", "16", *[NONE] * 4]
 

@@ -3,15 +3,10 @@
 Each job is tried alone on the idle cluster, then all jobs together, in order.
 Jobs without a queue are matched against the nodes, as kube-scheduler does. With
 --now, the Workloads of the snapshot count: what starts, evicts others or waits,
-and who holds what. --cluster expects the output of
+and who holds what (`trainc help dump`). --cluster expects the output of
 
   kubectl get namespaces,nodes,limitranges,resourcequotas,serviceaccounts,persistentvolumeclaims,runtimeclasses,priorityclasses,storageclasses,deployments -A -o yaml > cluster/core.yaml
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,admissionchecks,workloadpriorityclasses -A -o yaml > cluster/kueue.yaml
-
-and, for --now, of
-
-  kubectl get workloads.kueue.x-k8s.io -A -o yaml > cluster/workloads.yaml
-  echo "takenAt: $(date -u +%Y-%m-%dT%H:%M:%SZ)" > cluster/taken.yaml
 
 or as much of it as you have. docs/fits.md has a command for the names of
 Secrets and ConfigMaps, and docs/cluster.md an example of lists by hand.
@@ -39,10 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
     command.set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
     parser.add_argument("--now", action="store_true", help="what would start at the moment of the snapshot")
-    parser.add_argument(
-        "--stale", action="store_true", help="with --now: answer for a snapshot older than an hour, too"
-    )
-    help_text = "with --now: objects to add to the snapshot, to see what they change; may be repeated"
+    parser.add_argument("--stale", action="store_true", help="with --now: also for an old snapshot")
+    help_text = "with --now: add objects to the snapshot (repeatable)"
     command.set_completion(
         parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text), "file"
     )
