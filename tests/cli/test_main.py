@@ -148,7 +148,7 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
         (["lint"], "unknown command 'lint'; did you mean check?"),
         (["Validate", "jobs"], "unknown command 'Validate'; did you mean check?"),
         (["compile"], "did you mean build?"),
-        (["apply"], "pipe its output: trainc build FILE | kubectl apply -f -"),
+        (["apply"], "pipe its output: trainc build FILE | kubectl apply --server-side -f -"),
         (["logs"], "kubectl does that"),
         (["rollback"], "git revert COMMIT, then trainc build"),
         (["quota"], "did you mean fits?"),
