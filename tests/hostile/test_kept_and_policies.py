@@ -14,7 +14,7 @@ from hostile_inputs import HEAD
 from repositories import RUNTIME, SETTINGS, build, edit, job, read, runtime, write
 
 KEPT, OUTSIDE = "rendered/nlp/llm.yaml", "outside.yaml"
-DIGEST = re.compile(r"(?<=TrainJob )[0-9a-f]{12}")
+DIGEST = re.compile(r"(?<=TrainJob 2:)[0-9a-f]{12}")
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: miner}\nspec: {containers: [{name: a, image: example.com/miner}]}\n"
 
 

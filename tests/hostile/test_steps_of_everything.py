@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "doctor FILE --from cluster.yaml",
     "explain": "explain FILE",
     "fits": "fits FILE --cluster cluster.yaml",
+    "why": "why --dump FILE",
     "graph": "graph FILE",
     "krm": "krm",
     "migrate": "migrate --diff FILE",

@@ -28,6 +28,7 @@ PRINTS = {
     "doctor": "doctor job.yaml --from versions.yaml --format json",
     "explain": "explain job.yaml",
     "fits": "fits job.yaml --cluster cluster.yaml",
+    "why": "why --dump cluster.yaml",
     "graph": "graph job.yaml",
     "help": "help limits",
     "import": "import live.yaml",

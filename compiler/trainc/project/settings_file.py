@@ -73,7 +73,7 @@ def _wrong_version(data: Mapping[str, Any]) -> Finding | None:
             return Finding(CODE, "error", f"{clause.strip()!r} is not a version condition", hint, at)
         if not _holds(_numbers(__version__), match[1], _numbers(match[2]), is_prefix=match[3] is not None):
             message = f"trainc.yaml requires trainc {required}, and this is {__version__}"
-            return Finding(CODE, "error", message, f"install it: pip install 'trainc{required}'", at)
+            return Finding(CODE, "error", message, f"install trainc{required}", at)
     return None
 
 

@@ -165,8 +165,7 @@ def _grant(globs: Sequence[str], settings: Settings) -> bool:
     text = opening.read_file(file, settings.options.limits.file_bytes).decode(errors="replace")
     changed = with_adopted(text, globs)
     if changed is not None:
-        with open(file, "w", encoding="utf-8", newline="") as stream:
-            stream.write(changed)
+        opening.write_file(file, changed)
     return changed is not None
 
 
