@@ -6,6 +6,7 @@ from trainc.findings import (
     Path,
     Severity,
     Source,
+    differences,
     format_path,
     has_errors,
     policy,
@@ -14,7 +15,6 @@ from trainc.findings import (
     write,
 )
 from trainc.findings.compile_error import CompileError
-from trainc.findings.differences import excerpts
 from trainc.findings.text import (
     aligned,
     counted,
@@ -36,10 +36,10 @@ __all__ = [
     "aligned",
     "counted",
     "did_you_mean",
+    "differences",
     "escape_line",
     "escape_report",
     "escape_xml",
-    "excerpts",
     "find_underline",
     "first_of",
     "format_path",

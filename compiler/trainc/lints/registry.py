@@ -105,8 +105,12 @@ def _is_in_tables(training: Training) -> bool:
         return True
     entry, text = training.entry, training.text
     names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]
+    starts = training.line.starts
+    # The last command sees all that the others have set.
+    names += (name for start in starts for name in start.variables.assigned)
+    names += starts[-1].variables if starts else ()
     if concerns(
-        (*names, *(name for start in training.line.starts for name in start.variables)),
+        names,
         training.device,
         entry.image,
         text,

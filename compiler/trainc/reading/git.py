@@ -47,19 +47,21 @@ _ENVIRONMENT = {
 REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 
 
-def find_program(name: str, *, trusted: bool = False) -> str | None:
+def find_program(name: str, *, trusted: bool = False, folder: str = os.curdir) -> str | None:
     """Return the absolute path of a program on PATH, or None.
 
-    Folders in the repository around the current folder are left out unless the caller starts its programs in any case
-    (`trusted`), and so are relative ones. The operating system is not asked: Windows looks in the current folder first.
+    Folders in the repository around the current folder, or around `folder`, in which the program works, are left out unless
+    the caller starts its programs in any case (`trusted`), and so are relative ones. The operating system is not asked:
+    Windows looks in the current folder first.
     """
-    repository = None if trusted else repository_above(os.curdir)
+    around = () if trusted else (repository_above(os.curdir), repository_above(folder))
+    repositories = [repository for repository in around if repository is not None]
     endings = os.environ.get("PATHEXT", ".EXE").split(os.pathsep) if os.name == "nt" else [""]
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        if not os.path.isabs(folder) or (repository is not None and is_inside(folder, repository)):
+    for place in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if not os.path.isabs(place) or any(is_inside(place, repository) for repository in repositories):
             continue
         for ending in endings:
-            path = os.path.join(folder, name + ending)
+            path = os.path.join(place, name + ending)
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return path
     return None
@@ -107,7 +109,7 @@ def run_git(folder: str, arguments: Iterable[str]) -> bytes:
 
 
 def _command(folder: str, arguments: Iterable[str]) -> list[str]:
-    git = find_program("git")
+    git = find_program("git", folder=folder or os.curdir)
     if git is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     settings = [word for setting in _OWN_SETTINGS for word in ("-c", setting)]

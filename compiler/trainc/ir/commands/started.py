@@ -5,7 +5,7 @@ What a script sets before a command is put into its words, as far as it is known
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,11 @@ class Variables(Mapping[str, str | None]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @property
+    def assigned(self) -> Iterable[str]:
+        """The names that are set for this command alone."""
+        return self._assigned
 
     def __bool__(self) -> bool:
         return bool(self._assigned) or self._at > 0

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder
-from trainc.api.findings import Path, Source
+from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
 from trainc.api.kube import Manifest, documents, names, releases, value_at
 from trainc.api.records import dataclass, field, replace
@@ -252,10 +251,10 @@ class Causes:
         if not isinstance(others, list):
             yield n, document, (*path, *inside)
             return
-        for tag, a, b, c, d in _opcodes(items, others):
-            if not a <= index < b or tag == "equal":
+        for a, b, c, d in differences.changes(list(map(repr, items)), list(map(repr, others))):
+            if not a <= index < b:
                 continue
-            if tag == "replace" and b - a == d - c:
+            if b - a == d - c:
                 here, paired = (document, (*path, *inside)), (other, (*there, c + index - a, *inside[1:]))
                 sides = (paired, here) if n else (here, paired)
                 yield from _smallest(
@@ -434,20 +433,14 @@ def _smallest_of_lists(
     sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Sequence[Any], new: Sequence[Any]
 ) -> Iterator[Place]:
     (before, was), (after, now) = sides
-    for tag, a, b, c, d in _opcodes(old, new):
-        if tag == "replace" and b - a == d - c:
+    for a, b, c, d in differences.changes(list(map(repr, old)), list(map(repr, new))):
+        if b - a == d - c:
             for i, j in zip(range(a, b), range(c, d), strict=True):
                 yield from _smallest(((before, (*was, i)), (after, (*now, j))), old[i], new[j])
-        elif tag in ("replace", "insert"):
+        elif c < d:
             yield from ((1, after, (*now, j)) for j in range(c, d))
-        elif tag == "delete":
+        else:
             yield from ((0, before, (*was, i)) for i in range(a, b))
-
-
-def _opcodes(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[str, int, int, int, int]]:
-    """Return how one list becomes another one, as difflib says it."""
-    matcher = SequenceMatcher(None, list(map(repr, old)), list(map(repr, new)), autojunk=False)
-    return list(matcher.get_opcodes())
 
 
 def _leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:

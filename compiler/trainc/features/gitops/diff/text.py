@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.findings import Finding, Path, Source, counted, escape_line, excerpts, first_of, format_path
+from trainc.api.findings import Finding, Path, Source, counted, differences, escape_line, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import documents, quantity
 from trainc.api.output import yaml_writer
@@ -56,7 +56,7 @@ def differing_lines(change: Change) -> list[SignedLine]:
     before = block(without_identity(change.path, change.before)) if change.before is not None else []
     after = block(without_identity(change.path, change.after)) if change.after is not None else []
     lines: list[SignedLine] = []
-    for excerpt in excerpts(before, after, _CONTEXT):
+    for excerpt in differences.excerpts(before, after, _CONTEXT):
         lines += [(" ", "..."), *excerpt.lines] if lines else excerpt.lines
     return lines
 
