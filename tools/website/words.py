@@ -19,6 +19,7 @@ WORDS = {
     "docs/fits": "quota queue kueue pending gpu capacity borrow stuck forever preemption topology scheduling admitted cohort priority",
     "docs/gangs": "gang deadlock coscheduling all-or-nothing volcano podgroup partial start priority queue",
     "docs/gitops": "argo argocd flux fluxcd gitops sync waves secret token sealed external secrets kueue kubectl apply deploy",
+    "docs/nemo-run": "nemo nvidia megatron executor podtemplateoverrides launch",
     "docs/kubeflow-sdk": "sdk notebook jupyter python client submit trainerclient customtrainer",
     "docs/kustomize": "kustomize transformer plugin krm kubectl krew namePrefix images",
     "docs/merged-job": "rollback rollout rerun retire delete finished completed ttl lifecycle rebuild revert stop end cancel job kill abort",

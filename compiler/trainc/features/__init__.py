@@ -142,7 +142,7 @@ FEATURES = (
         adds={"plan": "migrate.Plan"},
     ),
     Feature("cluster/import_", "import", "bring the jobs of a cluster into git", "move"),
-    Feature("authoring/sdk", "sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "move"),
+    Feature("authoring/sdk", "sdk", "write the TrainJobs and JobSets that a script would submit", "move"),
     Feature("gitops/init", "init", "create a GitOps repository", "write"),
     Feature("authoring/new", "new", "write a TrainJob that checks clean", "write"),
     Feature(

@@ -8,14 +8,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from kubeflow.trainer import TrainerClient
-from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 from kubeflow.trainer.options import Name
 from kubeflow.trainer.types.types import CustomTrainer
 
 from trainc import CompileError, Options, compile_paths
-from trainc.features.authoring.sdk.backend import OfflineObjects
-from trainc.functions import catalog
 from trainc.kubeflow import OfflineBackend, PreflightWarning, offline_client, preflight
 
 OPTIONS = Options(release=sys.argv[1])
@@ -87,28 +83,18 @@ def a_refused_job_is_neither_kept_nor_sent() -> None:
     client = offline_client(options=OPTIONS)
     refused(client, wrong, "InvalidQuantity")
     assert client.backend.trainjobs == []
-    sent: list[Any] = []
-    backend = KubernetesBackend.__new__(KubernetesBackend)
-    backend.namespace = "team-a"
-
-    def send(_: Any, body: Any) -> Any:
-        sent.append(body)
-        return body
-
-    backend.custom_api = OfflineObjects(catalog(sys.argv[1]), send)
-    real = TrainerClient.__new__(TrainerClient)
-    real.backend = backend
+    real = offline_client(namespace="team-a", options=OPTIONS)
+    sent = real.backend.cluster.jobs
     checked = preflight(real, OPTIONS)
     refused(checked, wrong, "InvalidQuantity")
     assert sent == []
     assert checked.train(trainer=CustomTrainer(func=train), options=[Name("llm")]) == "llm"
-    assert [body["metadata"]["name"] for body in sent] == ["llm"]
+    assert [job.document["metadata"]["name"] for job in sent] == ["llm"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         checked.train(trainer=CustomTrainer(func=priced), options=[Name("priced")])
     assert any(issubclass(warning.category, PreflightWarning) for warning in caught), caught
     assert len(sent) == 2
-    assert real.backend is backend
 
 
 def a_client_without_a_cluster_is_not_checked() -> None:

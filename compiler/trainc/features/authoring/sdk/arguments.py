@@ -1,9 +1,10 @@
-"""Run a Kubeflow SDK script offline and write the TrainJobs it would submit.
+"""Run a script offline and write the TrainJobs and JobSets it would submit.
 
-The script is run, as `python SCRIPT ARG ...` would; only its TrainerClient is
-replaced. Each train() call compiles its TrainJob: what the cluster would refuse
-or what cannot run is reported, and nothing is written. A job without Name(...)
-is named after its function and content. What the script prints goes to stderr.
+The script is run, as `python SCRIPT ARG ...` would, with the Kubeflow SDK,
+NeMo-Run or the Kubernetes client as it is; a stand-in answers what it sends to
+the cluster. A job that the cluster would refuse or that cannot run is reported,
+and nothing is written. A job with a random name is named after the script and
+its content. What the script prints goes to stderr.
 
 Examples:
   trainc sdk train.py > job.yaml

@@ -2,65 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import report
-from trainc.api.documents import files
+from trainc.api.documents import files, opening
 from trainc.api.findings import CompileError, escape_report, has_errors, sort_diagnostics
 from trainc.api.settings import Limits, Options
 
 if TYPE_CHECKING:
-    from trainc.features.authoring.sdk.backend import OfflineBackend
+    from trainc.features.authoring.sdk.cluster import Cluster
 
-_EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
+_EXTRA = ("kubernetes", "urllib3")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Run the script, then write its jobs."""
     try:
-        from trainc.features.authoring.sdk.backend import OfflineBackend
-        from trainc.features.authoring.sdk.preflight import ScriptError, run_script
+        from trainc.features.authoring.sdk.script import ScriptError, run_script
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
-        streams.err.write("trainc sdk: this needs the extra `kubeflow`; run: pip install 'kubeflow>=0.3,<0.6'\n")
+        streams.err.write(
+            "trainc sdk: this needs the Kubernetes client, which the extra `kubeflow` brings; "
+            "run: pip install 'kubeflow>=0.3,<0.6'\n"
+        )
         return Status.USAGE
-    options = Options(release=arguments.release)
     documents, diagnostics = files.read_paths(arguments.runtimes, Limits()) if arguments.runtimes else ([], [])
     if has_errors(diagnostics):
         return report(sort_diagnostics(diagnostics), arguments, streams)
     runtimes = [
         document.data for document in documents if str(document.data.get("kind", "")).endswith("TrainingRuntime")
     ]
+    options = Options(release=arguments.release)
     try:
-
-        def backend_of(namespace: str | None) -> OfflineBackend:
-            return OfflineBackend(namespace or arguments.namespace, runtimes, options)
-
-        ran = run_script(arguments.script, arguments.words, backend_of, streams.err)
+        cluster, status = run_script(
+            arguments.script, arguments.words, runtimes, options, arguments.namespace, streams.err
+        )
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     except ScriptError as error:
         streams.err.write(escape_report(f"trainc sdk: {error}\n"))
         return Status.DIAGNOSED
-    about_jobs = (d for backend in ran.backends for d in backend.compilation.diagnostics)
-    report(sort_diagnostics(about_jobs), arguments, streams)
-    if not any(backend.trainjobs for backend in ran.backends):
-        streams.err.write(f"trainc sdk: {arguments.script} submits no TrainJob\n")
+    report(sort_diagnostics(cluster.compilation.diagnostics), arguments, streams)
+    if not cluster.jobs:
+        streams.err.write(f"trainc sdk: {arguments.script} submits no TrainJob or JobSet\n")
         return Status.DIAGNOSED
-    _write(ran.backends, arguments, streams)
-    return Status(min(ran.status, 1))
+    if cluster.others and not arguments.quiet:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(cluster.others).items()))
+        streams.err.write(f"trainc sdk: the script also creates other objects, which are not written: {counts}\n")
+    _write(cluster, arguments, streams)
+    return Status(min(status, 1))
 
 
-def _write(backends: Sequence[OfflineBackend], arguments: Arguments, streams: Streams) -> None:
+def _write(cluster: Cluster, arguments: Arguments, streams: Streams) -> None:
+    from trainc.features.authoring.sdk.cluster import write
+
     if arguments.output is None:
-        text = "---\n".join(backend.to_yaml() for backend in backends if backend.trainjobs)
-        streams.write(text)
+        streams.write("---\n".join(job.text for job in cluster.jobs))
         return
     try:
-        paths = [path for backend in backends for path in backend.write(arguments.output)]
+        paths = write(cluster.jobs, arguments.output, opening.write_file)
     except FileExistsError as error:
         raise UsageError(str(error)) from None
     if arguments.verbose:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import importlib
-import os
-import pkgutil
-import runpy
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TextIO, TypeVar
-from unittest import mock
+from typing import Any, TypeVar
 
-import kubeflow
-from kubeflow.trainer import TrainerClient
-
-from trainc.api.findings import CompileError
 from trainc.api.jobs import functions
 from trainc.api.kube import Manifest
-from trainc.api.records import dataclass
 from trainc.api.settings import Options
-from trainc.features.authoring.sdk.backend import OfflineBackend, unwrapped_errors
+from trainc.features.authoring.sdk.backend import unwrapped_errors
 
 Client = TypeVar("Client")
 _GROUP, _VERSION = "trainer.kubeflow.org", "v1alpha1"
@@ -88,81 +75,3 @@ class _Checking:
             runtime = self._api.get_cluster_custom_object(_GROUP, _VERSION, "clustertrainingruntimes", name)
         metadata = {key: value for key, value in runtime["metadata"].items() if key not in _SERVERS_OWN}
         return {**{key: value for key, value in runtime.items() if key != "status"}, "metadata": metadata}
-
-
-# A script that uses the SDK, run with its client replaced: every TrainerClient that it makes compiles and keeps its
-# jobs.
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptResult:
-    """What a script left: the backends of its clients in order, and its exit status."""
-
-    backends: list[OfflineBackend]
-    status: int
-
-
-def run_script(
-    path: str, script_arguments: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
-) -> ScriptResult:
-    """Run the script as `python PATH SCRIPT_ARGUMENTS` would. What it prints goes to `out`.
-
-    `backend_of` makes the backend of a client, which may name a namespace. Raises CompileError for a refused job, and
-    ScriptError for whatever else the script raises and does not catch.
-    """
-    backends: list[OfflineBackend] = []
-
-    def replaced(client: Any, backend_config: Any = None) -> None:
-        client.backend = backend_of(getattr(backend_config, "namespace", None))
-        backends.append(client.backend)
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(TrainerClient, "__init__", replaced))
-        for client in _other_clients():
-            stack.enter_context(mock.patch.object(client, "__init__", _refuse))
-        folder = os.path.dirname(os.path.abspath(path))
-        stack.enter_context(mock.patch.object(sys, "argv", [path, *script_arguments]))
-        stack.enter_context(mock.patch.object(sys, "path", [folder, *sys.path]))
-        stack.enter_context(contextlib.redirect_stdout(out))
-        try:
-            runpy.run_path(path, run_name="__main__")
-        except SystemExit as left:
-            if left.code is None or isinstance(left.code, int):
-                return ScriptResult(backends, int(left.code or 0))
-            out.write(f"{left.code}\n")  # As Python itself takes the argument of sys.exit.
-            return ScriptResult(backends, 1)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise ScriptError(_script_error_message(error, path)) from error
-    return ScriptResult(backends, 0)
-
-
-def _other_clients() -> Iterator[type]:
-    """The SDK's clients for anything but training, as far as this installation can import them."""
-    for module in pkgutil.iter_modules(kubeflow.__path__):
-        if module.name not in ("common", "trainer"):
-            with contextlib.suppress(ImportError):
-                members = vars(importlib.import_module(f"kubeflow.{module.name}")).items()
-                yield from (member for name, member in members if isinstance(member, type) and name.endswith("Client"))
-
-
-def _refuse(client: object, *_: object, **__: object) -> None:
-    name = type(client).__name__
-    instead = "; write its search as a Sweep (trainc help sweeps)" if name == "OptimizerClient" else ""
-    raise RuntimeError(f"{name} would connect to a cluster, and trainc sdk replaces TrainerClient only{instead}")
-
-
-class ScriptError(Exception):
-    """What a script raised; the message has its place and its words."""
-
-
-def _script_error_message(error: Exception, path: str) -> str:
-    line = None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    where = path if line is None else f"{path}:{line}"
-    return f"{where}: {type(error).__name__}: {error}"
