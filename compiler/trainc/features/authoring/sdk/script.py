@@ -7,7 +7,6 @@ import os
 import re
 import runpy
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 from unittest import mock
@@ -15,6 +14,8 @@ from unittest import mock
 from kubernetes.config import kube_config
 from urllib3 import PoolManager
 
+from trainc.api.arguments import command
+from trainc.api.documents import opening
 from trainc.api.kube import Manifest
 from trainc.api.output import dump_yaml
 from trainc.api.settings import Options
@@ -39,10 +40,8 @@ def run_script(  # noqa: PLR0913, PLR0917 - what the command is given
     base = stem if stem[:1].isalpha() else f"job-{stem}".strip("-")
     cluster = Cluster(runtimes, options, base, lambda: place_of_call(lambda file, _: os.path.abspath(file) == script))
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        kubeconfig = os.path.join(folder, "config")
-        with open(kubeconfig, "w", encoding="utf-8") as file:
-            file.write(dump_yaml([_kubeconfig(namespace)]))
+        kubeconfig = os.path.join(stack.enter_context(command.temporary_folder("trainc-sdk-")), "config")
+        opening.write_file(kubeconfig, dump_yaml([_kubeconfig(namespace)]), new=True)
         stack.enter_context(mock.patch.dict(os.environ, {"KUBECONFIG": kubeconfig}))
         # The module has read the variable when it was imported.
         stack.enter_context(mock.patch.object(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", kubeconfig))
