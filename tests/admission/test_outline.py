@@ -81,3 +81,52 @@ def test_jobs_that_differ_in_words_have_one_outline() -> None:
     assert outline is not None
     assert outline == outline_of(other)
     assert with_words(outline, other) == other
+
+
+AMOUNTS: tuple[tuple[dict[str, Any], dict[str, Any], bool], ...] = (
+    ({"cpu": "96"}, {"nvidia.com/gpu": "8"}, True),
+    ({"cpu": "501m", "memory": "1535Mi"}, {"cpu": "2", "memory": "2Gi"}, True),
+    ({"cpu": "4", "nvidia.com/gpu": "2"}, {"cpu": "4", "nvidia.com/gpu": "2"}, True),
+    ({"cpu": "5"}, {"cpu": "4"}, False),
+    ({"cpu": "4.0"}, {"cpu": "4"}, False),
+    ({"cpu": "0"}, {}, False),
+    ({"cpu": "-1"}, {}, False),
+    ({"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "3"}, True),
+    ({}, {"nvidia.com/gpu": "1500m"}, False),
+    ({}, {"hugepages-2Mi": "3Mi"}, False),
+    ({"memory": 7}, {}, False),
+    ({"gpu": "1"}, {}, False),
+)
+
+
+@pytest.mark.parametrize(("requests", "limits", "compared"), AMOUNTS)
+@pytest.mark.parametrize("whole_pod", [False, True])
+def test_amounts_are_left_out_only_where_their_order_is_all_that_matters(
+    requests: dict[str, Any], limits: dict[str, Any], compared: bool, whole_pod: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants = []
+    for factor in ("", "0"):  # Ten times as much.
+        jobset = jobset_of(CASES[0])
+        pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        more = [
+            {name: times_ten(amount) if factor else amount for name, amount in each.items()}
+            for each in (requests, limits)
+        ]
+        pod["containers"][0]["resources"] = {"requests": more[0], "limits": more[1]}
+        if whole_pod:
+            pod["resources"] = {"requests": {"cpu": "7"}}
+        variants.append(jobset)
+    outlines = {outline_of(jobset) for jobset in variants}
+    assert (len(outlines) == 1 and None not in outlines) == (compared and not whole_pod)
+    for jobset in variants:
+        judged(jobset)
+    answers = [judged(jobset) for jobset in variants]
+    monkeypatch.setattr(admit, "outline_of", lambda _: None)
+    assert answers == [judged(jobset) for jobset in variants]
+
+
+def times_ten(amount: Any) -> Any:
+    if not isinstance(amount, str):
+        return amount * 10
+    digits = amount.rstrip("Mimk")
+    return f"{digits}0{amount[len(digits) :]}" if "." not in digits else f"{digits}1"

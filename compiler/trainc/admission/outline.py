@@ -2,7 +2,8 @@
 
 It omits values that the rules do not restrict: valid names and labels, a container's command, arguments and image, and
 the values of its variables. Name lengths and numbers of pods, which have only upper limits, are replaced by upper
-bounds. Everything else is part of the outline.
+bounds, and amounts of resources, of which only requests and limits are compared, by a small and a large one. Everything
+else is part of the outline.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from trainc.kube.documents import Json
 from trainc.kube.names import LABEL_LIMIT, is_dns1035_label, is_dns1123_label, is_label_value
+from trainc.kube.quantity import parse_quantity
 
 _CONTAINERS = ("initContainers", "containers")
 _COUNTS = ("parallelism", "completions")
@@ -21,6 +23,8 @@ _MOST_COUNTED = 999
 # Name lengths are rounded up to a multiple of this number.
 _STEP = 8
 _WORD = "word"
+_COMPUTE = ("cpu", "memory")
+_SMALL, _LARGE = "1", "2"
 
 
 def outline_of(jobset: Json) -> bytes | None:
@@ -68,6 +72,8 @@ def _restore_containers(restored: Json, original: Json) -> None:
     for kind in _CONTAINERS:
         for container, original_container in zip(restored.get(kind) or (), original.get(kind) or (), strict=True):
             _restore(container, original_container, ("command", "args", "image"))
+            if (amounts := original_container.get("resources")) and _amounts(amounts):
+                _restore(container["resources"], amounts, ("requests", "limits"))
             for variable, original_variable in zip(
                 container.get("env") or (), original_container.get("env") or (), strict=True
             ):
@@ -113,6 +119,8 @@ def _job(job: Json, counts: bool) -> Json:
     drawn = {kind: [_container(container) for container in fields[kind]] for kind in _CONTAINERS if fields.get(kind)}
     if spec.get("manualSelector"):
         raise ValueError("the values of labels matter")
+    if fields.get("resources"):
+        raise ValueError("the amounts of the containers are added up")
     # The highest numbers of pods with the same number of digits, unless something refers to a pod's index.
     bounded = counts and "successPolicy" not in spec and "maxFailedIndexes" not in spec
     small = [name for name in _COUNTS if bounded and _is_small(spec.get(name))]
@@ -139,11 +147,39 @@ def _container(container: Mapping[str, Any]) -> Json:
             drawn[field] = [_WORD]
     if image := container.get("image"):
         drawn["image"] = _word(image)
+    if (resources := container.get("resources")) and (amounts := _amounts(resources)):
+        drawn["resources"] = {**resources, **amounts}
     if env := container.get("env"):
         drawn["env"] = [
             {**variable, "value": _word(variable["value"])} if variable.get("value") else variable for variable in env
         ]
     return drawn
+
+
+def _amounts(resources: Json) -> dict[str, dict[str, str]] | None:
+    """Return the resources with small and large amounts, or None if more than their order may matter."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if not all(_is_plain(name, amount) for amounts in (limits, requests) for name, amount in amounts.items()):
+        return None
+    drawn = {name: _LARGE if amount == limits.get(name) else _SMALL for name, amount in requests.items()}
+    for name, amount in drawn.items():
+        if (
+            amount == _SMALL
+            and name in limits
+            and parse_quantity(requests[name]).nanos >= parse_quantity(limits[name]).nanos
+        ):
+            return None
+    outlined = {"limits": dict.fromkeys(limits, _LARGE), "requests": drawn}
+    return {kind: amounts for kind, amounts in outlined.items() if amounts}
+
+
+@lru_cache(maxsize=1024)
+def _is_plain(name: str, amount: object) -> bool:
+    """Return whether it is cores, bytes or devices, in the form in which they are stored."""
+    if type(amount) is not str or not (name in _COMPUTE or "/" in name):
+        return False
+    quantity = parse_quantity(amount)
+    return str(quantity) == amount and quantity.nanos > 0 and (name in _COMPUTE or quantity.is_whole)
 
 
 def _word(word: Any) -> str:
