@@ -128,5 +128,5 @@ def test_amounts_are_left_out_only_where_their_order_is_all_that_matters(
 def times_ten(amount: Any) -> Any:
     if not isinstance(amount, str):
         return amount * 10
-    digits = amount.rstrip("Mimk")
+    digits = amount.rstrip("GMimk")
     return f"{digits}0{amount[len(digits) :]}" if "." not in digits else f"{digits}1"
