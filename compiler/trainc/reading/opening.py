@@ -8,12 +8,13 @@ editor buffers replace those of their files.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from trainc.startup.patterns import pattern
 
@@ -26,6 +27,12 @@ _WRITING = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, 
 _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 # The contents of editor buffers by real path.
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
+
+
+def data_beside(module: str, name: str) -> Any:
+    """Return the data of a JSON file that stands beside a module of trainc, whose `__file__` this is given."""
+    with open(os.path.join(os.path.dirname(module), name), "rb") as file:
+        return json.loads(file.read())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from importlib.resources import files
 from typing import Literal
 
 import svg
@@ -182,40 +183,7 @@ def shorten(text: str, characters: int) -> str:
     return f"{text[: characters - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-_STYLE = """
-text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328; }
-.page { fill: #ffffff; }
-.title { font-size: 19px; font-weight: 600; }
-.name { font-size: 16px; font-weight: 600; }
-.faint, .label { fill: #59636e; }
-.label { font-size: 11px; }
-.value { font: 11.5px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; }
-.card { fill: #f6f8fa; stroke: #d1d9e0; stroke-width: 1.5; }
-.trainer { stroke: #0969da; stroke-width: 2; }
-.member { stroke: #8250df; stroke-dasharray: 7 5; }
-.dot { fill: #8c959f; }
-.gpu { fill: #0969da; }
-.frame { fill: none; stroke: #8250df; stroke-width: 1.5; stroke-dasharray: 7 5; }
-.gang { fill: #8250df; font-size: 12px; }
-.edge { fill: none; stroke: #818b98; stroke-width: 1.75; }
-.head { fill: #818b98; }
-.pill { fill: #ffffff; stroke: #d1d9e0; }
-.status { font-size: 11px; fill: #59636e; }
-@media (prefers-color-scheme: dark) {
-text { fill: #e6edf3; }
-.page { fill: #0d1117; }
-.faint, .label, .status { fill: #9198a1; }
-.card { fill: #151b23; stroke: #3d444d; }
-.trainer { stroke: #4493f8; }
-.dot { fill: #656c76; }
-.gpu { fill: #4493f8; }
-.frame, .member { stroke: #ab7df8; }
-.gang { fill: #ab7df8; }
-.edge { stroke: #656c76; }
-.head { fill: #656c76; }
-.pill { fill: #0d1117; stroke: #3d444d; }
-}
-"""
+_STYLE = "\n" + files(__package__).joinpath("style.css").read_text("utf-8")
 _ROLE_CHARACTERS = 20
 
 

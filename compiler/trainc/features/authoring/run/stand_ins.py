@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 
 from trainc.api.jobs import JobSet
 from trainc.api.kube import Json
@@ -23,90 +24,12 @@ ALWAYS = ("ssh", "sshd")
 # Modules whose presence decides how torchtune is replaced.
 MODULES_LOOKED_UP = ("torch", "torchtune", "accelerate")
 PROGRAMS_LOOKED_UP = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
-_SSHD = """\
-#!/bin/sh
-# The pods of the job are processes of one machine, which need no SSH: this one waits for the end of the job.
-exec tail -f /dev/null
-"""
-_SSH = """\
-#!/bin/sh
-# Starts what a launcher would start over SSH, without the variables of the launcher's container, as sshd would.
-while [ $# -gt 0 ]; do
-  case "$1" in
-    -[BbcDEeFIiJLlmOopQRSWw]) shift 2 ;;
-    -*) shift ;;
-    *) break ;;
-  esac
-done
-host=$1
-if ! printf '%s\\n' "$host" | grep -Eqx {hosts}; then
-  echo "ssh: $host is not a pod of this job" >&2
-  exit 255
-fi
-shift
-unset {variables}
-exec /bin/sh -c "$*"
-"""
-# Follows the argument handling of `tune run` without the recipe: pytorch/torchtune torchtune/_cli/run.py.
-_TUNE = """\
-# Used where torchtune is not installed: the ranks of `tune run` meet and sum, and nothing is trained.
-import sys
-
-
-def meet(recipe):
-    import torch
-    import torch.distributed as ranks
-
-    ranks.init_process_group("gloo")
-    total = torch.ones(1)
-    ranks.all_reduce(total)
-    print(f"rank {ranks.get_rank()} meets {int(total)} of {ranks.get_world_size()} ranks, in place of {recipe}", flush=True)
-    ranks.destroy_process_group()
-
-
-def launch(words):
-    from torch.distributed import run
-
-    if words[:1] != ["run"]:
-        sys.exit("tune: torchtune is not on this machine; of its commands, only `tune run` has a stand-in")
-    arguments = run.get_args_parser().parse_args(words[1:])
-    recipe = arguments.training_script
-    arguments.training_script, arguments.training_script_args = __file__, ["--rank", recipe]
-    run.run(arguments)
-
-
-meet(sys.argv[2]) if sys.argv[1:2] == ["--rank"] else launch(sys.argv[1:])
-"""
-_TUNE_FILE = "tune_ranks.py"
+# The programs are files in the folder `programs`, of which `tune_ranks` follows the argument handling of `tune run`
+# without the recipe: pytorch/torchtune torchtune/_cli/run.py.
+_TUNE_FILE, _ACCELERATE_FILE = "tune_ranks.py", "accelerate_here.py"
 # torchrun and accelerate start their ranks with the interpreter that PYTHON_EXEC names (torch/distributed/run.py): this one
 # gives each rank an output of its own, so that trainc knows whose lines these are.
 RANK_PYTHON, RANKS, RANK_LINE = "python-of-a-rank", "TRAINC_RANKS", b"\x01trainc rank "
-_RANK_PYTHON = """\
-#!/bin/sh
-if [ -p "${RANKS}/$LOCAL_RANK" ]; then
-  printf '\\001trainc rank %s\\n' "$RANK" > "${RANKS}/$LOCAL_RANK"
-  exec {python} "$@" > "${RANKS}/$LOCAL_RANK" 2>&1
-fi
-exec {python} "$@"
-"""
-# accelerate takes a port of its own for PET_MASTER_PORT, and trains alone if that port is in use: on one machine, by the
-# first pod. Source: huggingface/accelerate src/accelerate/utils/launch.py, prepare_multi_gpu_env.
-_ACCELERATE = """\
-import os
-import sys
-
-from accelerate.commands.accelerate_cli import main
-from accelerate.utils import launch
-
-launch.is_port_in_use = lambda port=None: False
-port = os.environ.get("PET_MASTER_PORT")
-if port and sys.argv[1:2] == ["launch"] and not any(
-    word.replace("-", "_").startswith("__main_process_port") for word in sys.argv
-):
-    sys.argv[2:2] = ["--main_process_port", port]
-main()
-"""
-_ACCELERATE_FILE = "accelerate_here.py"
 # Variables for programs whose nodes are all on one machine.
 _ONE_MACHINE = {
     # Python then says where it is when it is aborted, which shows where a rank hangs.
@@ -132,7 +55,8 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
     python = interpreter(machine)
     # The pattern in the syntax of grep -E.
     extended = hosts.replace("(?:", "(").replace(r"\d", "[0-9]").replace(r"\-", "-")
-    texts = {"sshd": _SSHD, "ssh": _SSH.format(hosts=shlex.quote(extended), variables=" ".join(variables) or "_")}
+    ssh = _program("ssh").format(hosts=shlex.quote(extended), variables=" ".join(variables) or "_")
+    texts = {"sshd": _program("sshd"), "ssh": ssh}
     for name, words in _by_python(python, machine).items():
         if python and (machine.python or name not in machine.programs):
             texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
@@ -141,10 +65,14 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
             f'#!/bin/sh\nexec {shlex.quote(machine.launchers_python)} {machine.workdir}/bin/{_ACCELERATE_FILE} "$@"\n'
         )
     if "accelerate" in texts:
-        texts[_ACCELERATE_FILE] = _ACCELERATE
+        texts[_ACCELERATE_FILE] = _program(_ACCELERATE_FILE)
     if of_ranks := machine.python or machine.launchers_python or ("torchrun" in texts and python):
-        texts[RANK_PYTHON] = _RANK_PYTHON.replace("{RANKS}", RANKS).replace("{python}", shlex.quote(of_ranks))
-    return {**texts, _TUNE_FILE: _TUNE} if stands_in_for_recipe("tune", texts, machine) else texts
+        texts[RANK_PYTHON] = _program(RANK_PYTHON).replace("{RANKS}", RANKS).replace("{python}", shlex.quote(of_ranks))
+    return {**texts, _TUNE_FILE: _program(_TUNE_FILE)} if stands_in_for_recipe("tune", texts, machine) else texts
+
+
+def _program(name: str) -> str:
+    return files(__package__).joinpath("programs", name.removesuffix(".py")).read_text("utf-8")
 
 
 def interpreter(machine: Machine) -> str:

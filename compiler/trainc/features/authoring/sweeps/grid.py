@@ -11,55 +11,24 @@ from itertools import product
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
+from trainc.api.documents import opening
 from trainc.api.findings import Finding, Path, did_you_mean, remove
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
 from trainc.api.schema import document_kinds
 
 CODE = "InvalidSweep"
-# Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.
-_NAME = r"[A-Za-z]([A-Za-z0-9_.-]{0,51}[A-Za-z0-9])?"
-_NAMES = pattern(_NAME)
 # Nobody needs more than a fraction of this many values or combinations.
 _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
 _MOST_COMPARISONS = 1_000_000
 
-_VALUE: document_kinds.Schema = {
-    "type": ["string", "number", "boolean"],
-    "errorMessage": "write a string, a number, true or false",
-}
-_RANGE = document_kinds.struct(
-    {
-        "min": document_kinds.about("The first value.", {"type": "number"}),
-        "max": document_kinds.about("Upper bound; with `count`, also the last value.", {"type": "number"}),
-        "step": document_kinds.about(
-            "The distance from one value to the next.", {"type": "number", "exclusiveMinimum": 0}
-        ),
-        "count": document_kinds.about(
-            "How many values there are.", {"type": "integer", "minimum": 2, "maximum": _MOST_VALUES}
-        ),
-        "scale": document_kinds.about(
-            "log: each value is a multiple of the one before.", {"type": "string", "enum": ["linear", "log"]}
-        ),
-    },
-    required=["min", "max"],
-    oneOf=[{"required": ["step"]}, {"required": ["count"]}],
-    errorMessage="write {min: 16, max: 64, step: 16} or {min: 1e-5, max: 1e-1, count: 5, scale: log}",
-)
-_VALUES: document_kinds.Schema = {
-    "anyOf": [document_kinds.list_of(_VALUE, minItems=1, uniqueItems=True), _RANGE],
-    "errorMessage": "write a list, such as [1, 2], or a range: {min: 1, max: 8, step: 1}",
-}
-_ROWS = document_kinds.list_of({"type": "object", "additionalProperties": _VALUE, "minProperties": 1})
+SCHEMAS: dict[str, document_kinds.Schema] = opening.data_beside(__file__, "schemas.json")
 GRID_FIELDS: document_kinds.Schema = {
-    "parameters": document_kinds.about(
-        "A list of values or a range for each parameter.",
-        {"type": "object", "propertyNames": {"pattern": f"^{_NAME}$"}, "additionalProperties": _VALUES},
-    ),
-    "exclude": document_kinds.about("Combinations to skip, each with some of the parameters.", _ROWS),
-    "include": document_kinds.about("Additional combinations, each with all parameters.", _ROWS),
+    name: SCHEMAS["Sweep"]["properties"][name] for name in ("parameters", "exclude", "include")
 }
+# Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.
+_NAMES = pattern(GRID_FIELDS["parameters"]["propertyNames"]["pattern"])
 GRID = document_kinds.DocumentKind("Grid", "a sweep", CODE, document_kinds.struct(GRID_FIELDS))
 
 # Ranges of numbers: `{min, max, step}` or `{min, max, count}`, optionally with `scale: log`.

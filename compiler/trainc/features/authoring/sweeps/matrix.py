@@ -234,34 +234,8 @@ OPTIMIZATION_JOB_API, OPTIMIZATION_JOB_KIND = "trainer.kubeflow.org/v1alpha1", "
 _TEMPLATE: Path = ("spec", "trainJobTemplate")
 
 
-def _within(*fields: str, schema: document_kinds.Schema) -> document_kinds.Schema:
-    """Return the schema of a value below fields that are required and have others beside them."""
-    for name in reversed(fields):
-        schema = {"type": "object", "required": [name], "properties": {name: schema}, "errorMessage": _PARAMETER}
-    return schema
-
-
-_PARAMETER = "write it as {name: lr, searchSpace: {categorical: {choices: ['0.1', '0.01']}}}"
-_CHOICES = _within("searchSpace", "categorical", "choices", schema=document_kinds.list_of(document_kinds.TEXT))
-_SPEC = document_kinds.struct(
-    {
-        "objectives": {},
-        "searchAlgorithm": {},
-        "parameters": document_kinds.list_of(
-            {
-                **_CHOICES,
-                "required": ["name", "searchSpace"],
-                "properties": {"name": document_kinds.TEXT, **_CHOICES["properties"]},
-            }
-        ),
-        "numTrials": {"type": "integer"},
-        "parallelTrials": {},
-        "trainJobTemplate": {"type": "object"},
-    },
-    required=["parameters"],
-)
 OPTIMIZATION_JOB = document_kinds.DocumentKind(
-    OPTIMIZATION_JOB_KIND, "an OptimizationJob", grid.CODE, {"type": "object", "properties": {"spec": _SPEC}}
+    OPTIMIZATION_JOB_KIND, "an OptimizationJob", grid.CODE, grid.SCHEMAS["OptimizationJob"]
 )
 
 
@@ -320,44 +294,8 @@ def _template(document: Document, spec: Json) -> Document:
 
 # Reads sweep files and creates the documents of their trials, with positions of where each value was written.
 
-API, KIND = "trainc/v1alpha1", "Sweep"
 _MATRIX_GROUP = "trainer.kubeflow.org/"
-_HOURS: document_kinds.Schema = {"type": "number", "exclusiveMinimum": 0}
-SWEEP = document_kinds.DocumentKind(
-    KIND,
-    "a sweep",
-    grid.CODE,
-    document_kinds.struct(
-        {
-            "apiVersion": {"const": API, "errorMessage": f"write apiVersion: {API}"},
-            "kind": {"const": KIND},
-            "metadata": document_kinds.about(
-                "`name` is what trials are named after, instead of the base.",
-                {"type": "object", "properties": {"name": document_kinds.TEXT}},
-            ),
-            "base": document_kinds.about(
-                "The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", document_kinds.TEXT
-            ),
-            **grid.GRID_FIELDS,
-            "maxTrials": document_kinds.about(
-                f"More trials are an error; {grid.MOST_TRIALS} by default, {grid.MOST_ASKED:,} at most.",
-                {"type": "integer", "minimum": 1, "maximum": grid.MOST_ASKED},
-            ),
-            "budget": document_kinds.about(
-                "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",
-                document_kinds.struct(
-                    {
-                        "gpuHours": document_kinds.about("More GPU-hours are an error.", _HOURS),
-                        "hoursPerTrial": document_kinds.about(
-                            "Expected duration of a trial, if shorter than activeDeadlineSeconds.", _HOURS
-                        ),
-                    }
-                ),
-            ),
-        },
-        required=["apiVersion", "kind"],
-    ),
-)
+SWEEP = document_kinds.DocumentKind("Sweep", "a sweep", grid.CODE, grid.SCHEMAS["Sweep"])
 
 
 @dataclass(frozen=True, slots=True)

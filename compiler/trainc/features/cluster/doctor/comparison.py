@@ -6,35 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
+from trainc.api.documents import opening
 from trainc.api.findings import aligned
 from trainc.api.kube import Json, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
 
-# component -> the suffix of its controller's or scheduler's image path, without the tag; the first one decides.
-_IMAGES = {
-    "Trainer": ("trainer-controller-manager",),
-    "JobSet": ("jobset/jobset",),
-    "Kueue": ("kueue/kueue",),
-    "coscheduling": ("scheduler-plugins/kube-scheduler", "scheduler-plugins/controller"),
-    "Volcano": ("vc-scheduler",),
-}
-# component -> the names by which its Deployment is known where a mirror has renamed the image.
-_DEPLOYMENTS = {
-    "Trainer": ("kubeflow-trainer-controller-manager", "trainer-controller-manager"),
-    "JobSet": ("jobset-controller-manager", "jobset-controller"),
-    "Kueue": ("kueue-controller-manager",),
-    "coscheduling": ("scheduler-plugins-scheduler", "scheduler-plugins-controller"),
-    "Volcano": ("volcano-scheduler",),
-}
+# Of each component: the suffixes of its controller's or scheduler's image path, without the tag, the first of which decides;
+# the names by which its Deployment is known where a mirror has renamed the image; and of those that schedule PodGroups the
+# API group.
+_COMPONENTS: Mapping[str, Json] = opening.data_beside(__file__, "components.json")
 _VERSION_LABEL, _CHART_LABEL = "app.kubernetes.io/version", "helm.sh/chart"
-_CRDS = {
-    "Trainer": "trainjobs.trainer.kubeflow.org",
-    "JobSet": "jobsets.jobset.x-k8s.io",
-    "Kueue": "localqueues.kueue.x-k8s.io",
-    "coscheduling": "podgroups.scheduling.x-k8s.io",
-    "Volcano": "podgroups.scheduling.volcano.sh",
-}
 # For each minor, a CRD field that it introduced: identifies the minor if no image does.
 _POD = "spec.replicatedJobs.template.spec.template.spec"
 # fmt: off
@@ -55,7 +37,6 @@ _TELLTALES = {
 }
 # fmt: on
 _MINOR = pattern(r"v?(\d+)\.(\d+)")
-COMPONENTS = tuple(_IMAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +74,9 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
     definitions = {name: definition for (_, name), definition in dump.of("CustomResourceDefinition").items()}
     deployments = dump.list_all("Deployment")
     by_name = {}
-    for name in COMPONENTS:
+    for name in _COMPONENTS:
         deployment = _deployment_of(name, deployments)
-        definition = definitions.get(_CRDS[name])
+        definition = definitions.get(_COMPONENTS[name]["crd"])
         if deployment is not None:
             by_name[name] = _deployed(name, *deployment, definitions)
         elif definition is not None:
@@ -108,13 +89,13 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
 
 def _deployment_of(name: str, deployments: Sequence[Json]) -> tuple[Json, str] | None:
     """Return the Deployment of a component and the image by which it is known, which may be empty."""
-    for end in _IMAGES[name]:
+    for end in _COMPONENTS[name]["images"]:
         for deployment in deployments:
             containers = objects(value_at(deployment, ("spec", "template", "spec", "containers")))
             for image in (str(container.get("image") or "") for container in containers):
                 if f"/{_repository(image)}".endswith(f"/{end}"):
                     return deployment, image
-    for default_name in _DEPLOYMENTS[name]:
+    for default_name in _COMPONENTS[name]["deployments"]:
         for deployment in deployments:
             if mapping(deployment.get("metadata")).get("name") == default_name:
                 return deployment, ""
@@ -133,8 +114,8 @@ def _deployed(name: str, deployment: Json, image: str, definitions: Mapping[str,
     for labels in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
         if not version:
             version, evidence = _version_of_labels(mapping(value_at(deployment, labels))), "labels of its Deployment"
-    if not version and _CRDS[name] in definitions:
-        version, evidence = _version_of_definition(name, definitions[_CRDS[name]], definitions)
+    if not version and _COMPONENTS[name]["crd"] in definitions:
+        version, evidence = _version_of_definition(name, definitions[_COMPONENTS[name]["crd"]], definitions)
     problem = _not_available(deployment)
     return Component(name, version, evidence, not problem, problem)
 
@@ -234,11 +215,6 @@ def _has_field(definition: Json, field: str) -> bool:
 VERSION = 1
 Status: TypeAlias = Literal["OK", "differs", "not found", "not running", "unknown"]
 _WORKLOADS = "scheduling.k8s.io"
-# The API group of a PodGroup -> the component that schedules it, and its origin.
-_GANGS = {
-    "scheduling.x-k8s.io": ("coscheduling", "sigs.k8s.io/scheduler-plugins"),
-    "scheduling.volcano.sh": ("Volcano", "volcano.sh"),
-}
 _MOST_QUEUES = 5
 
 
@@ -302,9 +278,11 @@ def compare(
         _trainer(by_name.get("Trainer"), requirements, blind),
         _kueue(by_name.get("Kueue"), requirements, blind),
     ]
-    for group, (name, source) in _GANGS.items():
-        needed = group in requirements.gangs
-        absent = f"install {source}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
+    for name, facts in ((name, facts) for name, facts in _COMPONENTS.items() if "gang" in facts):
+        needed = facts["gang"] in requirements.gangs
+        absent = (
+            f"install {facts['source']}, or remove the podGroupPolicy from the runtimes" if needed else "no job uses it"
+        )
         rows.append(_row(name, by_name.get(name), "any" * needed, None, blind, absent, needed=needed))
     if _WORKLOADS in requirements.gangs:
         served, row = serves_workloads(documents), Row("Workload API", "v1beta1", "", "unknown")

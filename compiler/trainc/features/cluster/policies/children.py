@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import sha1
 from typing import Any
 
+from trainc.api.documents import opening
 from trainc.api.findings import Path
 from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import mapping
@@ -250,13 +251,7 @@ def _mount_token(spec: dict[str, Any]) -> None:
                 spec[kind][i] = {**container, "volumeMounts": [*mounts, mount]}
                 mounted = True
     if mounted:
-        field = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
-        sources = [
-            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [field]}},
-        ]
-        volume = {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
+        volume = {"name": name, "projected": deepcopy(_DATA["token"])}
         spec["volumes"] = [*(spec.get("volumes") or ()), volume]
 
 
@@ -274,32 +269,8 @@ def _quality(spec: Mapping[str, Any]) -> str:
 
 
 # What the API server fills in, in the shape of a pod spec; a default of a part counts where the part is there.
-_HANDLER = {"httpGet": {"path": "/", "scheme": "HTTP"}}
-_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3, **_HANDLER}
-_CONTAINER = {
-    "resources": {},
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-    "ports": [{"protocol": "TCP"}],
-    "env": [{"valueFrom": {"fieldRef": {"apiVersion": "v1"}}}],
-    **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBE),
-    "lifecycle": {"postStart": _HANDLER, "preStop": _HANDLER},
-}
-_POD = {
-    "restartPolicy": "Always",
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
-    "securityContext": {},
-    "terminationGracePeriodSeconds": 30,
-    "initContainers": [_CONTAINER],
-    "containers": [_CONTAINER],
-    "volumes": [
-        {
-            **{kind: {"defaultMode": 420} for kind in ("configMap", "secret", "projected", "downwardAPI")},
-            "hostPath": {"type": ""},
-        }
-    ],
-}
+_DATA = opening.data_beside(__file__, "pods.json")
+_POD = {**_DATA["pod"], "initContainers": [_DATA["container"]], "containers": [_DATA["container"]]}
 
 
 def _fill_defaults(value: Any, defaults: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, opening
 from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
 from trainc.api.kube import Json, mapping, names, selectors
 from trainc.api.records import dataclass, field
@@ -21,92 +21,20 @@ _LONGEST_MESSAGE = 200
 _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
 
 
-def _open_mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(required), "properties": properties}
+# Schemas of what the API server takes of both kinds (kubernetes api admissionregistration/v1 types.go, v1.36), the types
+# that expressions see, and the API groups of policies that other programs evaluate, with their commands for files.
+_DATA: Mapping[str, Any] = opening.data_beside(__file__, "api.json")
 
 
-def _mapping(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
-    return {**_open_mapping(required, **properties), "additionalProperties": False}
-
-
-def _list(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string"}
-_SELECTOR = _mapping(
-    matchLabels={"type": "object", "additionalProperties": _TEXT},
-    matchExpressions=_list(
-        _mapping(
-            ["key", "operator"],
-            key=_TEXT,
-            operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
-            values=_list(_TEXT),
-        )
-    ),
-)
-_RULES = _list(
-    _mapping(
-        ["apiGroups", "apiVersions", "operations", "resources"],
-        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "resourceNames"), _list(_TEXT)),
-        operations=_list({"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]}),
-        scope={"enum": ["Namespaced", "Cluster", "*"]},
-    )
-)
-_MATCH = _mapping(
-    resourceRules=_RULES,
-    excludeResourceRules=_RULES,
-    namespaceSelector=_SELECTOR,
-    objectSelector=_SELECTOR,
-    matchPolicy={"enum": ["Exact", "Equivalent"]},
-)
-_CONSTRAINTS = {**_MATCH, "required": ["resourceRules"]}
-_METADATA = _open_mapping(["name"], name=_TEXT, namespace=_TEXT)
-_NAMED_EXPRESSIONS = _list(_mapping(["name", "expression"], name=_TEXT, expression=_TEXT))
-# All fields of the spec; kubernetes api admissionregistration/v1 types.go, v1.36.
-POLICY = _open_mapping(
-    ["metadata", "spec"],
-    metadata=_METADATA,
-    spec=_mapping(
-        ["matchConstraints"],
-        failurePolicy={"enum": ["Fail", "Ignore"]},
-        paramKind=_mapping(["apiVersion", "kind"], apiVersion=_TEXT, kind=_TEXT),
-        matchConstraints=_CONSTRAINTS,
-        matchConditions=_NAMED_EXPRESSIONS,
-        variables=_NAMED_EXPRESSIONS,
-        validations=_list(
-            _mapping(
-                ["expression"],
-                expression=_TEXT,
-                message=_TEXT,
-                messageExpression=_TEXT,
-                reason={"enum": ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"]},
-            )
-        ),
-        auditAnnotations=_list(_mapping(["key", "valueExpression"], key=_TEXT, valueExpression=_TEXT)),
-    ),
-)
-_ACTIONS = {**_list({"enum": ["Deny", "Warn", "Audit"]}), "minItems": 1}
-BINDING = _open_mapping(
-    ["metadata", "spec"],
-    metadata=_METADATA,
-    spec=_mapping(
-        ["policyName", "validationActions"],
-        policyName=_TEXT,
-        validationActions=_ACTIONS,
-        matchResources=_MATCH,
-        paramRef=_mapping(
-            name=_TEXT, namespace=_TEXT, selector=_SELECTOR, parameterNotFoundAction={"enum": ["Allow", "Deny"]}
-        ),
-    ),
-)
-
-
-def misshapen(document: Document, schema: Any) -> Iterator[Finding]:
-    """What in a document is of another type than its schema says, or has another name."""
+def _validator(name: str) -> Any:
     from jsonschema import Draft202012Validator
 
-    for error in Draft202012Validator(schema).iter_errors(document.data):
+    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": _DATA["$defs"]})
+
+
+def misshapen(document: Document) -> Iterator[Finding]:
+    """What in a policy or binding is of another type than its schema says, or has another name."""
+    for error in _validator(document.data["kind"]).iter_errors(document.data):
         path: Path = tuple(error.absolute_path)
         what = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]}..."
         hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
@@ -217,48 +145,14 @@ _GROUP = "admissionregistration.k8s.io"
 _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 _KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _BOOL, _STRING, _NULL, _DYN = map(cel.Type, ("bool", "string", "null_type", "dyn"))
-# API groups of policies that other programs evaluate, and the program's own command for files.
-_OTHER_ENGINES = {
-    "kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
-    "policies.kyverno.io": ("Kyverno", "`kyverno apply POLICY --resource rendered/`"),
-    "templates.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
-    "constraints.gatekeeper.sh": ("Gatekeeper", "`gator test -f policies/ -f rendered/`"),
-    "policies.kubewarden.io": ("Kubewarden", "`kwctl run`"),
-}
 _DEEPEST_TYPE = 20
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
 
-def _record(*fields: str, **kinds: str) -> Mapping[str, cel.Type]:
-    return {**dict.fromkeys(fields, _STRING), **{name: cel.parse_type(kind) for name, kind in kinds.items()}}
-
-
 _VARIABLES = "kubernetes.variables"
 _FIELDS: Mapping[str, Mapping[str, cel.Type]] = {
-    "kubernetes.AdmissionRequest": _record(
-        "subResource", "requestSubResource", "name", "namespace", "operation",
-        kind="kubernetes.GroupVersionKind", resource="kubernetes.GroupVersionResource",
-        requestKind="kubernetes.GroupVersionKind", requestResource="kubernetes.GroupVersionResource",
-        userInfo="kubernetes.UserInfo", dryRun="bool", options="dyn",
-    ),
-    "kubernetes.GroupVersionKind": _record("group", "version", "kind"),
-    "kubernetes.GroupVersionResource": _record("group", "version", "resource"),
-    "kubernetes.UserInfo": _record("username", "uid", groups="list(string)", extra="map(string, list(string))"),
-    "kubernetes.Namespace": _record(
-        metadata="kubernetes.NamespaceMetadata", spec="kubernetes.NamespaceSpec", status="kubernetes.NamespaceStatus"
-    ),
-    "kubernetes.NamespaceMetadata": _record(
-        "name", "generateName", "namespace", "UID", "resourceVersion",
-        labels="map(string, string)", annotations="map(string, string)", finalizers="list(string)",
-        creationTimestamp="google.protobuf.Timestamp", deletionTimestamp="google.protobuf.Timestamp",
-        deletionGracePeriodSeconds="int", generation="int",
-    ),
-    "kubernetes.NamespaceSpec": _record(finalizers="list(string)"),
-    "kubernetes.NamespaceStatus": _record("phase", conditions="list(kubernetes.NamespaceCondition)"),
-    "kubernetes.NamespaceCondition": _record(
-        "status", "type", "message", "reason", lastTransitionTime="google.protobuf.Timestamp"
-    ),
-}  # fmt: skip
+    kind: {name: cel.parse_type(text) for name, text in fields.items()} for kind, fields in _DATA["types"].items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +235,7 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
         name, spec = str(_name(document)), mapping(document.data.get("spec"))
         policy, findings = None, list[Finding]()
         if _may_concern_output(spec):
-            findings = list(misshapen(document, POLICY))
+            findings = list(misshapen(document))
             if not findings:
                 policy, findings = _policy(document, kubernetes_minor)
                 findings = [*refusals(document), *findings]
@@ -369,10 +263,8 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
 
 def _may_concern_output(spec: Json) -> bool:
     """Return whether a policy may be about what trainc writes, also if what it is about is misshapen."""
-    from jsonschema import Draft202012Validator
-
     constraints = mapping(spec.get("matchConstraints"))
-    return not Draft202012Validator(_CONSTRAINTS).is_valid(constraints) or is_about(constraints)
+    return not _validator("constraints").is_valid(constraints) or is_about(constraints)
 
 
 def _kind(document: Document) -> str | None:
@@ -494,7 +386,7 @@ def _check_regexes(policy: Policy) -> None:
 
 
 def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Binding | None, list[Finding]]:
-    findings = list(misshapen(document, BINDING)) or list(refusals(document))
+    findings = list(misshapen(document)) or list(refusals(document))
     if findings:
         return None, findings
     spec = document.data["spec"]
@@ -538,8 +430,8 @@ def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
     for document in documents:
         group = str(document.data.get("apiVersion")).partition("/")[0]
         kind = str(document.data.get("kind"))
-        if group in _OTHER_ENGINES and kind != "PolicyReport":
-            engine, command = _OTHER_ENGINES[group]
+        if group in _DATA["engines"] and kind != "PolicyReport":
+            engine, command = _DATA["engines"][group]
             message = f"trainc does not evaluate {kind}; {engine} does"
             hint = f"run {command} on the rendered files, too"
             yield document.diagnose(Finding("PolicyNotEvaluated", "warning", message, hint, ("kind",)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, opening
 from trainc.api.kube import mapping, selectors
 from trainc.features.cluster.policies.cel import Unknown
 
@@ -53,17 +53,10 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
 
 # (API group, resource) of what a JobSet becomes, and of that and what trainc writes.
 CHILDREN = (("batch", "jobs"), ("", "pods"))
-OURS = (
-    *CHILDREN, ("jobset.x-k8s.io", "jobsets"), ("trainer.kubeflow.org", "trainjobs"),
-    ("", "configmaps"), ("", "serviceaccounts"),
-    ("rbac.authorization.k8s.io", "roles"), ("rbac.authorization.k8s.io", "rolebindings"),
-    ("bitnami.com", "sealedsecrets"), ("external-secrets.io", "externalsecrets"), ("generators.external-secrets.io", "sshkeys"),
-    ("scheduling.x-k8s.io", "podgroups"), ("scheduling.volcano.sh", "podgroups"),
-    ("scheduling.k8s.io", "podgroups"), ("scheduling.k8s.io", "workloads"),
-)  # fmt: skip
+OURS = (*CHILDREN, *(tuple(resource.split("/")) for resource in opening.data_beside(__file__, "api.json")["ours"]))
 
 
-def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, str]] = OURS) -> bool:
+def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, ...]] = OURS) -> bool:
     """Return whether a policy may match one of these kinds."""
     return any(
         _allows(rule["operations"], "CREATE") and _allows(rule["apiGroups"], group) and _has_resource(rule, resource)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
+from trainc.api.documents import opening
 from trainc.api.findings import Path
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
@@ -165,27 +166,11 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
 
 
 _SECURITY = "securityContext"
-_DEFAULT_CAPABILITIES = frozenset((
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
-    "SETPCAP", "SETUID", "SYS_CHROOT",
-))  # fmt: skip
-_OPEN_VOLUMES = frozenset((
-    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
-))  # fmt: skip
-# The minors since which sysctls are safe.
-_SAFE_SYSCTLS: Mapping[str, int] = {
-    name: minor
-    for minor, names in {
-        0: """kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies net.ipv4.ping_group_range
-        net.ipv4.ip_unprivileged_port_start""",
-        27: "net.ipv4.ip_local_reserved_ports",
-        29: """net.ipv4.tcp_keepalive_time net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl
-        net.ipv4.tcp_keepalive_probes""",
-        32: "net.ipv4.tcp_rmem net.ipv4.tcp_wmem",
-        37: "net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_notsent_lowat",
-    }.items()
-    for name in names.split()
-}
+# The capabilities of a container by default, the kinds of volumes that are open to all, and the minors since which sysctls
+# are safe.
+_DATA = opening.data_beside(__file__, "pods.json")
+_DEFAULT_CAPABILITIES, _OPEN_VOLUMES = frozenset(_DATA["capabilities"]), frozenset(_DATA["volumes"])
+_SAFE_SYSCTLS: Mapping[str, int] = _DATA["sysctls"]
 _SECCOMP = "seccomp.security.alpha.kubernetes.io"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 

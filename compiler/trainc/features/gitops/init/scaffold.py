@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from trainc.api.documents import yaml_reader
+from trainc.api.documents import opening, yaml_reader
 from trainc.api.findings import has_errors
 from trainc.api.git import git
 from trainc.api.kube import releases
@@ -34,25 +34,7 @@ APPLICATION_SET = "argocd/training.yaml"
 KUSTOMIZE_CONFIG = "kustomizeconfig.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
 # The files of each part: a path in the repository, and the template beside this module that it comes from.
-_FILES: Mapping[Part, Mapping[str, str]] = {
-    "jobs": {
-        "trainc.yaml": "trainc.yaml",
-        "jobs/pretrain.yaml": "job.yaml",
-        "runtimes/torch-team.yaml": "runtime.yaml",
-        "overlays/dev/overlay.yaml": "overlay-dev.yaml",
-        "overlays/prod/overlay.yaml": "overlay-prod.yaml",
-        REQUIREMENTS: "requirements.txt",
-        README: "readme.md",
-        ATTRIBUTES: "gitattributes",
-    },
-    "gitops": {},
-    "hooks": {HOOKS: "pre-commit-config.yaml", REQUIREMENTS: "requirements.txt"},
-    "workflow": {WORKFLOW: "workflow.yaml", REQUIREMENTS: "requirements.txt"},
-    "editor": {SETTINGS: "settings.json"},
-    "kustomize": {"kustomization.yaml": "kustomization.yaml", "compile.yaml": "compile.yaml"},
-}
-
-
+_FILES: Mapping[Part, Mapping[str, str]] = opening.data_beside(__file__, "files.json")
 _NAME = "trainc"
 _EXTRAS = pattern(r"trainc(?=[ =@<>~!]|$)")
 # A line that pip refuses and shows: a made-up name or version would be anybody's to register.

@@ -113,87 +113,32 @@ _HEAD = """\
 #   configurations: [kustomizeconfig.yaml]
 """
 
-_CONTAINERS = ("containers", "initContainers")
-_TEMPLATE = "spec/replicatedJobs/template/spec/template"
-_PATCHES = ("spec/podSpecOverrides", "spec/podTemplateOverrides/spec")
-# Where each kind has a pod template, and the specs of all pods.
-_TEMPLATES: Mapping[str, str] = {
-    "TrainJob": f"spec/runtimePatches/trainingRuntimeSpec/template/{_TEMPLATE}",
-    "TrainingRuntime": f"spec/template/{_TEMPLATE}",
-    "ClusterTrainingRuntime": f"spec/template/{_TEMPLATE}",
-    "JobSet": _TEMPLATE,
-}
+# `templates` are where each kind has a pod template; `pods` where a pod names objects of each kind, from the pod's spec on;
+# `others` what else names objects: (kind of the object, kind that names it, path); `groups` the API groups of referents
+# whose kind alone says too little, and of those that have versions of their own.
+_DATA: Json = opening.data_beside(__file__, "references.json")
+_TEMPLATES: Mapping[str, str] = _DATA["templates"]
 _POD_SPECS: tuple[tuple[str, str], ...] = (
-    *(("TrainJob", path) for path in _PATCHES),
+    *(("TrainJob", path) for path in _DATA["patches"]),
     *((kind, f"{template}/spec") for kind, template in _TEMPLATES.items()),
 )
-_STEPS = ("spec/trainer", "spec/initializer/dataset", "spec/initializer/model")
-_JOB_KINDS = ("TrainJob", "JobSet")
-
-
-def _of_containers(*fields: str) -> tuple[str, ...]:
-    return tuple(f"{containers}/{field}" for containers in _CONTAINERS for field in fields)
-
-
 _IMAGES: Sequence[dict[str, str]] = [
     {"kind": "TrainJob", "path": "spec/trainer/image"},
-    *({"kind": kind, "path": f"{spec}/{field}"} for kind, spec in _POD_SPECS for field in _of_containers("image")),
+    *(
+        {"kind": kind, "path": f"{spec}/{field}"}
+        for kind, spec in _POD_SPECS
+        for field in ("containers/image", "initContainers/image")
+    ),
 ]
-# Where a pod names objects of each kind; the paths begin at the pod's spec.
-_PODS_NAME: Mapping[str, tuple[str, ...]] = {
-    "ConfigMap": (
-        *_of_containers("env/valueFrom/configMapKeyRef/name", "envFrom/configMapRef/name"),
-        "volumes/configMap/name",
-        "volumes/projected/sources/configMap/name",
-    ),
-    "Secret": (
-        *_of_containers("env/valueFrom/secretKeyRef/name", "envFrom/secretRef/name"),
-        "imagePullSecrets/name",
-        "volumes/secret/secretName",
-        "volumes/projected/sources/secret/name",
-        "volumes/csi/nodePublishSecretRef/name",
-        "volumes/cephfs/secretRef/name",
-    ),
-    "ServiceAccount": ("serviceAccountName",),
-    "PersistentVolumeClaim": ("volumes/persistentVolumeClaim/claimName",),
-    "PriorityClass": ("priorityClassName",),
-    "RuntimeClass": ("runtimeClassName",),
-    "StorageClass": ("volumes/ephemeral/volumeClaimTemplate/spec/storageClassName",),
-    "ResourceClaim": ("resourceClaims/resourceClaimName",),
-    "ResourceClaimTemplate": ("resourceClaims/resourceClaimTemplateName",),
-}
-# What else names objects: (kind of the object, kind that names it, path).
-_OTHERS: tuple[tuple[str, str, str], ...] = (
-    *(("ConfigMap", "TrainJob", f"{step}/env/valueFrom/configMapKeyRef/name") for step in _STEPS),
-    *(("Secret", "TrainJob", f"{step}/env/valueFrom/secretKeyRef/name") for step in _STEPS),
-    *(("Secret", "TrainJob", f"{step}/secretRef/name") for step in _STEPS[1:]),
-    ("TrainingRuntime", "TrainJob", "spec/runtimeRef/name"),
-    ("ClusterTrainingRuntime", "TrainJob", "spec/runtimeRef/name"),
-    *(("LocalQueue", kind, r"metadata/labels/kueue.x-k8s.io\/queue-name") for kind in _JOB_KINDS),
-    *(("WorkloadPriorityClass", kind, r"metadata/labels/kueue.x-k8s.io\/priority-class") for kind in _JOB_KINDS),
-    ("StorageClass", "JobSet", "spec/volumeClaimPolicies/templates/spec/storageClassName"),
-)
-_REFERENTS = tuple(dict.fromkeys((*_PODS_NAME, *(kind for kind, _, _ in _OTHERS))))
-# The API groups of referents whose kind alone says too little, and of those that have versions of their own.
-_GROUPS: Mapping[str, str] = {
-    "PriorityClass": "scheduling.k8s.io",
-    "RuntimeClass": "node.k8s.io",
-    "StorageClass": "storage.k8s.io",
-    "ResourceClaim": "resource.k8s.io",
-    "ResourceClaimTemplate": "resource.k8s.io",
-    "TrainingRuntime": "trainer.kubeflow.org",
-    "ClusterTrainingRuntime": "trainer.kubeflow.org",
-    "LocalQueue": "kueue.x-k8s.io",
-    "WorkloadPriorityClass": "kueue.x-k8s.io",
-}
+_REFERENTS = tuple(dict.fromkeys((*_DATA["pods"], *(kind for kind, _, _ in _DATA["others"]))))
 
 
 def kustomize_config() -> str:
     """The file's text."""
-    references = []
+    references, groups = [], _DATA["groups"]
     for kind in _REFERENTS:
         # kustomize adds to what it knows of a built-in kind, if the version is the same too.
-        group_and_kind = {"group": _GROUPS[kind], "kind": kind} if kind in _GROUPS else {"kind": kind, "version": "v1"}
+        group_and_kind = {"group": groups[kind], "kind": kind} if kind in groups else {"kind": kind, "version": "v1"}
         references.append({**group_and_kind, "fieldSpecs": list(_referrers(kind))})
     configuration = {
         "images": _IMAGES,
@@ -208,8 +153,8 @@ def kustomize_config() -> str:
 def _referrers(kind: str) -> Iterator[dict[str, str]]:
     """Every field in which an object of `kind` is named."""
     for referrer, spec in _POD_SPECS:
-        yield from ({"kind": referrer, "path": f"{spec}/{field}"} for field in _PODS_NAME.get(kind, ()))
-    yield from ({"kind": referrer, "path": path} for referent, referrer, path in _OTHERS if referent == kind)
+        yield from ({"kind": referrer, "path": f"{spec}/{field}"} for field in _DATA["pods"].get(kind, ()))
+    yield from ({"kind": referrer, "path": path} for referent, referrer, path in _DATA["others"] if referent == kind)
 
 
 def _pods_metadata(field: str) -> Iterator[dict[str, object]]:

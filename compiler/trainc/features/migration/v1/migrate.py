@@ -16,7 +16,7 @@ from trainc.api.settings import Limits, Options
 from trainc.features.migration.v1.newest import around_of, is_old_queue, migrate_document, migrate_queue
 from trainc.features.migration.v1.v1 import conversion
 from trainc.features.migration.v1.v1.conversion import Choices, Converted, Into, convert
-from trainc.features.migration.v1.v1.job import changes, findings_about, kind_of, stuck
+from trainc.features.migration.v1.v1.job import DATA, changes, findings_about, kind_of, stuck
 from trainc.features.migration.v1.v1.variables import Variables
 
 _CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
@@ -127,8 +127,8 @@ class Plan:
     def _convert(self, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
         kind = kind_of(document)
         if kind is None:
-            name, version = str(document.get("kind")), str(document.get("apiVersion"))
-            why, hint = _NOT_SUPPORTED.get(name) or _NOT_SUPPORTED.get(version.partition("/")[0], _OLDER)
+            name, version, others = str(document.get("kind")), str(document.get("apiVersion")), DATA["notSupported"]
+            why, hint = others.get(name) or others.get(version.partition("/")[0], others[""])
             return Converted((), (stuck(("apiVersion",), f"{name} of {version} {why}", hint),))
         result = convert(kind, document, choices, is_named=is_named)
         if not (result.shorter and self._rename and is_named):
@@ -168,29 +168,6 @@ class Plan:
 
 def _identity(document: Any) -> str:
     return json.dumps(document, sort_keys=True, default=str)
-
-
-_NOT_SUPPORTED = {
-    "MPIJob": (
-        "starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server",
-        "add sshd to the image, convert the job to kubeflow.org/v2beta1, then migrate it",
-    ),
-    "MXJob": (
-        "has no successor: MXNet has retired, and Trainer has no runtime for it",
-        "port the program to another framework, or run its pods as a JobSet with the DMLC_ variables that it reads",
-    ),
-    "xgboostjob.kubeflow.org": (
-        "belongs to the operator before Training Operator v1",
-        "set apiVersion: kubeflow.org/v1, call the main container xgboost, then migrate it",
-    ),
-    "batch.paddlepaddle.org": (
-        "belongs to PaddleCloud's operator, which has other roles and variables",
-        "write it for kubeflow.org/v1 with paddleReplicaSpecs and a container called paddle, then migrate it",
-    ),
-}
-
-
-_OLDER = "is older than the last API of Training Operator v1", "set apiVersion: kubeflow.org/v1, then migrate it"
 
 
 @dataclass(frozen=True, slots=True)

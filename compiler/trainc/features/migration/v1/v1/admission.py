@@ -8,56 +8,21 @@ pkg/apis/kubeflow/validation of kubeflow/mpi-operator (v0.8.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, has_errors
 from trainc.api.kube import Json, documents, mapping, names, quantity, value_at
-from trainc.features.migration.v1.v1.job import Kind, changes, stuck
+from trainc.features.migration.v1.v1.job import DATA, Kind, changes, stuck
 
-_SCHEDULING: Json = {
-    **dict.fromkeys(("queue", "priorityClass"), str),
-    **dict.fromkeys(("minAvailable", "scheduleTimeoutSeconds"), int),
-    "minResources": dict,
-}
-_RUN_POLICY: Json = {
-    **dict.fromkeys(("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), int),
-    **dict.fromkeys(("cleanPodPolicy", "managedBy"), str),
-    "schedulingPolicy": _SCHEDULING,
-    "suspend": bool,
-}
 # These stood in the spec itself until tf-operator and pytorch-operator 1.0, and in MPIJobs until kubeflow.org/v1.
 _FORMERLY_IN_SPEC = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
-_PADDLE_ELASTIC: Json = {**dict.fromkeys(("minReplicas", "maxReplicas", "maxRestarts"), int), "metrics": list}
-_ELASTIC: Json = {
-    **_PADDLE_ELASTIC,
-    **dict.fromkeys(("rdzvBackend", "rdzvHost", "rdzvId"), str),
-    **dict.fromkeys(("rdzvPort", "nProcPerNode"), int),
-    "rdzvConf": list,
-    "standalone": bool,
-}
-# The fields in the spec of each kind, other than the run policy and the replica specs.
-_SPECS: Json = {
-    "PyTorchJob": {"elasticPolicy": _ELASTIC, "nprocPerNode": str},
-    "TFJob": {"successPolicy": str, "enableDynamicWorker": bool},
-    "XGBoostJob": {},
-    "JAXJob": {},
-    "PaddleJob": {"elasticPolicy": _PADDLE_ELASTIC},
-    "MPIJob": {
-        **dict.fromkeys(("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation"), str),
-        "slotsPerWorker": int,
-        "runLauncherAsWorker": bool,
-    },
-}
-_ROLE: Json = {"replicas": int, "template": dict, "restartPolicy": str}
-_METADATA: Json = {"name": str, "namespace": str, "labels": dict, "annotations": dict}
-_WORDS = {int: "a whole number", str: "a string", bool: "true or false", dict: "a mapping", list: "a list"}
-_CHOICES = {
-    "mpiImplementation": ("OpenMPI", "Intel", "MPICH"),
-    "launcherCreationPolicy": ("AtStartup", "WaitForWorkersReady"),
-}
+# The types of fields, by the words of kinds.json for them.
+_TYPES: Mapping[str, type] = {
+    "a whole number": int, "a string": str, "true or false": bool, "a mapping": dict, "a list": list,
+}  # fmt: skip
 _MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 _MPI_MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
 _RESTARTS = ("Always", "OnFailure", "Never", "ExitCode")
@@ -69,7 +34,7 @@ _CLEANING = ("None", "Running", "All")
 
 def admit(kind: Kind, document: Json, release: str) -> tuple[Json, list[Finding]]:
     """The document as v1's API server stores it, pod templates included, and all that is wrong with it."""
-    fields = {**_SPECS[kind.name], "runPolicy": _RUN_POLICY, kind.replicas: dict}
+    fields = {**DATA["specs"][kind.name], "runPolicy": DATA["runPolicy"], kind.replicas: "a mapping"}
     findings = list(_shape(kind, document, fields))
     if has_errors(findings):
         return document, findings
@@ -77,7 +42,7 @@ def admit(kind: Kind, document: Json, release: str) -> tuple[Json, list[Finding]
     roles = {}
     for name, fields_of_role in spec[kind.replicas].items():
         path = ("spec", kind.replicas, name)
-        role = _drop_unknown_fields(fields_of_role, _ROLE, path, findings)
+        role = _drop_unknown_fields(fields_of_role, DATA["role"], path, findings)
         pods = _with_quantities(role["template"], (*path, "template"), findings)
         roles[name] = {**role, "template": _check_template(pods, release, (*path, "template"), findings)}
     document = {**document, "spec": {**spec, kind.replicas: roles}}
@@ -100,7 +65,7 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
     elif not isinstance(metadata, dict) or not metadata.get("name"):
         yield _refuse(name, "the job has no name", "set metadata.name, which is part of its addresses")
     else:
-        yield from _types(metadata, _METADATA, ("metadata",))
+        yield from _types(metadata, DATA["metadata"], ("metadata",))
     if not isinstance(spec, dict):
         yield _refuse(("spec",), "the job has no spec", "add spec with the roles of the job")
         return
@@ -113,7 +78,7 @@ def _shape(kind: Kind, document: Json, fields: Json) -> Iterator[Finding]:
         if not isinstance(role, dict):
             yield _refuse(path, "the role is empty", "add its replicas and template, or remove the role")
             continue
-        yield from _types(role, _ROLE, path)
+        yield from _types(role, DATA["role"], path)
         where: Path = (*path, "template", "spec", "containers")
         containers = value_at(role, where[len(path) :])
         if containers is not None and not isinstance(containers, list):
@@ -131,11 +96,10 @@ def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
             yield from _types(actual, expected, (*path, name))
         elif isinstance(expected, dict):
             yield _refuse((*path, name), f"{name} must be a mapping", "write a mapping")
-        elif not isinstance(actual, expected) or (expected is int and isinstance(actual, bool)):
-            form = _WORDS[expected]
-            yield _refuse((*path, name), f"{name} must be {form}, not {actual!r}", f"write {form}")
-        elif name in _CHOICES and actual not in ("", *_CHOICES[name]):
-            yield _not_one_of((*path, name), actual, _CHOICES[name])
+        elif not isinstance(actual, _TYPES[expected]) or (_TYPES[expected] is int and isinstance(actual, bool)):
+            yield _refuse((*path, name), f"{name} must be {expected}, not {actual!r}", f"write {expected}")
+        elif (choices := DATA["choices"].get(name)) and actual not in ("", *choices):
+            yield _not_one_of((*path, name), actual, choices)
 
 
 def _drop_unknown_fields(value: Json, fields: Json, path: Path, findings: list[Finding]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from trainc.features.migration.v1.v1 import mpi
 from trainc.features.migration.v1.v1.admission import admit
 from trainc.features.migration.v1.v1.documents import main_name
 from trainc.features.migration.v1.v1.job import (
+    DATA,
     LABELS,
     UNKNOWN_NAME,
     Job,
@@ -119,22 +120,9 @@ def _too_long(layout: Layout, shorter: str, is_named: bool) -> Finding:
     return stuck(("metadata", "name"), message, hint)
 
 
-# Metadata that is not that of the new job.
-_LEFT_OUT = {
-    "finalizers": (
-        "the TrainJob has no finalizers: with those of the v1 job, it could be deleted only after a controller removes them",
-        "if their controller looks after TrainJobs as well, add them to metadata.finalizers of the TrainJob",
-    ),
-    "ownerReferences": (
-        "the TrainJob has no owner: it stays when the owner of the v1 job is deleted",
-        "delete it together with what made the v1 job, or let that make the TrainJob and refer to itself",
-    ),
-}
-
-
 def _differences(layout: Layout, launch: Launch, choice: Variables) -> Iterator[Finding]:
     job = layout.job
-    for field, (message, hint) in _LEFT_OUT.items():
+    for field, (message, hint) in DATA["leftOut"].items():
         if job.metadata.get(field):
             yield differs(("metadata", field), message, hint)
     yield from old.lifecycle_differences(layout)

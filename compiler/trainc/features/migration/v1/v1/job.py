@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import opening
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, names
 from trainc.api.records import dataclass, pattern, replace
@@ -17,7 +18,6 @@ from trainc.api.records import dataclass, pattern, replace
 LABELS = "training.kubeflow.org/"
 # A v1 pod: its role in lower case, and its index within the role.
 Pod = tuple[str, int]
-V1 = "kubeflow.org/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,9 @@ class Kind:
         return self.name == "MPIJob"
 
 
-_MASTER_WORKER = ("Master", "Worker")
-_TF_ROLES = ("PS", "Worker", "Chief", "Master", "Evaluator")
-KINDS = {
-    (kind.api, kind.name): kind
-    for kind in (
-        Kind("PyTorchJob", V1, "pytorchReplicaSpecs", _MASTER_WORKER, "pytorch", "pytorchjob-port", 23456, "OnFailure"),
-        Kind("TFJob", V1, "tfReplicaSpecs", _TF_ROLES, "tensorflow", "tfjob-port", 2222, "Never"),
-        Kind("XGBoostJob", V1, "xgbReplicaSpecs", _MASTER_WORKER, "xgboost", "xgboostjob-port", 9999, "Never"),
-        Kind("JAXJob", V1, "jaxReplicaSpecs", ("Worker",), "jax", "jaxjob-port", 6666, "Never"),
-        Kind("PaddleJob", V1, "paddleReplicaSpecs", _MASTER_WORKER, "paddle", "master", 36543, "OnFailure"),
-        Kind("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs", ("Launcher", "Worker"), "", "", 0, ""),
-    )
-}
+# Of each kind: its fields, with the words for their types, those of an MPI implementation, and what is said of others.
+DATA: Json = opening.data_beside(__file__, "kinds.json")
+KINDS = {(row["api"], row["name"]): Kind(**{**row, "roles": tuple(row["roles"])}) for row in DATA["kinds"]}
 # Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so any order would do.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")
 _MPI_RESTARTS = {"Launcher": "OnFailure", "Worker": "Never"}

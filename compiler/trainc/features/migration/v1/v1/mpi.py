@@ -12,34 +12,17 @@ from typing import Any, NamedTuple
 
 from trainc.api.findings import Finding
 from trainc.api.kube import Json
-from trainc.features.migration.v1.v1.job import UNKNOWN_NAME, Group, Job, Layout, changes, differs
+from trainc.features.migration.v1.v1.job import DATA, UNKNOWN_NAME, Group, Job, Layout, changes, differs
 
 _CONFIG = "mpi-job-config"
 _CONFIG_PATH = "/etc/mpi"
-_HOSTFILE = f"{_CONFIG_PATH}/hostfile"
 _DISCOVERY = "discover_hosts.sh"
 _CONFIG_NAME = "{}-config"
 _KEYS = "ssh-auth"
 # The name of the Secret with the keys, which is the same as under Trainer's policy.
 _NAME_OF_KEYS = "{}-mpi-ssh-auth"
 _ROOT = "/root/.ssh"
-_ATTEMPTS = "-o ConnectionAttempts=10"
 _SSHD = ["/usr/sbin/sshd", "-De"]
-# The variables of each implementation; MPICH has none for the number of slots.
-_VARIABLES: Json = {
-    "OpenMPI": {
-        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-        "OMPI_MCA_orte_default_hostfile": _HOSTFILE,
-        "OMPI_MCA_plm_rsh_args": _ATTEMPTS,
-        "OMPI_MCA_orte_set_default_slots": "{slots}",
-    },
-    "Intel": {
-        "I_MPI_HYDRA_HOST_FILE": _HOSTFILE,
-        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _ATTEMPTS,
-        "I_MPI_PERHOST": "{slots}",
-    },
-    "MPICH": {"HYDRA_HOST_FILE": _HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _ATTEMPTS},
-}
 
 
 class Settings(NamedTuple):
@@ -87,14 +70,14 @@ def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
     mpi = settings(layout.job)
     values = {"K_MPI_JOB_ROLE": group.role.lower}
     if group.role.name == "Launcher":
-        values |= {} if has_policy(layout) else _VARIABLES[mpi.implementation]
+        values |= {} if has_policy(layout) else DATA["variables"][mpi.implementation]
         values |= {} if mpi.launcher_works else {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
     return [{"name": name, "value": value.format(slots=mpi.slots)} for name, value in values.items()]
 
 
 def variables_of_policy(job: Job) -> frozenset[str]:
     """The variables that Trainer's policy sets, which the job must therefore omit."""
-    return frozenset(_VARIABLES[settings(job).implementation])
+    return frozenset(DATA["variables"][settings(job).implementation])
 
 
 def pod_spec(layout: Layout, group: Group, spec: Json) -> dict[str, Any]:
