@@ -13,11 +13,11 @@ from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot, Typing, typing_at
-from trainc.features.authoring.lsp.variables import meaning_of, suggested_values, suggested_variables
+from trainc.features.authoring.lsp.variables import DATA, meaning_of, suggested_values, suggested_variables
 
 Role: TypeAlias = Literal["field", "value", "name"]
 
-_QUEUE, _PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+_QUEUE = "kueue.x-k8s.io/queue-name"
 _KINDS = ("TrainJob", *names.RUNTIME_KINDS)
 _LINE = pattern(r"^(kind|name|namespace|  name|  namespace)\s*:\s*[\"']?([^\s\"'#]+)")
 _JOBS = "replicatedJobs"
@@ -246,21 +246,9 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("volumeMounts", "*", "name"), "volume", _volumes),
     (("env", "*", "name"), "environment variable", _fixed(*suggested_variables())),
     (("env", "*", "value"), "value", _values),
-    (("persistentVolumeClaim", "claimName"), "PersistentVolumeClaim", _named_in("PersistentVolumeClaim")),
-    (("secret", "secretName"), "Secret", _named_in("Secret")),
-    (("imagePullSecrets", "*", "name"), "Secret", _named_in("Secret")),
-    (("secretKeyRef", "name"), "Secret", _named_in("Secret")),
     (("secretKeyRef", "key"), "key of the Secret", _keys_in("Secret")),
-    (("secretRef", "name"), "Secret", _named_in("Secret")),
-    (("configMap", "name"), "ConfigMap", _named_in("ConfigMap")),
-    (("configMapKeyRef", "name"), "ConfigMap", _named_in("ConfigMap")),
     (("configMapKeyRef", "key"), "key of the ConfigMap", _keys_in("ConfigMap")),
-    (("configMapRef", "name"), "ConfigMap", _named_in("ConfigMap")),
-    (("serviceAccountName",), "ServiceAccount", _named_in("ServiceAccount")),
-    (("priorityClassName",), "PriorityClass", _named_in("PriorityClass")),
-    (("runtimeClassName",), "RuntimeClass", _named_in("RuntimeClass")),
-    (("storageClassName",), "StorageClass", _named_in("StorageClass")),
-    (("labels", _PRIORITY), "WorkloadPriorityClass", _named_in("WorkloadPriorityClass")),
+    *((tuple(path), kind, _named_in(kind)) for kind, paths in DATA["namedBy"].items() for path in paths),
     (("metadata", "namespace"), "namespace", _named_in("Namespace")),
     (("nodeSelector", "*"), "label of nodes", _label_values),
     (("containers", "*", "name"), "container", _containers),

@@ -7,14 +7,14 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError, command
 from trainc.api.command import Paint, Part, compiled_job, report
-from trainc.api.documents import opening
-from trainc.api.findings import Diagnostic, Finding, counted, escape_line, format_path, has_errors
+from trainc.api.documents import Document, opening
+from trainc.api.findings import Finding, counted, escape_line, has_errors
 from trainc.api.git import git
 from trainc.api.jobs import OneJob
 from trainc.api.kube import Json
@@ -58,8 +58,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, job)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(job.compiled.manifests, machine, plugins)
-        diagnostics = [*job.diagnostics, *_place_findings(changed, job, "TrainJob")]
-        diagnostics += _place_findings(plan.findings, job, "JobSet")
+        diagnostics = [*job.diagnostics]
+        for kind, findings in (("TrainJob", changed), ("JobSet", plan.findings)):
+            label = f"{kind} {job.compiled.namespace}/{job.compiled.name}".replace(" /", " ")
+            diagnostics += [Document.of({}).diagnose(finding, label) for finding in findings]
         report(diagnostics, arguments, streams)
         if arguments.dry_run:
             streams.write(_format_plan(plan))
@@ -175,11 +177,6 @@ def _make(plan: Plan) -> None:
         opening.write_file(path, text)
         if path in plan.executable:
             os.chmod(path, 0o700)
-
-
-def _place_findings(findings: Iterable[Finding], job: OneJob, kind: str) -> list[Diagnostic]:
-    label = f"{kind} {job.compiled.namespace}/{job.compiled.name}".replace(" /", " ")
-    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
 def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:

@@ -19,7 +19,6 @@ from trainc.api.findings import (
     Severity,
     Source,
     did_you_mean,
-    format_path,
     has_errors,
     write,
 )
@@ -36,6 +35,8 @@ _ENV: Path = ("spec", "trainer", "env")
 # Below these fields, values are always strings.
 _TEXTS = frozenset(("annotations", "args", "command", "env", "labels"))
 _OF_TRIAL = ("Name", "Namespace")
+# A sweep that was passed as data has no lines.
+_NOWHERE = Document.of({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,10 @@ def sweep(
     }
     _, findings = grid.GRID.check(data)
     assignments, more = ([], findings) if findings else grid.read_assignments(data)
-    problems = [_placed(finding, "sweep") for finding in more if finding.severity == "error"]
+    problems = [_NOWHERE.diagnose(finding, "sweep") for finding in more if finding.severity == "error"]
     if len(assignments) > grid.MOST_TRIALS:
-        problems.append(_placed(too_many_trials(len(assignments), grid.MOST_TRIALS), "sweep"))
-    problems += [_placed(finding, "base") for finding in check_base(base, assignments, name)]
+        problems.append(_NOWHERE.diagnose(too_many_trials(len(assignments), grid.MOST_TRIALS), "sweep"))
+    problems += [_NOWHERE.diagnose(finding, "base") for finding in check_base(base, assignments, name)]
     if problems:
         raise CompileError(problems)
     return [trial.job for trial in make_trials(base, assignments, name)]
@@ -86,10 +87,6 @@ def _plain(values: Any) -> Any:
     if isinstance(values, Mapping):
         return dict(values)
     return list(values) if isinstance(values, Sequence) and not isinstance(values, str) else values
-
-
-def _placed(finding: Finding, label: str) -> Diagnostic:
-    return Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, format_path(finding.path))
 
 
 def too_many_trials(count: int, most: int) -> Finding:

@@ -6,13 +6,14 @@ v1.36; Go's net/url; apimachinery pkg/util/validation; blang/semver v4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from trainc.api.documents import opening
 from trainc.api.kube import names
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.cluster.policies.cel.functions import define
@@ -420,25 +421,8 @@ class Format:
     problems: Callable[[str], list[str]]
 
 
-_NAME_HELP = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_HELP = {
-    "dns1123Label": "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-    "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-    "dns1123Subdomain": "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-    "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-    "dns1035Label": "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-    "validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-    "labelValue": "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-}
+# What the API server says of a name that is not of a kind.
+_HELP: Mapping[str, str] = opening.data_beside(__file__, "../api.json")["names"]
 
 
 def _too_long(text: str, most: int) -> list[str]:
@@ -455,7 +439,7 @@ def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
     if len(parts) > 2:
         prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"a valid label key {_NAME_HELP} {prefix}"]
+        return [f"a valid label key {_HELP['name']} {prefix}"]
     problems = []
     if len(parts) == 2:
         is_valid = names.is_dns1123_subdomain
@@ -464,7 +448,7 @@ def _qualified_name(text: str) -> list[str]:
     if not parts[-1]:
         problems.append("name part must be non-empty")
     problems += [f"name part {problem}" for problem in _too_long(parts[-1], 63)]
-    return problems if names.is_qualified_name(parts[-1]) else [*problems, f"name part {_NAME_HELP}"]
+    return problems if names.is_qualified_name(parts[-1]) else [*problems, f"name part {_HELP['name']}"]
 
 
 def _uri(text: str) -> list[str]:
