@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,13 @@ def test_the_secret_of_many_jobs_is_one_annotation() -> None:
     found = [line for line in run("check", "--format", "github").stdout.splitlines() if "SecretNeeded" in line]
     assert len(found) == 1
     assert "(and 2 more like it)" in found[0]
+
+
+def test_a_check_has_ten_annotations_at_most_of_a_severity_and_a_line_that_counts_the_rest() -> None:
+    for number in range(12):
+        text = Path(f"jobs/a/job-{number}.yaml").read_text()
+        write(f"jobs/a/job-{number}.yaml", text.replace("numNodes", f"numNods{number}"))
+    found = run("check", "--format", "github").stdout.splitlines()
+    assert sum(line.startswith("::error") for line in found) == 10
+    assert found[-1] == "and 2 more errors: `trainc check` without --format shows them"
+    assert json.loads(run("check", "--format", "json").stdout)["summary"]["errors"] == 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,31 @@ def test_what_every_job_of_a_kind_needs_is_reported_once() -> None:
     assert report.count("SecretNeeded") == 1
     assert "pods mount x (and 2 more like it)" in report
     assert "1 error" in report
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "shown"),
+    [
+        ([replace(found(), object=f"TrainJob a/{name}") for name in "xyz"], ["and 2 more like it"]),
+        (
+            [replace(found(), message=f"{name} is wrong", object=f"TrainJob a/{name}") for name in "xyz"],
+            ["x is wrong (and 2"],
+        ),
+        (
+            [replace(found(), message=f"{name} is wrong", object="TrainJob a/x") for name in "xy"],
+            ["x is wrong\n", "y is wrong\n"],
+        ),
+        ([found(file=f"{name}.yaml") for name in "xy"], ["x.yaml", "y.yaml"]),
+        (
+            [replace(found("info", f"{name}.yaml"), object=f"TrainJob a/{name}") for name in "xyz"],
+            ["x.yaml", "and 2 more like it"],
+        ),
+    ],
+    ids=["one line", "words differ", "two problems of a job", "two files", "infos with the same words"],
+)
+def test_findings_with_one_cause_are_shown_as_one_with_a_count(diagnostics: list[Diagnostic], shown: list[str]) -> None:
+    report = text_report(diagnostics, Files(), PLAIN)
+    assert all(words in report for words in shown)
+    assert report.count("more like it") == sum("more" in words or "(and" in words for words in shown)
+    errors = sum(d.severity == "error" for d in diagnostics)
+    assert (f"{errors} errors" in report) is (errors > 0)

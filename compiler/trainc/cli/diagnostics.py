@@ -68,11 +68,25 @@ class Files:
 
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
-    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
-    merged = []
+    """Merge diagnostics with one cause into the first one, with the number of others.
+
+    One cause is the same line, which several jobs share, and for an info the same words.
+    """
+    seen: Counter[object] = Counter()
+    causes: list[object] = []
     for d in diagnostics:
-        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
+        cause: tuple[object, ...] = (d.code,)
+        if d.code not in _SAID_ONCE:
+            # What an object says of a line twice are two problems.
+            place = (d.message, d.hint) if d.severity == "info" else (d.source or d.object,)
+            seen[d.code, d.severity, place, d.path, d.object] += 1
+            number = seen[d.code, d.severity, place, d.path, d.object]
+            cause = (d.code, d.severity, place, d.path, d.environments, number)
+        causes.append(cause)
+    counts = Counter(causes)
+    merged = []
+    for d, one in zip(diagnostics, causes, strict=True):
+        more = counts.pop(one, 0) - 1
         if more >= 0:
             merged.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
     return merged

@@ -16,7 +16,7 @@ from trainc import __version__
 from trainc.cli.diagnostics import Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import codes, page, summary_of
-from trainc.findings.text import escape_line, escape_report
+from trainc.findings.text import counted, escape_line, escape_report
 from trainc.reading.edits import Edit
 from trainc.reading.opening import CONFIGURATION_FILE, repository_above
 from trainc.startup.patterns import pattern
@@ -185,11 +185,21 @@ def _xml(text: str) -> str:
 
 
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+# Source: docs.github.com, "Workflow commands": a step has 10 annotations of each kind.
+_MOST_ANNOTATED = 10
 
 
 def github_report(diagnostics: Sequence[Diagnostic]) -> str:
-    """One workflow command per line, which GitHub shows next to the changed lines of a pull request."""
-    return "".join(_github_command(d) for d in _in_repository(once(diagnostics)))
+    """One workflow command per line, which GitHub shows next to the changed lines of a pull request.
+
+    It shows ten of a severity and drops the others in silence, so that a line counts those.
+    """
+    merged = _in_repository(once(diagnostics))
+    shown = {severity: [d for d in merged if d.severity == severity][:_MOST_ANNOTATED] for severity in _GITHUB_LEVELS}
+    rest = Counter(d.severity for d in merged) - Counter({severity: len(found) for severity, found in shown.items()})
+    lines = [_github_command(d) for d in merged if d in shown[d.severity]]
+    more = [counted(rest[severity], f"more {severity}") for severity in shown if rest[severity]]
+    return "".join(lines) + (f"and {', '.join(more)}: `trainc check` without --format shows them\n" if more else "")
 
 
 def _github_command(d: Diagnostic) -> str:

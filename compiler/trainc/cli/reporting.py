@@ -97,7 +97,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
     if len(merged) > len(some):
         blocks.append(f"... and {len(merged) - len(some):,} more; fix these first")
-    summary = summarize(merged)
+    summary = summarize(d for d in diagnostics if d.severity == "error" or not quiet)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return escape_report(report, colored=True)
 
