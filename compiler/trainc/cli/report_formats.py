@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from trainc import __version__
 from trainc.cli.diagnostics import Files, full_message, once, rule_page
-from trainc.findings import Diagnostic, Source
+from trainc.findings import Diagnostic, Severity, Source
 from trainc.findings.codes import codes, page, summary_of
 from trainc.findings.text import counted, escape_line, escape_report
 from trainc.reading.edits import Edit
@@ -184,7 +184,7 @@ def _xml(text: str) -> str:
     return escape_line(text).replace("\ufffe", "").replace("\uffff", "")
 
 
-_GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+_GITHUB_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 # Source: docs.github.com, "Workflow commands": a step has 10 annotations of each kind.
 _MOST_ANNOTATED = 10
 
