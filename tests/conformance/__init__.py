@@ -42,6 +42,8 @@ SETS = (
     Recorded("policies", "policies.judge_policies"),
     Recorded("live", "live.judge_dumps"),
     Recorded("fits", "queues.judge_fits"),
+    Recorded("now", "queues.judge_now"),
+    Recorded("now-facts", "queues.judge_now"),
     Recorded("v1", "v1.judge_pods"),
     Recorded("runs", "runs.judge_runs"),
     Recorded("runs2", "runs.judge_runs"),

@@ -1,4 +1,4 @@
-"""What Kueue's scheduler decides: each JobSet alone on the idle cluster, and all of them together."""
+"""What Kueue's scheduler decides: each JobSet alone on the idle cluster, all of them together, and one among others now."""
 
 from __future__ import annotations
 
@@ -31,3 +31,25 @@ def _recorded_fields(fit: Fit, recorded: Case) -> dict[str, Any]:
     # Of jobs that are never admitted together with others, it was not recorded what topology had to do with it.
     silent = {"topology"} if recorded["verdict"] == "never" and "requests" not in recorded else set()
     return {key: value for key, value in answered.items() if key in recorded and key not in silent}
+
+
+def judge_now(cases: Iterable[Case]) -> Iterator[tuple[str, list[str]]]:
+    """Compare what becomes of a new job where others run and wait: what decides, and who is evicted."""
+    for case in cases:
+        (fit,) = fits([case["job"]], case["case"]["objects"], now=True, at=case["case"]["at"]).now
+        wanted = _decided(case["answer"])
+        answered = {key: getattr(fit, key) for key in wanted}
+        answered |= {key: list(value) for key, value in answered.items() if isinstance(value, tuple)}
+        yield case["id"], [] if answered == wanted else [f"{answered}, recorded {wanted}"]
+
+
+def _decided(recorded: Case) -> dict[str, Any]:
+    verdict = recorded["verdict"]
+    wanted: dict[str, Any] = {"verdict": verdict}
+    if verdict in ("admitted", "reserved", "preempts"):
+        wanted |= {"flavors": recorded["flavors"], "borrows": recorded["borrows"]}
+    if verdict == "preempts":
+        wanted["preempts"] = sorted(target["workload"] for target in recorded["preempts"])
+    if verdict == "waits":
+        wanted["tried"] = recorded["tries"] > 0
+    return wanted

@@ -1,12 +1,11 @@
 """What a dump of a cluster holds."""
 
 from trainc.kube import kueue_versions, live_objects
-from trainc.reading.cluster import CLUSTER, KINDS, UNCOUNTED, Dump, group_of
+from trainc.reading.cluster import CLUSTER, KINDS, Dump, group_of
 
 __all__ = [
     "CLUSTER",
     "KINDS",
-    "UNCOUNTED",
     "Dump",
     "group_of",
     "kueue_versions",

@@ -1,4 +1,4 @@
-"""Where each field of the output comes from."""
+"""Where each field of the output comes from, and what the log of a run says."""
 
 from trainc.explain import place
 from trainc.explain.model import ExplainedField, Explanation, Origin, field_matches
@@ -6,6 +6,7 @@ from trainc.explain.placing import source_of
 from trainc.explain.replay import Recorder
 from trainc.explain.text import describe_origin, explanation_text, format_value, shorten_value
 from trainc.findings import as_html
+from trainc.knowledge.logs import cause_in_log
 
 __all__ = [
     "ExplainedField",
@@ -13,6 +14,7 @@ __all__ = [
     "Origin",
     "Recorder",
     "as_html",
+    "cause_in_log",
     "describe_origin",
     "explanation_text",
     "field_matches",

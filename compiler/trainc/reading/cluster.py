@@ -142,6 +142,11 @@ class Dump:
         """The object of that kind, namespace (empty for one of the whole cluster) and name."""
         return self.of(kind).get((namespace, name))
 
+    @staticmethod
+    def is_counted(node: Json) -> bool:
+        """Whether it is known how many nodes are like this one, which a description of a cluster need not say."""
+        return UNCOUNTED not in mapping(mapping(node.get("metadata")).get("annotations"))
+
     def names(self, kind: str, namespace: str = "") -> list[str]:
         """The names of the objects of a kind in a namespace, or of the whole cluster, sorted."""
         return sorted(name for where, name in self.of(kind) if where == namespace)

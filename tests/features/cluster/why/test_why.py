@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trainc import Waiting, why
+from trainc.cli.main import main
 from trainc.features.cluster.why import reasons
 
 APIS = {
@@ -228,3 +230,33 @@ def test_wrong_shapes_are_passed_over() -> None:
                 break
             part = part[key]
         assert all(isinstance(waiting.cause, str) for waiting in why(dump))
+
+
+TORCH = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+POD = "kind: Pod\napiVersion: v1\nmetadata: {name: llm, namespace: nlp}\nstatus: {reason: Evicted}\n"
+LOGS = {
+    "the first line with a cause": (f"epoch 1\n{TORCH}\n{TORCH}\n", ["--log", "log"], ["  the GPU has no memory left", "    log:2:1\n", "    help: use a smaller micro batch"]),
+    "no line with a cause": ("epoch 1\n", ["--log", "log"], ["no line of the log has a known cause", "0 jobs with a reason"]),
+    "as JSON": (TORCH, ["--log", "log", "--format", "json", "nlp/llm"], ['"nlp/llm": [', '"source": "log:1:1"']),
+    "before what the dump says": (TORCH, ["--log", "log", "--dump", "dump.yaml"], ["nlp/llm\n  the GPU has no memory left", "  its node ended it (Evicted)"]),
+    "what is not text, on a line of any length": ("\xff\x00\n" + TORCH + "x" * 9000, ["--log", "log"], ["log:2:1"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LOGS)
+def test_what_a_log_says(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    log, words, expected = LOGS[what]
+    monkeypatch.chdir(tmp_path)
+    Path("log").write_bytes(log.encode("latin-1"))
+    Path("dump.yaml").write_text(POD, encoding="utf-8")
+    assert main(["why", *words]) == 0
+    printed = capfdbinary.readouterr().out.decode()
+    assert [text for text in expected if text not in printed] == [], printed
+    assert max(map(len, printed.splitlines())) < 600
+
+
+@pytest.mark.parametrize("words", [["--log", "missing"], ["--log", "-", "--dump", "-"]])
+def test_a_log_that_cannot_be_read_is_wrong_usage(words: list[str]) -> None:
+    assert main(["why", *words]) == 2

@@ -8,7 +8,6 @@ from typing import Any, cast
 from trainc.api.cluster import (
     CLUSTER,  # noqa: F401 - the table of features names the kind
     KINDS,
-    UNCOUNTED,
     Dump,
     group_of,
     kueue_versions,
@@ -134,7 +133,7 @@ def _node(name: str, document: Json) -> Node:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
     ready = next((c.get("status") for c in objects(status.get("conditions")) if c.get("type") == "Ready"), None)
     usable = ready == "True" and not spec.get("unschedulable")
-    counted = UNCOUNTED not in mapping(mapping(document.get("metadata")).get("annotations"))
+    counted = Dump.is_counted(document)
     taints = tuple(map(_texts, objects(spec.get("taints"))))
     return Node(name, _labels(document), taints, amounts(status.get("allocatable")), ready=usable, counted=counted)
 

@@ -155,7 +155,7 @@ class _Why:
                 )
         for i, check in enumerate(objects(status.get("admissionChecks"))):
             if check.get("state") in ("Pending", "Retry", "Rejected"):
-                cause = _with_message(f"admission check {check.get('name')} is {check['state']}", check.get("message"))
+                cause = with_message(f"admission check {check.get('name')} is {check['state']}", check.get("message"))
                 hint = (
                     "check what the check waits for"
                     if check["state"] != "Rejected"
@@ -203,7 +203,7 @@ class _Why:
             known = (meaning for words, meaning in reasons.EVENTS if words.casefold() in message.casefold())
             meaning = next(known, reasons.EVENT_REASONS.get(str(event.get("reason"))))
             if meaning:
-                yield _waiting(place, _with_message(f"{key[0]} {key[2]}: {meaning[0]}", message), "message", meaning[1])
+                yield _waiting(place, with_message(f"{key[0]} {key[2]}: {meaning[0]}", message), "message", meaning[1])
 
 
 def _of_conditions(key: Key, status: Json, table: reasons.Conditions) -> Iterator[Waiting]:
@@ -211,7 +211,7 @@ def _of_conditions(key: Key, status: Json, table: reasons.Conditions) -> Iterato
         kind, reason = str(condition.get("type")), str(condition.get("reason") or "")
         meanings = table.get((kind, str(condition.get("status"))), {})
         if meaning := meanings.get(reason, meanings.get("")):
-            cause = _with_message(meaning[0], condition.get("message"))
+            cause = with_message(meaning[0], condition.get("message"))
             yield _waiting(key, cause, f'status.conditions[type="{kind}"].reason', meaning[1])
 
 
@@ -239,14 +239,14 @@ def _of_steps(key: Key, document: Json) -> Iterator[Waiting]:
 
 def _of_pod(key: Key, status: Json) -> Iterator[Waiting]:
     if status.get("reason") in ("Evicted", "NodeLost", "Preempting", "Shutdown", "Terminated"):
-        cause = _with_message(f"its node ended it ({status['reason']})", status.get("message"))
+        cause = with_message(f"its node ended it ({status['reason']})", status.get("message"))
         yield _waiting(key, cause, "status.reason", "check the node; a job that saves checkpoints can go on from there")
     for field in ("initContainerStatuses", "containerStatuses"):
         for i, container in enumerate(objects(status.get(field))):
             state, name = mapping(container.get("state")), container.get("name")
             waiting = mapping(state.get("waiting"))
             if meaning := reasons.CONTAINER.get(str(waiting.get("reason"))):
-                cause = _with_message(f"container {name}: {meaning[0]}", waiting.get("message"))
+                cause = with_message(f"container {name}: {meaning[0]}", waiting.get("message"))
                 yield _waiting(key, cause, f"status.{field}[{i}].state.waiting", meaning[1])
             for part, ended in (("state", state), ("lastState", mapping(container.get("lastState")))):
                 yield from _of_end(
@@ -261,14 +261,14 @@ def _of_end(key: Key, name: Any, ended: Json, path: str) -> Iterator[Waiting]:
     out_of_memory = ended.get("reason") == "OOMKilled"
     unknown = ("its program failed", "check its logs")
     meaning = reasons.OUT_OF_MEMORY if out_of_memory else reasons.EXIT_CODES.get(code, unknown)
-    cause = _with_message(f"container {name}: {meaning[0]}, exit code {code}", ended.get("message"))
+    cause = with_message(f"container {name}: {meaning[0]}, exit code {code}", ended.get("message"))
     yield _waiting(key, cause, path, meaning[1])
 
 
 _LONGEST = 300
 
 
-def _with_message(sentence: str, message: Any) -> str:
+def with_message(sentence: str, message: Any) -> str:
     """A sentence with what the cluster says about it, on one line."""
     line = " ".join(str(message or "").split())
     return f"{sentence}: {line[:_LONGEST]}{'…' if len(line) > _LONGEST else ''}" if line else sentence

@@ -5,39 +5,66 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainc.api.arguments import Arguments, Status, Streams
+from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import report
-from trainc.api.findings import counted, escape_report
+from trainc.api.documents import opening
+from trainc.api.explained import cause_in_log
+from trainc.api.findings import Source, counted, escape_report
 from trainc.api.kube import names
-from trainc.api.settings import Settings
-from trainc.features.cluster.why.causes import Waiting, causes_by_job
+from trainc.api.settings import Limits, Settings
+from trainc.features.cluster.why.causes import Waiting, causes_by_job, with_message
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Read the dump and print why its jobs do not run."""
-    dump, problems = Dump.read(arguments.dump, Settings.limits_of(arguments), streams.stdin)
-    if dump is None:
-        return report(problems, arguments, streams)
+    """Read the dump and the log, and print why the jobs do not run."""
+    if arguments.log == "-" == (arguments.dump or ""):
+        raise UsageError("--dump and --log cannot both be stdin")
+    limits, dump, found = Settings.limits_of(arguments), None, dict[str, list[Waiting]]()
+    if arguments.dump or not arguments.log:
+        dump, problems = Dump.read(arguments.dump or "-", limits, streams.stdin)
+        if dump is None:
+            return report(problems, arguments, streams)
+        found = causes_by_job(dump)
     chosen = arguments.job
-    found = {job: causes for job, causes in causes_by_job(dump).items() if chosen in ("", job, job.rpartition("/")[2])}
+    found = {job: causes for job, causes in found.items() if chosen in ("", job, job.rpartition("/")[2])}
+    if arguments.log:
+        name = chosen if dump is None or len(found) != 1 else next(iter(found))
+        found[name or arguments.log] = [*_in_log(arguments.log, limits, streams), *found.get(name, ())]
     text = _json(found) if arguments.format == "json" else "".join(f"{line}\n" for line in _lines(found, chosen, dump))
     streams.out.write(escape_report(text, json=arguments.format == "json").encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump) -> Iterator[str]:
+def _in_log(path: str, limits: Limits, streams: Streams) -> list[Waiting]:
+    """What ended a run, from the log of one of its pods; empty if no line of it has a known cause."""
+    try:
+        read = opening.read_bounded(streams.stdin, limits.file_bytes) if path == "-" else opening.read_file(path, limits.file_bytes)  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"cannot read the log {path}: {opening.error_reason(error)}") from None
+    cause = cause_in_log(read.decode("utf-8", "replace"))
+    if cause is None:
+        return []
+    hint = cause.hint + (f" (settings: {', '.join(cause.settings)})" if cause.settings else "")
+    return [Waiting("the log", with_message(cause.cause, cause.text), "", Source(path, cause.line, 1), hint)]
+
+
+def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump | None) -> Iterator[str]:
     for job, causes in found.items():
         yield job
+        if not causes:
+            yield "  no line of the log has a known cause: look at the pod that failed first, and at the end of its log"
         for waiting in causes:
             yield f"  {waiting.cause}"
-            yield f"    {waiting.object}: {waiting.path}"
+            yield f"    {waiting.source or waiting.object}{': ' if waiting.path else ''}{waiting.path}"
             yield f"    help: {waiting.hint}"
     if not found:
         yield f"{chosen} is not in the dump, or has no reason there to wait" if chosen else "nothing in the dump waits"
     else:
         yield ""
-        yield f"{counted(len(found), 'job')} with a reason not to run."
+        yield f"{counted(sum(map(bool, found.values())), 'job')} with a reason not to run."
+    if dump is None:
+        return
     kinds = {"Workload": names.KUEUE_GROUP, "Pod": "", "Event": ""}
     if absent := [kind for kind, group in kinds.items() if not dump.of_group(group, kind)]:
         yield f"The dump has no {', '.join(absent)}: what they would say is unknown (`trainc help dump`)."
@@ -45,5 +72,11 @@ def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump) -> I
 
 def _json(found: Mapping[str, Sequence[Waiting]]) -> str:
     fields = ("object", "cause", "path", "hint")
-    jobs = {job: [{name: getattr(w, name) for name in fields} for w in causes] for job, causes in found.items()}
+    jobs = {
+        job: [
+            {name: getattr(w, name) for name in fields} | ({"source": str(w.source)} if w.source else {})
+            for w in causes
+        ]
+        for job, causes in found.items()
+    }
     return json.dumps({"version": 1, "jobs": jobs}, indent=2) + "\n"
