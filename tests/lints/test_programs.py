@@ -56,6 +56,7 @@ HARMLESS = {
     "a schedule by evaluations": HF + "--lr_scheduler_type reduce_lr_on_plateau --eval_strategy epoch",
     "an evaluation with data": "torchrun src/train.py --stage sft --finetuning_type lora --eval_strategy epoch --val_size 0.1",
     "old names of another Megatron": MEGATRON + "--hidden-size 64 --deepspeed --checkpoint-activations",
+    "samples in verl's evaluation": "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.val_kwargs.do_sample=true",
     "more arguments in a variable": HF + "--load_best_model_at_end $EXTRA_ARGS",
     "a number in scientific notation": HF + "--learning_rate 5e-5 --max_steps 1e3",
     "module and package": "torchrun -m acme.train",
