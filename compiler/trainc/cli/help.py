@@ -119,13 +119,14 @@ hoursPerTrial if that is less.
 cluster itself:
 
   kubectl get jobsets.jobset.x-k8s.io,trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org,\
-clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
+clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,clusterqueues.kueue.x-k8s.io,\
+localqueues.kueue.x-k8s.io,workloadpriorityclasses.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
 jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
 
 Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
 podgroups.scheduling.volcano.sh; for jobs of Training Operator v1, their kinds, such as pytorchjobs.kubeflow.org. With
-clusterqueues.kueue.x-k8s.io, localqueues, workloadpriorityclasses and the other objects of `trainc fits`, a job that waits
-gets its verdict as well, and `why` names the queue that is at fault. Instead of -A, name a namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
+the other objects of `trainc fits` (docs/fits.md), a job that waits gets its verdict as well. Instead of -A, name a
+namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
 
 Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
 field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
