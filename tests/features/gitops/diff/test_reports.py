@@ -77,7 +77,7 @@ def test_the_comment_has_the_table_first_and_the_rest_folded() -> None:
     lines = text.splitlines()
     assert lines[0] == "### `before` → `after`"
     assert lines[2] == "**1 of 1 job restarts, 8 GPUs**"
-    assert lines[4].startswith("| job | change | Flux, force | nodes | GPUs |")
+    assert lines[4].startswith("| job | change | outcome | nodes | GPUs |")
     assert lines[6] == (
         "| team-a/llm | `completions: 2 → 4` and 6 more | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
     )

@@ -95,10 +95,8 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
 
 
 def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Iterator[str]:
-    methods = dict.fromkeys(diff.method.label for diff in diffs.values())
-    outcome = next(iter(methods)) if len(methods) == 1 else "outcome"
     explained = any(map(reason_of, groups))
-    heading = ("job", "change", *(("because of",) if explained else ()), outcome)
+    heading = ("job", "change", *(("because of",) if explained else ()), "outcome")
     yield "| " + " | ".join((*heading, *(name for name, _ in COLUMNS))) + " |"
     yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
     rows = []
