@@ -27,7 +27,7 @@ sources: [jobs]
 environments:
   h100: {output: rendered/h100, select: {queue: h100}}
   a100: {output: rendered/a100, select: {queue: [a100, a100-spot]}}
-  tpu: {output: rendered/tpu, select: {labels: {team: vision}, namespaces: ["vision*"], paths: ["jobs/vision"]}}
+  tpu: {output: rendered/tpu, select: {labels: {team: [speech, vision]}, namespaces: ["vision*"], paths: ["jobs/vision"]}}
 """
 
 
@@ -53,6 +53,25 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rendered() -> list[str]:
     return sorted(path.relative_to("rendered").as_posix() for path in Path("rendered").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("select", "status", "names"),
+    [
+        ("{labels: {team: nlp}}", 0, ["bert", "spot"]),
+        ("{labels: {team: [vision, nlp]}}", 0, ["bert", "spot", "vit"]),
+        ("{labels: {team: [vision]}}", 0, ["vit"]),
+        ("{labels: {team: [nlp], kueue.x-k8s.io/queue-name: [h100, v5]}}", 0, ["bert"]),
+        ("{queue: [h100, a100-spot], labels: {kueue.x-k8s.io/queue-name: [h100, v5]}}", 0, ["bert"]),
+        ("{labels: {team: []}}", 1, []),
+        ("{labels: {team: [1]}}", 1, []),
+    ],
+)
+def test_a_label_is_selected_by_one_value_or_by_several(select: str, status: int, names: list[str]) -> None:
+    write("trainc.yaml", f"sources: [jobs]\nenvironments:\n  all: {{output: rendered/all, select: {select}}}\n")
+    result = run("build")
+    assert (result.status, [Path(path).stem for path in rendered()]) == (status, names), result.stderr
+    assert ("error[InvalidConfiguration] environments.all.select.labels.team" in result.stderr) == bool(status)
 
 
 ALL = ["a100/nlp/spot.yaml", "h100/nlp/bert.yaml", "tpu/vision-dev/vit.yaml"]

@@ -10,7 +10,6 @@ from typing import Any
 from trainc.findings import Diagnostic, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
-from trainc.kube.names import QUEUE_LABEL
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field, replace
@@ -22,16 +21,16 @@ CODE = "InvalidConfiguration"
 class Selection:
     """`select` in trainc.yaml: which TrainJobs are meant, as they are written. All conditions that are set must hold.
 
-    `paths` are globs; an empty one matches nothing, and None everything.
+    `labels` have the values that are meant, and the queue is one of them. `paths` are globs; an empty one matches
+    nothing, and None everything.
     """
 
-    labels: Mapping[str, str] = field(default_factory=dict)
-    queues: tuple[str, ...] = ()
+    labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     namespaces: tuple[str, ...] = ()
     paths: Exclude | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.labels or self.queues or self.namespaces or self.paths is not None)
+        return bool(self.labels or self.namespaces or self.paths is not None)
 
     def __call__(self, job: Mapping[str, Any], file: str) -> bool:
         """Return whether a TrainJob in a file is selected."""
@@ -39,8 +38,7 @@ class Selection:
         labels = mapping(metadata.get("labels"))
         namespace = str(metadata.get("namespace") or "")
         return (
-            all(labels.get(name) == value for name, value in self.labels.items())
-            and (not self.queues or labels.get(QUEUE_LABEL) in self.queues)
+            all(labels.get(name) in values for name, values in self.labels)
             and (not self.namespaces or any(matches(namespace, glob) for glob in self.namespaces))
             and (self.paths is None or self.paths(file))
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
+from trainc.kube.names import QUEUE_LABEL
 from trainc.options import merge_layers
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
@@ -25,7 +26,10 @@ INPUT: Schema = {
         "Which TrainJobs of the sources are meant, as they are written; all of these must hold.",
         struct(
             {
-                "labels": about("Labels and their values.", map_of(TEXT)),
+                "labels": about(
+                    "Labels and their values, one or several each.",
+                    map_of({"type": ["string", "array"], "items": TEXT, "minItems": 1}),
+                ),
                 "queue": about(
                     "The Kueue queue, or several.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
                 ),
@@ -162,10 +166,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
 
 
 def _selection(data: Mapping[str, Any], folder: str) -> Selection:
-    queue = data.get("queue", ())
+    labels = [*data.get("labels", {}).items(), *([(QUEUE_LABEL, data["queue"])] if data.get("queue") else [])]
     return Selection(
-        data.get("labels", {}),
-        (queue,) if isinstance(queue, str) else tuple(queue),
+        tuple((name, (values,) if isinstance(values, str) else tuple(values)) for name, values in labels),
         tuple(data.get("namespaces", ())),
         Exclude(folder, tuple(data["paths"])) if "paths" in data else None,
     )
