@@ -8,10 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import clusters
 import pytest
 from commands import run
 
+import trainc
+from trainc.api.cluster import Dump
 from trainc.api.settings import Options
+from trainc.features.cluster.doctor import command as doctor
+from trainc.features.cluster.doctor.comparison import Requirements, compare, missing_rows
+from trainc.features.cluster.fits import answer
+from trainc.features.cluster.policies import judging as policy_judging
 from trainc.lints import registry
 from trainc.lints.registry import lint_rendered
 from trainc.plugins.registry import enabled
@@ -156,3 +163,110 @@ def test_lints_of_rendered_documents_cannot_look_into_them() -> None:
     from trainc.kube.documents import Foreign
 
     assert not {"get", "__getitem__", "__iter__", "items", "data"} & set(dir(Foreign))
+
+
+LIMITS = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}
+# The objects of a dump that answers are made of: no schema checks them.
+DUMPED: tuple[dict[str, Any], ...] = (
+    clusters.queue("a", 8, cohortName="c"),
+    clusters.local("a"),
+    clusters.flavor(nodeLabels={"pool": "a"}, topologyName="t"),
+    clusters.namespace(team="a"),
+    clusters.node("n0", "r0"),
+    clusters.topology(),
+    clusters.kueue("Cohort", "c", {"resourceGroups": []}),
+    clusters.kueue("AdmissionCheck", "c", {"controllerName": "x"}),
+    {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": LIMITS},
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "l", "namespace": "team-a"},
+        "spec": {"hard": {"cpu": "1"}, "scopeSelector": {"matchExpressions": [{"scopeName": "x", "operator": "Exists"}]}},
+    },
+    {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system", "labels": {"a": "b"}},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": [{"image": "kueue/kueue:v0.19.0"}]}}},
+        "status": {"availableReplicas": 1},
+    },
+    {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "jobsets.jobset.x-k8s.io"},
+        "spec": {"versions": [{"schema": {"openAPIV3Schema": {"properties": {"spec": {"type": "object"}}}}}]},
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dumped", DUMPED, ids=lambda document: document["kind"])
+def test_no_shape_of_an_object_of_a_cluster_makes_an_answer_fail(dumped: dict[str, Any], tmp_path: Path) -> None:
+    others = [other for other in DUMPED if other is not dumped]
+    requirements = Requirements("2.3", {"2.3": "0.11"}, ("0.15",), ("1.33",), jobs=(clusters.jobset(),))
+    for shape in shapes(dumped):
+        if isinstance(shape, dict):
+            fit = trainc.fits([clusters.jobset()], [*others, shape], now=True)
+            assert not [d for d in (*fit.alone[0].diagnostics, *fit.diagnostics) if "failed with" in d.message], shape
+            documents = [{**dumped, **shape}, *others]
+            compare(documents, requirements, {})
+            missing_rows(requirements, Dump.of_objects(documents))
+
+
+JOBS = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: team-a}
+spec: {runtimeRef: {name: torch-distributed}, trainer: {image: "a:1", command: [torchrun, t.py]}}
+---
+"""
+POLICY = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]}
+  validations: [{expression: "object.metadata.name != 'bad'", message: not so}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [Deny]}
+"""
+
+
+def _fails_for(name: str, function: Any) -> Any:
+    """The function, which fails where one of its arguments mentions a name."""
+
+    def failing(*arguments: Any, **keywords: Any) -> Any:
+        if name in str(arguments):
+            raise KeyError(name)
+        return function(*arguments, **keywords)
+
+    return failing
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "function", "said"),
+    [
+        ("check jobs", policy_judging, "as_stored", "whether policies allow it is unknown"),
+        ("fits jobs --cluster dump", answer, "_readable_job", "whether the cluster can run it is unknown"),
+        ("fits jobs --cluster dump", answer, "read_cluster", "what the cluster can run is unknown"),
+        ("doctor jobs --from dump", doctor, "compare", "the rest is unknown: the comparison failed with KeyError"),
+    ],
+)  # fmt: skip
+def test_a_judge_that_fails_is_a_finding_and_the_command_goes_on(
+    words: str, module: Any, function: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "" if function in ("read_cluster", "compare") else "llm"
+    monkeypatch.setattr(module, function, _fails_for(name, getattr(module, function)))
+    for file, text in {
+        "jobs/all.yaml": JOBS.replace("NAME", "llm") + JOBS.replace("NAME", "bad"),
+        "policies/all.yaml": POLICY,
+        "dump/all.json": json.dumps({"kind": "List", "apiVersion": "v1", "items": list(DUMPED)}),
+        "trainc.yaml": "policies: [policies]\nrelease: '2.3'\n" if words.startswith("check") else "release: '2.3'\n",
+    }.items():
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(text, encoding="utf-8")
+    result = run(*words.split())
+    assert result.status == 1, result.stderr
+    assert said in (result.stderr + result.stdout).replace("\n", " "), result
+    assert words.startswith("doctor") or ("team-a/bad" in result.stderr + result.stdout or name == "")

@@ -168,6 +168,13 @@ class Finding:
     document: Any = None
     line: int = 0
 
+    @classmethod
+    def of_failure(cls, unknown: str, function: str, error: Exception, path: Path = ("metadata", "name")) -> Finding:
+        """Say that a check failed at an object which no schema has checked, so that the command can go on."""
+        message = f"{unknown} is unknown: {function} failed with {type(error).__name__}"
+        hint = "write or export this object again; if it is as trainc or the cluster wrote it, please report this"
+        return cls("WrongType", "error", message, hint, path)
+
 
 # What all stages of the compilation of one job have found.
 

@@ -320,6 +320,4 @@ def lint_rendered(
             try:
                 yield from function(jobset, foreign, enabled(options.plugins))
             except Exception as error:  # noqa: BLE001 - see above
-                message = f"whether its names match the other manifests is unknown: {function.__name__} failed with {type(error).__name__}"
-                hint = "compile these manifests again; if trainc wrote all of them, please report this"
-                yield Finding("WrongType", "error", message, hint, ("metadata", "name"))
+                yield Finding.of_failure("whether its names match the other manifests", function.__name__, error)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
 from trainc.api.command import Files, compiling, report, version
 from trainc.api.documents import files
-from trainc.api.findings import CompileError, Diagnostic, escape_report, has_errors
+from trainc.api.findings import CompileError, Diagnostic, Finding, escape_report, has_errors
 from trainc.api.git import git
 from trainc.api.kube import Manifest, documents, mapping, names, objects, releases
 from trainc.api.records import dataclass, field
@@ -19,6 +19,7 @@ from trainc.api.settings import Settings, merge_diagnostics
 from trainc.features import ask
 from trainc.features.cluster.doctor.comparison import (
     Requirements,
+    Row,
     compare,
     json_of,
     missing_rows,
@@ -237,16 +238,22 @@ def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answ
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 
+def _rows(answers: Answers, requirements: Requirements, *, live: bool) -> Iterator[Row]:
+    """The rows of a table. No schema has checked the answers: where a comparison fails, that is a row of its own."""
+    try:
+        yield from compare(answers.documents, requirements, answers.unanswered, live=live)
+        yield from missing_rows(requirements, answers.dump)
+    except Exception as error:  # noqa: BLE001 - see above
+        failure = Finding.of_failure("the rest", "the comparison", error, ())
+        yield Row("the cluster", "", "", "unknown", f"{failure.message}; {failure.hint}", visible=False)
+
+
 def _print(
     answers: Answers, requirements: Mapping[str, Requirements], arguments: Arguments, streams: Streams
 ) -> Status:
     """Print a table for each environment, under its name if trainc.yaml defines any."""
     live = arguments.snapshot is None
-    documents, unanswered = answers.documents, answers.unanswered
-    rows = {
-        name: [*compare(documents, requirement, unanswered, live=live), *missing_rows(requirement, answers.dump)]
-        for name, requirement in requirements.items()
-    }
+    rows = {name: list(_rows(answers, requirement, live=live)) for name, requirement in requirements.items()}
     if arguments.format == "json":
         forms = {name: json_of(rows[name], requirements[name], answers.unanswered) for name in rows}
         text = escape_report(json.dumps(forms.get("") or {"environments": forms}, indent=2) + "\n", json=True)

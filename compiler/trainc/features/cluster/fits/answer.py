@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.api.admission import pod_refusals
 from trainc.api.cluster import Dump, kueue_versions
-from trainc.api.findings import Diagnostic
+from trainc.api.findings import Diagnostic, Finding
 from trainc.api.kube import Json, mapping, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.api.schema import unknown_fields
@@ -134,7 +134,7 @@ def fits_named(  # noqa: PLR0913 - two go by their names
     dump: Dump,
     created: Created = (),
     kueue: str | None = None,
-    over: Callable[[str, Sequence[_Job]], Iterable[_Job]] = lambda _, jobs: jobs,
+    over: Callable[[str, Sequence[Any]], Iterable[Any]] = lambda _, jobs: jobs,
     *,
     now: bool = False,
     at: str | None = None,
@@ -146,9 +146,17 @@ def fits_named(  # noqa: PLR0913 - two go by their names
     """
     cluster, problems = read_cluster(dump, kueue)
     state = scheduling.idle_state(cluster)
-    jobs = [_readable_job(name, jobset, cluster, created) for name, jobset in jobsets]
     judge = _Judge(state)
-    alone = [judge.judge(job) for job in over("judging", jobs)]
+    jobs, alone = list[_Job](), list[Fit]()
+    for name, jobset in over("judging", jobsets):
+        try:
+            job = _readable_job(name, jobset, cluster, created)
+            alone.append(judge.judge(job))
+        except Exception as error:  # noqa: BLE001 - a defect, or an object that no schema has checked: the others go on
+            failure = Finding.of_failure("whether the cluster can run it", "its judgement", error)
+            job = _Job(name, verdict="unknown", cause="failed", diagnostics=tuple(findings.about_job(name, [failure])))
+            alone.append(judge.judge(job))
+        jobs.append(job)
     about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
     answers = Fits(alone, _together(jobs, alone, state), [*problems, *about])
     return _with_now(answers, jobs, state, at) if now else answers

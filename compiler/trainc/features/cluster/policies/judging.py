@@ -61,25 +61,34 @@ class Judge:
         return not self.policies.bindings and not self.looks_inside
 
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
-        """Findings about objects as they would be created, each with the label of its object."""
+        """Findings about objects as they would be created, each with the label of its object.
+
+        Where the judgement of an object fails, that is a finding about it: unknown is not allowed.
+        """
         findings: list[tuple[str, Finding]] = []
         steps = cel.Budget(_STEPS_PER_JOB)
         for manifest in manifests:
             label = label_of(manifest)
-            reported: set[tuple[Path | None, Finding]] = set()
-            inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
-            for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
-                policy_findings = chain.from_iterable(
-                    self._policy_findings(b, subject, steps) for b in self.policies.bindings
-                )
-                is_part = subject.data["kind"] in ("Pod", "Job")
-                for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
-                    # The first and the last Pod of a replicated job mostly fail for the same reason.
-                    key = (subject.sources.get("spec"), finding)
-                    if key not in reported:
-                        reported.add(key)
-                        findings.append((subject.label, finding))
+            try:
+                findings += self._about(manifest, label, steps)
+            except Exception as error:  # noqa: BLE001 - see above
+                findings.append((label, Finding.of_failure("whether policies allow it", "their evaluation", error)))
         return findings
+
+    def _about(self, manifest: Mapping[str, Any], label: str, steps: cel.Budget) -> Iterator[tuple[str, Finding]]:
+        reported: set[tuple[Path | None, Finding]] = set()
+        inside = children(manifest, label) if manifest["kind"] == "JobSet" and self.looks_inside else ()
+        for subject in (Subject(as_stored(manifest), label, label, {}), *inside):
+            policy_findings = chain.from_iterable(
+                self._policy_findings(b, subject, steps) for b in self.policies.bindings
+            )
+            is_part = subject.data["kind"] in ("Pod", "Job")
+            for finding in (*policy_findings, *(self._pod_security(subject) if is_part else ())):
+                # The first and the last Pod of a replicated job mostly fail for the same reason.
+                key = (subject.sources.get("spec"), finding)
+                if key not in reported:
+                    reported.add(key)
+                    yield subject.label, finding
 
     def _policy_findings(self, binding: Binding, subject: Subject, steps: cel.Budget) -> Iterator[Finding]:
         policy, spec, data = binding.policy, binding.spec, subject.data
