@@ -139,8 +139,8 @@ def fields(kind: str) -> Iterator[Field]:
         if len(path) > _MOST_STEPS_DEEP or (name and name in seen):
             continue
         seen.add(name)
-        for inner in (below, *below.get("anyOf", ()), *below.get("oneOf", ()), *below.get("allOf", ())):
-            inner, _ = _resolved(schema, inner)
+        for part in (below, *below.get("anyOf", ()), *below.get("oneOf", ()), *below.get("allOf", ())):
+            inner, _ = _resolved(schema, part)
             types = inner.get("type", ())
             types = [types] if isinstance(types, str) else types
             if "array" in types or "items" in inner:
@@ -155,14 +155,14 @@ def fields(kind: str) -> Iterator[Field]:
             if "string" in types and "enum" not in inner and path:
                 yield Field(kind, path, "long", lambda n: _LINE * n)
                 yield Field(kind, path, "lines", lambda n: f"{_LINE}\n" * n)
-            waiting.extend(((*path, key), part) for key, part in inner.get("properties", {}).items())
+            waiting.extend(((*path, key), field) for key, field in inner.get("properties", {}).items())
 
 
 def _schema(kind: str) -> Json:
     if kind.startswith("Validating"):
         data: Json = json.loads(Path(policies_feature.__path__[0], "api.json").read_bytes())
         return {"$ref": f"#/$defs/{kind}", "$defs": data["$defs"]}
-    return schema_of(kind, "2.3")
+    return dict(schema_of(kind, "2.3") or {})
 
 
 def _resolved(schema: Json, part: Any) -> tuple[Json, str]:
@@ -180,7 +180,9 @@ def _least(schema: Json, part: Any, depth: int = 0) -> Any:
     part, _ = _resolved(schema, part)
     for key in ("const", "enum", "anyOf", "oneOf"):
         if key in part:
-            return part[key] if key == "const" else part[key][0] if key == "enum" else _least(schema, part[key][0], depth)
+            return (
+                part[key] if key == "const" else part[key][0] if key == "enum" else _least(schema, part[key][0], depth)
+            )
     types = part.get("type", "object" if "properties" in part else "string")
     match types if isinstance(types, str) else types[0]:
         case "array":

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from trainc.explain.model import ExplainedField, Input, InputDocument, Kind, Origin
 from trainc.findings import Path
 from trainc.ir.provenance import Made, made_of, plain
-from trainc.kube.documents import FieldPath, Item, Leaf, Leaves, leaves, path_exists, value_at, with_item_names
+from trainc.kube.documents import FieldPath, Item, Leaf, Leaves, path_exists, value_at, with_item_names
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
 # Identifies an object across renames: its apiVersion, its kind, and its ordinal among objects of that kind.
@@ -80,9 +80,8 @@ def input_of(document: InputDocument, index: Path) -> Input:
     raw_index = document.raw_path(index)
     value = value_at(document.raw, raw_index)
     if value is not None or path_exists(document.raw, raw_index):
-        return Input(
-            document.label, with_item_names(document.raw, raw_index), raw_index, value, document.locate(raw_index)
-        )
+        path = with_item_names(document.raw, raw_index, document.names)
+        return Input(document.label, path, raw_index, value, document.locate(raw_index))
     rule = f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
     if index == ("metadata", "namespace"):
         rule = "--namespace, for a TrainJob that sets none"
@@ -113,7 +112,7 @@ def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin 
     overlaid = origin_input.source is not None and origin_input.source.file != document.file
     if document.before is None or origin_input.rule or not overlaid:
         return None
-    earlier = leaves(document.before.raw).get(origin_input.path)
+    earlier = document.before.leaf(origin_input.path)
     if earlier is None:
         return None
     was = input_of(document.before, earlier.index)

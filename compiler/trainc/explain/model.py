@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path, Source
 from trainc.findings.text import near_names
-from trainc.kube.documents import FieldPath, Item, Manifest, format_field
+from trainc.kube.documents import FieldPath, Item, Leaf, Leaves, Manifest, format_field, leaves
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
@@ -33,6 +33,15 @@ class InputDocument:
     raw_path: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
     before: InputDocument | None = None
+    # What is asked of the raw document again and again, once: names of the items of its lists, and its leaves.
+    names: dict[tuple[int, object], list[str | int]] = field(default_factory=dict, compare=False, repr=False)
+    leaves: Leaves = field(default_factory=dict, compare=False, repr=False)
+
+    def leaf(self, path: FieldPath) -> Leaf | None:
+        """The leaf at a path of the document as read."""
+        if not self.leaves:
+            self.leaves.update(leaves(self.raw))
+        return self.leaves.get(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,12 +313,15 @@ def path_exists(tree: Any, index: Path) -> bool:
     return isinstance(parent, list) and isinstance(index[-1], int) and 0 <= index[-1] < len(parent)
 
 
-def with_item_names(tree: Any, index: Path) -> FieldPath:
-    """Replace list indexes by item names, as far as `tree` has names for them."""
+def with_item_names(tree: Any, index: Path, known: dict[tuple[int, object], list[str | int]]) -> FieldPath:
+    """Replace list indexes by item names, as far as `tree` has names for them; `known` keeps those of each list."""
     path: FieldPath = ()
     for step in index:
         if isinstance(step, int) and isinstance(tree, list) and step < len(tree):
-            path = (*path, _items(path, tree)[step])
+            key = id(tree), path[-1] if path else None
+            if key not in known:
+                known[key] = _items(path, tree)
+            path = (*path, known[key][step])
         else:
             path = (*path, step)
         tree = value_at(tree, (step,))

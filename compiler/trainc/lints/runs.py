@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from posixpath import basename, join, normpath
 from typing import Any
@@ -174,11 +175,12 @@ def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile])
     """Return the files that words name, and those that these name, weakest first."""
     folder = str(training.entry.container.fields.get("workingDir", "/"))
     read: list[ConfigFile] = []
-    while paths and len(read) < 20:
-        file = by_path.get(normpath(join(folder, paths.pop(0))))
+    waiting = deque(paths)
+    while waiting and len(read) < 20:
+        file = by_path.get(normpath(join(folder, waiting.popleft())))
         if file is not None and file not in read:
             read.append(file)
-            paths += [str(value) for value in flat(file.value).values() if isinstance(value, str)]
+            waiting += [str(value) for value in flat(file.value).values() if isinstance(value, str)]
     return read[::-1]
 
 

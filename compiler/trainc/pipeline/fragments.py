@@ -7,6 +7,7 @@ is filled in.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -131,9 +132,9 @@ def fragment_of(document: Document) -> Fragment | None:
 
 def _levels(data: Json) -> Iterator[tuple[Path, Json]]:
     """Yield the document and the mappings inside it that may have an identifying key, outermost first."""
-    waiting: list[tuple[Path, Json]] = [((), data)]
+    waiting: deque[tuple[Path, Json]] = deque([((), data)])
     while waiting:
-        path, level = waiting.pop(0)
+        path, level = waiting.popleft()
         yield path, level
         waiting += [((*path, name), level[name]) for name in _LEVELS if isinstance(level.get(name), Mapping)]
 

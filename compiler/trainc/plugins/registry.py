@@ -162,8 +162,9 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     plugins: list[Plugin] = []
     problems: list[Diagnostic] = []
     used_names = {plugin.name for plugin in PLUGINS}
+    points = _entry_points() if names else ()
     for name in dict.fromkeys(names):
-        plugin = _load(name, used_names)
+        plugin = _load(name, used_names, points)
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
             used_names.add(plugin.name)
@@ -172,10 +173,10 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     return tuple(plugins), tuple(problems)
 
 
-def _load(name: str, used_names: set[str]) -> Plugin | Diagnostic:
-    points = [point for point in _entry_points() if point.name == name]
+def _load(name: str, used_names: set[str], installed: Sequence[EntryPoint]) -> Plugin | Diagnostic:
+    points = [point for point in installed if point.name == name]
     if not points:
-        return _unknown(name)
+        return _unknown(name, installed)
     try:
         plugin = points[0].load()
     except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
@@ -193,8 +194,8 @@ def _entry_points() -> Sequence[EntryPoint]:
     return tuple(entry_points(group=GROUP))
 
 
-def _unknown(name: str) -> Diagnostic:
-    installed = sorted({point.name for point in _entry_points()})
+def _unknown(name: str, points: Sequence[EntryPoint]) -> Diagnostic:
+    installed = sorted({point.name for point in points})
     available = (
         f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
     )

@@ -127,7 +127,7 @@ def is_extended(name: str) -> bool:
 
 
 def _claims(claims: Any, path: Path, declared: Collection[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
+    seen, in_part = set[str](), set[str]()
     for i, claim in enumerate(objects(claims)):
         name, request = str(claim.get("name") or ""), str(claim.get("request") or "")
         if not name:
@@ -136,10 +136,10 @@ def _claims(claims: Any, path: Path, declared: Collection[str]) -> Iterator[Find
         if request:
             yield from dns_label(request, (*path, i, "request"))
         key = f"{name}/{request}" if request else name
-        whole_after_part = not request and any(other.startswith(f"{name}/") for other in seen)
-        if name in seen or key in seen or whole_after_part:
+        if name in seen or key in seen or (not request and name in in_part):
             yield errors.duplicate((*path, i), key)
         seen.add(key)
+        in_part |= {key.partition("/")[0], key.rpartition("/")[0]} if "/" in key else set()
         if name not in declared:
             yield errors.not_in_pod((*path, i), "claim (resourceClaims)", name, declared)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from trainc.api.records import dataclass, field, pattern
@@ -77,7 +78,7 @@ class SourceText:
         self.step, self.offset = 0, -1
         self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.entries: list[Entry] = []
-        self._by_name: dict[tuple[str, bool], dict[str, list[Entry]]] = {}
+        self._by_name: dict[tuple[str, bool], dict[str, deque[Entry]]] = {}
         try:
             node = libyaml.compose(Chunk(self.text, ""))
         except libyaml.RefusedError:
@@ -119,10 +120,10 @@ class SourceText:
         for name in names:
             if (by_value := self._by_name.get((name, is_item))) is None:
                 continue
-            entries = by_value.get(repr(value), [])
+            entries = by_value.get(repr(value), deque())
             while entries and entries[0].is_used:
-                entries.pop(0)
-            free += (entry for entry in entries[:_MOST_COMPARED] if not entry.is_used and not entry.is_torn)
+                entries.popleft()
+            free += (entry for entry in islice(entries, _MOST_COMPARED) if not entry.is_used and not entry.is_torn)
 
         def parents_in_common(entry: Entry) -> int:
             pairs = zip(entry.path[-2::-1], path[-2::-1], strict=False)
@@ -143,7 +144,7 @@ class SourceText:
             parent.entries.append(entry)
             self.entries.append(entry)
             name = (path[-1] if path else "", isinstance(step, int))
-            self._by_name.setdefault(name, {}).setdefault(repr(entry.value), []).append(entry)
+            self._by_name.setdefault(name, {}).setdefault(repr(entry.value), deque()).append(entry)
         if node.is_block:
             self._give_lines(parent.entries, begin, end)
         for entry in parent.entries:

@@ -1,0 +1,70 @@
+"""Fields of a TrainJob that grow, made from its schema, take steps in proportion; loops copy no list that they grow."""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from growing import Field, fields
+from steps import assert_linear, steps
+
+import trainc
+from trainc.cli.command import Streams
+from trainc.cli.main import main
+
+SIZES = (40, 80, 160)
+GROWN = [field for field in fields("TrainJob") if field.way in ("numbered", "keys")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grown", GROWN, ids=str)
+def test_check_takes_steps_in_proportion(grown: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for size in SIZES:
+        grown.write(tmp_path, size)
+        for counted in (False, True):  # What is remembered of an input is remembered before it is counted.
+            streams = Streams(io.BytesIO(), io.BytesIO(), io.StringIO())
+            count = steps(lambda streams=streams: main(["check"], streams)) if counted else main(["check"], streams)  # type: ignore[misc]
+        found.append(count)
+    assert_linear(found, 8_000)
+
+
+def test_every_kind_of_field_is_found() -> None:
+    assert len(GROWN) >= 20
+    assert {"spec.trainer.args", "spec.trainer.env", "metadata.labels"} <= {".".join(map(str, f.path)) for f in GROWN}
+
+
+PACKAGE = Path(trainc.__file__).parent
+
+
+def test_nothing_but_suggestions_of_names_uses_difflib() -> None:
+    """Names are short there; elsewhere it is cubic."""
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "difflib" in ast.unparse(node)
+    }
+    assert users == {"findings/text.py"}
+
+
+def test_no_loop_takes_the_first_item_off_a_list() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} {ast.unparse(node)}"
+        for path in PACKAGE.rglob("*.py")
+        for node in _shifts(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
+def _shifts(tree: ast.AST) -> Iterator[ast.Call]:
+    """Calls in loops that move every item of a list: `pop(0)` and `insert(0, ...)`."""
+    for loop in ast.walk(tree):
+        for node in ast.walk(loop) if isinstance(loop, ast.For | ast.While) else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                if node.func.attr in ("pop", "insert") and ast.unparse(node.args[0]) == "0":
+                    yield node
