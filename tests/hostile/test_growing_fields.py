@@ -15,7 +15,7 @@ import trainc
 from trainc.cli.command import Streams
 from trainc.cli.main import main
 
-SIZES = (40, 80, 160)
+SIZES = (200, 400, 800)
 GROWN = [field for field in fields("TrainJob") if field.way in ("numbered", "keys")]
 
 
@@ -30,7 +30,8 @@ def test_check_takes_steps_in_proportion(grown: Field, tmp_path: Path, monkeypat
             streams = Streams(io.BytesIO(), io.BytesIO(), io.StringIO())
             count = steps(lambda streams=streams: main(["check"], streams)) if counted else main(["check"], streams)  # type: ignore[misc]
         found.append(count)
-    assert_linear(found, 8_000)
+    # Some of what is remembered is bounded, so that the largest document is read anew.
+    assert_linear(found, 40_000)
 
 
 def test_every_kind_of_field_is_found() -> None:
@@ -65,6 +66,6 @@ def _shifts(tree: ast.AST) -> Iterator[ast.Call]:
     """Calls in loops that move every item of a list: `pop(0)` and `insert(0, ...)`."""
     for loop in ast.walk(tree):
         for node in ast.walk(loop) if isinstance(loop, ast.For | ast.While) else ():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-                if node.func.attr in ("pop", "insert") and ast.unparse(node.args[0]) == "0":
-                    yield node
+            is_first = isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == "0"
+            if isinstance(node, ast.Call) and is_first and ast.unparse(node.func).endswith((".pop", ".insert")):
+                yield node

@@ -29,7 +29,7 @@ _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
 
 
-def data_beside(module: str, name: str) -> Any:
+def read_data(module: str, name: str) -> Any:
     """Return the data of a JSON file that stands beside a module of trainc, whose `__file__` this is given."""
     with open(os.path.join(os.path.dirname(module), name), "rb") as file:
         return json.loads(file.read())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from trainc.api.documents import opening
 from trainc.api.editing import variable_names
 
-DATA = opening.data_beside(__file__, "data.json")
+DATA = opening.read_data(__file__, "data.json")
 
 
 def suggested_variables() -> list[str]:

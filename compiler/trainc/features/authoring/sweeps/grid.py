@@ -23,7 +23,7 @@ _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
 _MOST_COMPARISONS = 1_000_000
 
-SCHEMAS: dict[str, document_kinds.Schema] = opening.data_beside(__file__, "schemas.json")
+SCHEMAS: dict[str, document_kinds.Schema] = opening.read_data(__file__, "schemas.json")
 GRID_FIELDS: document_kinds.Schema = {
     name: SCHEMAS["Sweep"]["properties"][name] for name in ("parameters", "exclude", "include")
 }

@@ -15,7 +15,7 @@ from trainc.features import ask
 # Of each component: the suffixes of its controller's or scheduler's image path, without the tag, the first of which decides;
 # the names by which its Deployment is known where a mirror has renamed the image; and of those that schedule PodGroups the
 # API group.
-_COMPONENTS: Mapping[str, Json] = opening.data_beside(__file__, "components.json")
+_COMPONENTS: Mapping[str, Json] = opening.read_data(__file__, "components.json")
 _VERSION_LABEL, _CHART_LABEL = "app.kubernetes.io/version", "helm.sh/chart"
 # For each minor, a CRD field that it introduced: identifies the minor if no image does.
 _POD = "spec.replicatedJobs.template.spec.template.spec"

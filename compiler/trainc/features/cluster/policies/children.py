@@ -269,7 +269,7 @@ def _quality(spec: Mapping[str, Any]) -> str:
 
 
 # What the API server fills in, in the shape of a pod spec; a default of a part counts where the part is there.
-_DATA = opening.data_beside(__file__, "pods.json")
+_DATA = opening.read_data(__file__, "pods.json")
 _POD = {**_DATA["pod"], "initContainers": [_DATA["container"]], "containers": [_DATA["container"]]}
 
 

@@ -23,7 +23,7 @@ _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
 
 # Schemas of what the API server takes of both kinds (kubernetes api admissionregistration/v1 types.go, v1.36), the types
 # that expressions see, and the API groups of policies that other programs evaluate, with their commands for files.
-_DATA: Mapping[str, Any] = opening.data_beside(__file__, "api.json")
+_DATA: Mapping[str, Any] = opening.read_data(__file__, "api.json")
 
 
 def _validator(name: str) -> Any:

@@ -53,7 +53,7 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
 
 # (API group, resource) of what a JobSet becomes, and of that and what trainc writes.
 CHILDREN = (("batch", "jobs"), ("", "pods"))
-OURS = (*CHILDREN, *(tuple(resource.split("/")) for resource in opening.data_beside(__file__, "api.json")["ours"]))
+OURS = (*CHILDREN, *(tuple(resource.split("/")) for resource in opening.read_data(__file__, "api.json")["ours"]))
 
 
 def is_about(constraints: Mapping[str, Any], kinds: Sequence[tuple[str, ...]] = OURS) -> bool:

@@ -168,7 +168,7 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
 _SECURITY = "securityContext"
 # The capabilities of a container by default, the kinds of volumes that are open to all, and the minors since which sysctls
 # are safe.
-_DATA = opening.data_beside(__file__, "pods.json")
+_DATA = opening.read_data(__file__, "pods.json")
 _DEFAULT_CAPABILITIES, _OPEN_VOLUMES = frozenset(_DATA["capabilities"]), frozenset(_DATA["volumes"])
 _SAFE_SYSCTLS: Mapping[str, int] = _DATA["sysctls"]
 _SECCOMP = "seccomp.security.alpha.kubernetes.io"

@@ -34,7 +34,7 @@ APPLICATION_SET = "argocd/training.yaml"
 KUSTOMIZE_CONFIG = "kustomizeconfig.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
 # The files of each part: a path in the repository, and the template beside this module that it comes from.
-_FILES: Mapping[Part, Mapping[str, str]] = opening.data_beside(__file__, "files.json")
+_FILES: Mapping[Part, Mapping[str, str]] = opening.read_data(__file__, "files.json")
 _NAME = "trainc"
 _EXTRAS = pattern(r"trainc(?=[ =@<>~!]|$)")
 # A line that pip refuses and shows: a made-up name or version would be anybody's to register.

@@ -116,7 +116,7 @@ _HEAD = """\
 # `templates` are where each kind has a pod template; `pods` where a pod names objects of each kind, from the pod's spec on;
 # `others` what else names objects: (kind of the object, kind that names it, path); `groups` the API groups of referents
 # whose kind alone says too little, and of those that have versions of their own.
-_DATA: Json = opening.data_beside(__file__, "references.json")
+_DATA: Json = opening.read_data(__file__, "references.json")
 _TEMPLATES: Mapping[str, str] = _DATA["templates"]
 _POD_SPECS: tuple[tuple[str, str], ...] = (
     *(("TrainJob", path) for path in _DATA["patches"]),

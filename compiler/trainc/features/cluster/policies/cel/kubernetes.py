@@ -422,7 +422,7 @@ class Format:
 
 
 # What the API server says of a name that is not of a kind.
-_HELP: Mapping[str, str] = opening.data_beside(__file__, "../api.json")["names"]
+_HELP: Mapping[str, str] = opening.read_data(__file__, "../api.json")["names"]
 
 
 def _too_long(text: str, most: int) -> list[str]:

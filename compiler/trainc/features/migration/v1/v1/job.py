@@ -40,7 +40,7 @@ class Kind:
 
 
 # Of each kind: its fields, with the words for their types, those of an MPI implementation, and what is said of others.
-DATA: Json = opening.data_beside(__file__, "kinds.json")
+DATA: Json = opening.read_data(__file__, "kinds.json")
 KINDS = {(row["api"], row["name"]): Kind(**{**row, "roles": tuple(row["roles"])}) for row in DATA["kinds"]}
 # Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so any order would do.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")
