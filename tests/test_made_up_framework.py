@@ -89,10 +89,10 @@ COMMIT: Edits = {
             '        "trainer.MLPolicy": {"ray": "object", "torch": "trainer.TorchMLPolicySource"},\n',
         )
     ],
-    f"{API}/descriptions.py": [
+    f"{API}/descriptions.json": [
         (
-            '        "flux": "Flux Framework: a resource manager inside the job.",\n',
-            '        "flux": "Flux Framework: a resource manager inside the job.",\n        "ray": "Ray: a head and workers.",\n',
+            '"Flux Framework: a resource manager inside the job."\n',
+            '"Flux Framework: a resource manager inside the job.",\n    "ray": "Ray: a head and workers."\n',
         )
     ],
 }
@@ -228,6 +228,6 @@ def test_editors_and_the_version_know_it(results: dict[str, str]) -> None:
 def test_the_commit_is_its_folder_a_line_of_the_registry_and_the_api() -> None:
     """The words of CONTRIBUTING, held."""
     outside = {name: edit for name, edit in COMMIT.items() if not name.startswith(FOLDER)}
-    assert set(outside) == {REGISTRY, f"{API}/definitions.py", f"{API}/descriptions.py"}
+    assert set(outside) == {REGISTRY, f"{API}/definitions.py", f"{API}/descriptions.json"}
     pieces = [piece for edit in outside.values() if not isinstance(edit, str) for piece in edit]
     assert all(len(new.splitlines()) - len(old.splitlines()) <= 1 for old, new in pieces)

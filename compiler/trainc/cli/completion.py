@@ -12,7 +12,6 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
-from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
 from trainc.findings.compile_error import CompileError
@@ -28,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the script."""
-    streams.out.write((Path(__file__).parent / "shells" / f"completion.{arguments.shell}").read_bytes())
+    with open(os.path.join(os.path.dirname(__file__), "shells", f"completion.{arguments.shell}"), "rb") as script:
+        streams.out.write(script.read())
     return Status.DONE
 
 

@@ -8,7 +8,6 @@ editor buffers replace those of their files.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -31,6 +30,8 @@ _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default
 
 def read_data(module: str, name: str) -> Any:
     """Return the data of a JSON file that stands beside a module of trainc, whose `__file__` this is given."""
+    import json  # a plain compile reads no such file
+
     with open(os.path.join(os.path.dirname(module), name), "rb") as file:
         return json.loads(file.read())
 

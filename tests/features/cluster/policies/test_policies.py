@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -466,10 +467,9 @@ def test_each_job_of_a_runtime_gets_its_denial() -> None:
         job = JOB.replace("name: llm", f"name: {name}").replace("torch-distributed", "mine, kind: TrainingRuntime")
         Path(f"jobs/{name}.yaml").write_text(job.replace("    image: example.com/train:v1\n", ""))
     expression = "object.spec.replicatedJobs.all(j, j.template.spec.template.spec.containers.all(c, !c.image.endsWith(':latest')))"
-    found = messages(
-        checked(policy(validations=[{"expression": expression, "message": "no latest"}]), binding()), "PolicyDenied"
-    )
-    assert [line.partition(" spec")[0] for line in found] == ["JobSet prod/a", "JobSet prod/b"]
+    checked(policy(validations=[{"expression": expression, "message": "no latest"}]), binding())
+    findings = json.loads(run("check", "--format", "json").stdout)["diagnostics"]
+    assert [f["object"] for f in findings if f["code"] == "PolicyDenied"] == ["JobSet prod/a", "JobSet prod/b"]
 
 
 def test_a_denied_pod_is_shown_at_the_line_of_the_runtime() -> None:
