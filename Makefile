@@ -25,7 +25,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,11 @@ test-causes: $(READY) ## check the causes that diff names on a made-up repositor
 test-room: $(READY) ## run the tests of one folder: ROOM=lints, ROOM=features/gitops/diff
 	@test -d 'tests/$(ROOM)' -a -n '$(ROOM)' || { echo "ROOM is a folder of tests/, such as ROOM=lints: $$(cd tests && ls -d */ features/*/ | tr '\n' ' ')" >&2; exit 2; }
 	@$(BIN)/python -m pytest -q 'tests/$(ROOM)' -m 'not run and not browser and not editors and not e2e'
+
+# CHECKOUT is a clone of kubeflow/trainer that has RELEASE; SINCE, a minor or a revision of it, replaces the newest minor.
+port: $(READY) ## list what a release of Trainer changes that trainc has to know: RELEASE=v2.4.0 CHECKOUT=../trainer
+	@test -n '$(RELEASE)' -a -n '$(CHECKOUT)' || { echo 'name the release and a clone of kubeflow/trainer that has it: make port RELEASE=v2.4.0 CHECKOUT=../trainer' >&2; exit 2; }
+	@$(BIN)/python tools/scripts/port.py '$(CHECKOUT)' '$(RELEASE)' $(if $(SINCE),--since '$(SINCE)')
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
