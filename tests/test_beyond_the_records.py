@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, diagnostics_of, job, one, pod, runtime, trainjob
+from tables import cases
 
 from trainc import CompileError, Options, admit, refusals
 from trainc.kube.releases import RELEASES
@@ -53,38 +54,12 @@ def job_spec(result: Any) -> Json:
 
 # Lists that are required and empty: Go's apply configurations do not write them, and nothing accepts them without.
 
-EMPTY_LISTS: dict[str, tuple[Json, tuple[str | int, ...]]] = {
-    "podFailurePolicy": ({"spec": {"podFailurePolicy": {"rules": []}}}, ("podFailurePolicy",)),
-    "successPolicy": ({"spec": {"successPolicy": {"rules": []}}}, ("successPolicy",)),
-    "exit codes": (
-        {
-            "spec": {
-                "podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": []}}]}
-            }
-        },
-        ("podFailurePolicy", "rules", 0, "onExitCodes"),
-    ),
-    "node affinity": (
-        {
-            "pod": {
-                "affinity": {
-                    "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
-                }
-            }
-        },
-        ("template", "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"),
-    ),
-    "cephfs": (
-        {"pod": {"volumes": [{"name": "v", "cephfs": {"monitors": []}}]}},
-        ("template", "spec", "volumes", 0, "cephfs"),
-    ),
-}
-
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("case", EMPTY_LISTS)
-def test_an_empty_required_list_of_a_runtime_is_left_out(case: str, release: str) -> None:
-    fields, place = EMPTY_LISTS[case]
+@cases("fields", "place")
+def test_an_empty_required_list_of_a_runtime_is_left_out(
+    fields: Json, place: tuple[str | int, ...], release: str
+) -> None:
     rt = runtime(job(**fields))
     found: Any = job_spec(compiled(trainjob(), rt, release=release, semantics="controller"))
     for step in place:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from made_up import Edits, committed, run_all
+from tables import cases
 
 # The option: a field, and the row that says what it is called, what it may be and where it is explained.
 OPTION: Edits = {
@@ -48,26 +49,6 @@ PLACES: Mapping[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
     "a parameter of Argo CD": (["cmp", "generate"], {}, {"ARGOCD_APP_PARAMETERS": json.dumps(PARAMETER)}),
     "a variable of Argo CD": (["cmp", "generate"], {}, {"ARGOCD_ENV_COST_CENTER": "lab"}),
 }
-WRONG: Mapping[str, tuple[list[str], dict[str, str], dict[str, str], str]] = {
-    "trainc.yaml": (
-        ["build"],
-        {"trainc.yaml": "costCenter: me\n"},
-        {},
-        "trainc.yaml:1:1: error[InvalidConfiguration] costCenter: 'me' is not supported",
-    ),
-    "an overlay": (
-        ["build", "job.yaml", "--overlay", "dev"],
-        {"dev/overlay.yaml": f"{HEAD}costCenter: me\n"},
-        {},
-        "dev/overlay.yaml:3:1: error[InvalidOverlay] costCenter: 'me' is not supported",
-    ),
-    "a parameter of Argo CD": (
-        ["cmp", "generate"],
-        {},
-        {"ARGOCD_ENV_COST_CENTER": "me"},
-        "error[InvalidParameter] spec.source.plugin: cost-center has the invalid value 'me'",
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +78,10 @@ def test_its_default_is_that_of_the_field(source: Path, tmp_path: Path) -> None:
     assert run(source, tmp_path, ["build", "job.yaml"], {}, {})[1].count("pays: none") == 1
 
 
-@pytest.mark.parametrize("place", WRONG)
-def test_another_value_is_refused_in(place: str, source: Path, tmp_path: Path) -> None:
-    words, files, variables, expected = WRONG[place]
+@cases("words", "files", "variables", "expected")
+def test_another_value_is_refused_in(
+    words: list[str], files: dict[str, str], variables: dict[str, str], expected: str, source: Path, tmp_path: Path
+) -> None:
     status, stdout, stderr = run(source, tmp_path, words, files, variables)
     assert (status, stdout) == (1, "")
     assert expected in stderr

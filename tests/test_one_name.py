@@ -16,6 +16,7 @@ import yaml
 from clusters import flavor, local, namespace, queue
 from commands import Result, run
 from repositories import git, write
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -258,20 +259,7 @@ def test_a_stale_rendered_file_is_not_another_job(both: Both) -> None:
     assert [entry["job"] for entry in json.loads(hashed.stdout)["jobs"]] == jobs
 
 
-@pytest.mark.parametrize(
-    ("name", "file", "job"),
-    [
-        ("llm-h5rjx7", "rendered/team-a/llm.yaml", "llm"),
-        ("llm-h5rjx7", "llm.yaml", "llm"),
-        ("trainc-h5rjx7", "rendered/trainc.jobset.yaml", "trainc"),
-        ("llm", "rendered/team-a/llm.yaml", "llm"),
-        ("llm-h5rjx7", "rendered/team-a/llm-h5rjx7.yaml", "llm-h5rjx7"),
-        ("llm-second", "rendered/team-a/llm.yaml", "llm-second"),
-        ("llm-h5rjx", "rendered/team-a/llm.yaml", "llm-h5rjx"),
-        ("llm-h5rjx7", "all.yaml", "llm-h5rjx7"),
-        ("llm-h5rjx7", "-", "llm-h5rjx7"),
-    ],
-)
+@cases("name", "file", "job")
 def test_a_file_tells_a_hash_from_a_name_that_looks_like_one(name: str, file: str, job: str) -> None:
     from trainc.emit.name_hash import name_in_file
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, main, one, pod, runtime, trainjob
+from tables import cases
 
 from trainc import CompileError
 
@@ -60,35 +61,7 @@ def test_empty_lists_of_jobs_and_containers_do_not_come_out(release: str) -> Non
     assert "containers" not in pod(controller(trainjob(), empty, release=release), "other")["spec"]
 
 
-@pytest.mark.parametrize(
-    ("release", "field", "patch"),
-    [
-        ("2.0", "podSpecOverrides", {"targetJobs": [{"name": "node"}], "serviceAccountName": ""}),
-        ("2.1", "podTemplateOverrides", {"targetJobs": [{"name": "node"}], "spec": {"serviceAccountName": ""}}),
-        *(
-            (
-                release,
-                "runtimePatches",
-                {
-                    "manager": "example.com/team",
-                    "trainingRuntimeSpec": {
-                        "template": {
-                            "spec": {
-                                "replicatedJobs": [
-                                    {
-                                        "name": "node",
-                                        "template": {"spec": {"template": {"spec": {"serviceAccountName": ""}}}},
-                                    }
-                                ]
-                            }
-                        }
-                    },
-                },
-            )
-            for release in ("2.2", "2.3")
-        ),
-    ],
-)
+@cases("release", "field", "patch")
 def test_a_blank_service_account_in_a_patch_clears_that_of_the_runtime(
     release: str, field: str, patch: dict[str, Any]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from golden_files import ROOT
 from perturb import changed, others
+from tables import cases
 
 from trainc.admission import admit
 from trainc.admission.outline import outline_of, with_words
@@ -83,23 +84,7 @@ def test_jobs_that_differ_in_words_have_one_outline() -> None:
     assert with_words(outline, other) == other
 
 
-AMOUNTS: tuple[tuple[dict[str, Any], dict[str, Any], bool], ...] = (
-    ({"cpu": "96"}, {"nvidia.com/gpu": "8"}, True),
-    ({"cpu": "501m", "memory": "1535Mi"}, {"cpu": "2", "memory": "2Gi"}, True),
-    ({"cpu": "4", "nvidia.com/gpu": "2"}, {"cpu": "4", "nvidia.com/gpu": "2"}, True),
-    ({"cpu": "5"}, {"cpu": "4"}, False),
-    ({"cpu": "4.0"}, {"cpu": "4"}, False),
-    ({"cpu": "0"}, {}, False),
-    ({"cpu": "-1"}, {}, False),
-    ({"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "3"}, True),
-    ({}, {"nvidia.com/gpu": "1500m"}, False),
-    ({}, {"hugepages-2Mi": "3Mi"}, False),
-    ({"memory": 7}, {}, False),
-    ({"gpu": "1"}, {}, False),
-)
-
-
-@pytest.mark.parametrize(("requests", "limits", "compared"), AMOUNTS)
+@cases("requests", "limits", "compared")
 @pytest.mark.parametrize("whole_pod", [False, True])
 def test_amounts_are_left_out_only_where_their_order_is_all_that_matters(
     requests: dict[str, Any], limits: dict[str, Any], compared: bool, whole_pod: bool, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
@@ -39,45 +40,13 @@ def refusals(bend: Bend) -> Refusals:
     return refusals
 
 
-FROZEN = {
-    "the subdomain": ({}, {"spec.network.subdomain": "other"}, "spec.network"),
-    "the success policy": ({}, {"spec.successPolicy": {"operator": "Any"}}, "spec.successPolicy"),
-    "the failure policy": (
-        {"spec.failurePolicy": {"maxRestarts": 1}},
-        {"spec.failurePolicy": {"maxRestarts": 2}},
-        "spec.failurePolicy",
-    ),
-    "a zero that was written before": (
-        {"spec.failurePolicy": {"maxRestarts": 0}},
-        {"spec.failurePolicy": {}},
-        "spec.failurePolicy",
-    ),
-    "the replicas": ({}, {f"{NODE}.replicas": 2}, f"{NODE}.replicas"),
-    "an image": ({}, {f"{CONTAINER}.image": "other"}, f"{CONTAINER}.image"),
-    "a label of the Job": (
-        {},
-        {f"{NODE}.template.metadata": {"labels": {"a": "b"}}},
-        f"{NODE}.template.metadata.labels.a",
-    ),
-    "a label of the pod": ({}, {f"{POD}.metadata.labels": {"app": "y"}}, f"{POD}.metadata.labels.app"),
-    "the dependencies": ({}, {f"{NODE}.dependsOn[0].status": "Ready"}, f"{NODE}.dependsOn[0].status"),
-    "the manager": ({}, {"spec.managedBy": "a.io/b"}, "spec.managedBy"),
-    "the name of a job": ({}, {f"{NODE}.name": "worker"}, "spec.replicatedJobs"),
-    "the number of jobs": (
-        {},
-        {"spec.replicatedJobs[2]": {"name": "aux", "template": {"spec": {"template": {"spec": {}}}}}},
-        "spec.replicatedJobs",
-    ),
-}
-
-
 def dotted(path: Any) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
 
 
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("suspended", [False, True])
-@pytest.mark.parametrize(("before", "after", "path"), FROZEN.values(), ids=FROZEN)
+@cases("before", "after", "path")
 def test_it_is_frozen(refusals: Refusals, before: Any, after: Any, path: Any, suspended: bool, version: str) -> None:
     found = refusals(before, {**after, **(SUSPEND if suspended else {})}, version)
     free_while_suspended = suspended and path.startswith(f"{POD}.metadata")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -151,22 +152,7 @@ def test_one_runtime_replaced_wherever_it_comes_from(project: Path) -> None:
     assert "because of new.yaml:" in result.stdout
 
 
-WRONG = {
-    "three inputs": ["a", "b", "c"],
-    "two inputs and releases": ["--releases", "2.1..2.3", "a", "b"],
-    "no range": ["--releases", "2.1"],
-    "a release that is none": ["--releases", "2.1..9.9"],
-    "no file": ["--runtime", "torch-distributed"],
-    "a revision without a name": ["git:"],
-    "a revision that is an option": ["git:--help"],
-    "stdin twice": ["-", "-"],
-    "a file without a runtime": ["--runtime", "torch-distributed=jobs/llm.yaml"],
-    "a runtime that is none": ["--runtime", "torch-distribute=jobs/llm.yaml"],
-    "a runtime and its file apart": ["--runtime", "torch-distributed", "new.yaml", "jobs"],
-}
-
-
-@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
+@cases("words")
 def test_words_that_make_no_two_sides_are_wrong_usage(project: Path, words: list[str]) -> None:
     result = run("diff", *words)
     assert result.status == 2

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from clusters import node
 from commands import run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -165,20 +166,7 @@ def test_wrong_usage_names_the_environments(words: tuple[str, ...], expected: st
     assert expected in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("environments", "expected"),
-    [
-        ("[dev]", "environments: expected a mapping, got a list"),
-        ("{dev: overlays/dev}", "environments.dev: expected a mapping, got the string 'overlays/dev'"),
-        ("{dev: {overlays: [a]}}", "environments.dev.overlays: trainc.yaml has no field overlays here"),
-        ("{dev: {overlays: [a]}}", "help: did you mean overlay?"),
-        ("{dev: {release: 2.3}}", "environments.dev.release: expected a string, got the number 2.3"),
-        ("{dev: {rules: {Nothing: info}}}", "environments.dev.rules.Nothing: there is no diagnostic Nothing"),
-        ("{dev: {output: out}, prod: {output: out}}", "environments.prod.output: out is also the output of dev"),
-        ("{dev: {output: ../../out}}", "environments.dev.output: ../../out is outside the repository"),
-        ("{dev: {environments: {}}}", "help: move it to the top level of the document"),
-    ],
-)
+@cases("environments", "expected")
 def test_what_is_wrong_with_environments_is_reported_at_its_place(environments: str, expected: str) -> None:
     write("trainc.yaml", f"release: '2.3'\nenvironments: {environments}\n")
     result = run("check")

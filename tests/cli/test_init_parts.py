@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import run
+from tables import cases
 
 from trainc.features.gitops.init.scaffold import Requirement, requirement_of, with_hooks
 
@@ -128,32 +129,7 @@ def test_the_overlay_of_development_changes_no_other_job(tmp_path: Path, monkeyp
 # Where trainc came from.
 
 
-@pytest.mark.parametrize(
-    ("recorded", "line"),
-    [
-        (None, "trainc==0.1.0"),
-        (
-            {"url": "https://git.example.com/p/trainc", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
-            "trainc @ git+https://git.example.com/p/trainc@abc",
-        ),
-        (
-            {"url": "https://me:token@git.example.com/p/trainc", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
-            "trainc @ git+https://git.example.com/p/trainc@abc",
-        ),
-        (
-            {"url": "ssh://git@git.example.com/p", "vcs_info": {"vcs": "git", "commit_id": "abc"}, "subdirectory": "t"},
-            "trainc @ git+ssh://git@git.example.com/p@abc#subdirectory=t",
-        ),
-        (
-            {"url": "https://files.example.com/trainc.whl", "archive_info": {"hashes": {"sha256": "12"}}},
-            "trainc @ https://files.example.com/trainc.whl#sha256=12",
-        ),
-        (
-            {"url": "https://files.example.com/trainc.whl", "archive_info": {}},
-            "trainc @ https://files.example.com/trainc.whl",
-        ),
-    ],
-)
+@cases("recorded", "line")
 def test_the_requirement_is_where_this_trainc_came_from(recorded: Any, line: str) -> None:
     assert requirement_of(recorded, "0.1.0") == Requirement(line)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, write
+from tables import cases
 
 from trainc.cli.one_job import pod_of
 
@@ -80,19 +81,7 @@ def test_a_pod_of_an_earlier_build_says_so() -> None:
     assert asked(f"git:HEAD:{LLM}").stdout.startswith(f"JobSet nlp/{before}")
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "{hashed}-node-0-2-abcde",  # The job has two pods.
-        "{hashed}-node-1-0-abcde",
-        "{hashed}-other-0-0-abcde",
-        "{hashed}-node-0",
-        "ads/llm",
-        "ads/{hashed}",
-        "nobody",
-        "nobody-abcdef-node-0-0-abcde",
-    ],
-)
+@cases("word")
 def test_what_no_job_has_is_not_found(word: str) -> None:
     result = asked(word.format(hashed=jobset()))
     assert result.status == 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import run
+from tables import cases
 
 from trainc import __version__
 from trainc.cli import rule
@@ -141,57 +142,7 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
     assert "upstream:" not in run("version").stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["bulid"], "unknown command 'bulid'; did you mean build?"),
-        (["lint"], "unknown command 'lint'; did you mean check?"),
-        (["Validate", "jobs"], "unknown command 'Validate'; did you mean check?"),
-        (["compile"], "did you mean build?"),
-        (["apply"], "pipe its output: trainc build FILE | kubectl apply --server-side -f -"),
-        (["logs"], "kubectl does that"),
-        (["rollback"], "git revert COMMIT, then trainc build"),
-        (["quota"], "did you mean fits?"),
-        (["argo"], "read about it: trainc help delivery"),
-        (["help", "quota"], "did you mean `trainc help fits`?"),
-        (["help", "argo"], "did you mean `trainc help delivery`?"),
-        (["render", "-o", "out"], "did you mean build?"),
-        (["frobnicate"], "unknown command 'frobnicate'; `trainc help` lists the commands"),
-        (["--verison"], "unknown option '--verison'; did you mean --version?"),
-        (["--release=2.3"], "unknown option '--release'; it is for a command, as in `trainc build --release`"),
-        (["--relase=2.3", "check"], "trainc check: error: unknown option --relase; did you mean --release?"),
-        (["jobs/llm.yaml"], "to compile that path: trainc build jobs/llm.yaml"),
-        (["help", "limit"], "no help for 'limit'; did you mean limits"),
-        (["build", "--check"], "--check needs an output folder"),
-        (["build", "--relase", "2.3"], "unknown option --relase; did you mean --release?"),
-        (["migrate", "jobs", "--dif"], "unknown option --dif; did you mean --diff?"),
-        (["check", "--cluster=x"], "unknown option --cluster; `trainc fits --cluster DIR` asks"),
-        (["check", "--release=2.3", "--fix=all"], "unknown option --fix; see `trainc check --help`"),
-        (["init", "a", "b"], "unexpected argument b"),
-        (["runtimes", "list", "--relase", "2.3"], "unknown option --relase; see `trainc runtimes --help`"),
-        (["build", "jobs", "-o", __file__], "is a file; use a folder, or redirect stdout"),
-        (["build", "jobs", "-o", "./jobs/"], "./jobs/ is both the input and the output folder"),
-        (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
-        (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),
-        (
-            ["diff", "--release", "2.1..2.3"],
-            "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3, 2.4; `trainc diff --releases",
-        ),
-        (
-            ["build", "--namespace", "Team_A"],
-            "argument --namespace: 'Team_A' is not a valid namespace name; use at most 63",
-        ),
-        (["check", "--namespace", ""], "'' is not a valid namespace name"),
-        (
-            ["build", "--cluster-domain", ".local"],
-            "argument --cluster-domain: '.local' is not a valid cluster domain; use",
-        ),
-        (["build", "--max-depth", "0"], "'0' is not a positive integer"),
-        (["build", "-q", "-v"], "not allowed with argument"),
-        (["rule"], "pass either a CODE or --all"),
-        (["rule", "UnknownField", "--all"], "pass either a CODE or --all"),
-    ],
-)
+@cases("words", "expected")
 def test_wrong_usage_ends_with_two(words: list[str], expected: str, capfd: pytest.CaptureFixture[str]) -> None:
     result = run(*words)
     assert result.status == 2

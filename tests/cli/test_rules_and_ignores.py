@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -52,20 +53,7 @@ def severities(result: Result) -> dict[str, str]:
     return {code: severity for severity, code in re.findall(r"(error|warning|info)\[(\w+)\]", result.stderr)}
 
 
-@pytest.mark.parametrize(
-    ("rules", "severity"),
-    [
-        ("{}", "warning"),
-        (f"{{{WARNING}: error}}", "error"),
-        (f"{{{WARNING}: info}}", "info"),
-        (f"{{{WARNING}: ignore}}", None),
-        (f"{{{WARNING}: {{level: ignore, reason: a wrapper}}}}", None),
-        (f"{{{WARNING}: ignore, 'jobs/llm.yaml': {{{WARNING}: error}}}}", "error"),
-        (f"{{'jobs/**': {{{WARNING}: info}}, 'jobs/legacy/**': {{{WARNING}: error}}}}", "info"),
-        (f"{{'*.yaml': {{{WARNING}: info}}}}", "info"),
-        (f"{{'other/**': {{{WARNING}: ignore}}}}", "warning"),
-    ],
-)
+@cases("rules", "severity")
 def test_a_rule_decides_the_severity_of_its_code_in_every_command(rules: str, severity: str | None) -> None:
     configure(rules)
     for words in (("check",), ("build",), ("build", "jobs")):
@@ -140,23 +128,7 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
     assert "cannot be ignored" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
-    [
-        ("{UnknownFeild: ignore}", "rules.UnknownFeild: there is no diagnostic UnknownFeild"),
-        ("{UnknownFeild: ignore}", "help: did you mean UnknownField"),
-        ("{UnknownField: off}", "help: write error, warning, info or ignore\n"),
-        ("{UnknownField: quiet}", "help: use 'error' or 'warning' or 'info' or 'ignore'"),
-        ("{UnknownField: {level: info, why: x}}", "rules.UnknownField.why: trainc.yaml has no field why here"),
-        (
-            "{UnknownField: {level: ignore, reason: 1}}",
-            "rules.UnknownField.reason: expected a string, got the number 1",
-        ),
-        ("{'jobs/**': ignore}", "expected a mapping, got the string 'ignore'"),
-        ("{'jobs/**': {Nothing: info}}", "there is no diagnostic Nothing"),
-        ("[UnknownField]", "rules: expected a mapping, got a list"),
-    ],
-)
+@cases("rules", "expected")
 def test_what_is_wrong_with_rules_is_reported_at_its_place(rules: str, expected: str) -> None:
     configure(rules)
     result = run("check")

@@ -10,40 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import cases
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "editors" / "vscode"
 
 NODE = shutil.which("node")
-VENV = "/w/.venv/bin/trainc"
-
-
-# What is asked, the files that exist, and what is started.
-PROGRAMS = {
-    "a virtual environment of the workspace": ({"folders": ["/w"], "trusted": True}, [VENV], "linux", VENV),
-    "the second of two folders": ({"folders": ["/x", "/w"], "trusted": True}, [VENV], "darwin", VENV),
-    "a folder of somebody else": ({"folders": ["/w"], "trusted": False}, [VENV], "linux", None),
-    "the settings of somebody else": (
-        {"folders": ["/w"], "trusted": False, "configured": ["/w/run.sh"]},
-        [],
-        "linux",
-        None,
-    ),
-    "none": ({"folders": ["/w"], "trusted": True}, [], "linux", "trainc"),
-    "no folder": ({"folders": [], "trusted": True}, [], "linux", "trainc"),
-    "the settings win": (
-        {"folders": ["/w"], "trusted": True, "configured": ["/o/trainc", "lsp"]},
-        [VENV],
-        "linux",
-        "/o/trainc",
-    ),
-}
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-@pytest.mark.parametrize("case", PROGRAMS)
-def test_the_program_that_is_started(case: str) -> None:
-    asked, files, platform, expected = PROGRAMS[case]
+@cases("asked", "files", "platform", "expected")
+def test_the_program_that_is_started(asked: Any, files: Any, platform: Any, expected: Any) -> None:
     script = (
         f"const {{findProgram}} = require({json.dumps(str(EXTENSION / 'src' / 'program.js'))});"
         f"const files = {json.dumps(files)};"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import cases
 
 from trainc.explain.model import QueryError, matches, parse, suggest_paths
 from trainc.kube.documents import FieldPath, format_field, leaves
@@ -37,32 +38,7 @@ def found(expression: str) -> list[str]:
     return [format_field(p) for p, leaf in LEAVES.items() if matches(parse(expression), p, leaf.index)]
 
 
-@pytest.mark.parametrize(
-    ("expression", "first", "count"),
-    [
-        ("metadata.labels.plain", "metadata.labels.plain", 1),
-        ('metadata.labels["app.kubernetes.io/name"]', 'metadata.labels["app.kubernetes.io/name"]', 1),
-        ("metadata", 'metadata.labels["app.kubernetes.io/name"]', 2),
-        ("spec.replicatedJobs[launcher].name", "spec.replicatedJobs[launcher].name", 1),
-        ("spec.replicatedJobs[1].name", "spec.replicatedJobs[launcher].name", 1),
-        (
-            "spec.replicatedJobs[node]...env[PET_NNODES].value",
-            "spec.replicatedJobs[node].template.spec.containers[node].env[PET_NNODES].value",
-            1,
-        ),
-        (
-            "...env[PET_*].value",
-            "spec.replicatedJobs[node].template.spec.containers[node].env[PET_NNODES].value",
-            4,
-        ),
-        (
-            "spec.*.*...volumeMounts[/etc/mpi]",
-            "spec.replicatedJobs[node].template.spec.containers[node].volumeMounts[/etc/mpi].mountPath",
-            4,
-        ),
-        ("...command[1]", "spec.replicatedJobs[node].template.spec.containers[node].command[1]", 2),
-    ],
-)
+@cases("expression", "first", "count")
 def test_an_expression_names_fields(expression: str, first: str, count: int) -> None:
     assert (found(expression)[0], len(found(expression))) == (first, count)
 

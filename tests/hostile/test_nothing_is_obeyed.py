@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from tables import cases
 
 from trainc.findings.text import escape_line, escape_report, escape_xml
 from trainc.reading.opening import is_git_folder
@@ -138,21 +139,7 @@ def test_a_report_for_programs_holds_nothing_that_a_terminal_obeys(form: str, re
     assert_unobeyed(re.sub("(?m)^::.*", lambda line: line[0].replace("##", "").lstrip(":"), report))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".git",
-        ".GIT",
-        "git~1",
-        "GIT~2",
-        ".git.",
-        ".git ",
-        ".git::INDEX",
-        ".g\u200cit",
-        "a/.git/hooks",
-        "a\\.git",
-    ],
-)
+@cases("name")
 def test_no_output_folder_is_git_s_own_on_any_file_system(name: str, repository: Path) -> None:
     (repository / "trainc.yaml").write_text(f"sources: [jobs]\noutput: '{name}'\n", encoding="utf-8")
     assert "is inside the .git folder" in run("build").stderr

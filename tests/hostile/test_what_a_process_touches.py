@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import cases
 
 import trainc
 from trainc.reading.catalog import catalog_folder
@@ -99,29 +100,10 @@ def installed(path: str) -> bool:
     return any(path == root or path.startswith(os.path.join(root, "")) for root in roots)
 
 
-COMMANDS = (
-    "build --overlay overlay",
-    "build --overlay overlay --output out",
-    "build --overlay overlay --output out --check",
-    "check --overlay overlay",
-    "check --overlay overlay --format sarif",
-    "explain . --overlay overlay",
-    "graph . --overlay overlay --format mermaid",
-    "report --overlay overlay --output page.html",
-    "migrate runtimes",
-    "diff --runtime mpi=runtimes/mpi.yaml --overlay overlay",
-    "krm plain.yaml",
-    "cmp",
-    "schema",
-    "runtimes list",
-    "rule UnknownField",
-    "init started",
-    "completion bash",
-)
 WRITTEN = {"out": "--output out", "page.html": "page.html", "started": "init started"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@cases("command")
 def test_a_command_reads_its_input_writes_its_output_and_does_nothing_else(command: str, repository: Path) -> None:
     seen, reported = watched(
         repository, command.split(), f"{JOB}---\n{RUNTIME}".replace('{{ image | default("a:1") }}', "a:1")

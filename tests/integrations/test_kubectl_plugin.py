@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tables import cases
 
 from trainc.cli.completion import complete
 
@@ -55,22 +56,7 @@ def test_kubectl_completes_the_words_of_the_plugin(kubectl: list[str], tmp_path:
     assert "kubectl\n" in answer(kubectl, tmp_path, "__complete", "trainc", "build", "--delivery", "")
 
 
-@pytest.mark.parametrize(
-    ("words", "offered", "directive"),
-    [
-        ([], ["build", "check", "diff"], 4),
-        (["ch"], ["check"], 4),
-        (["build", "--sem"], ["--semantics"], 4),
-        (["build", "--semantics", ""], ["controller", "gitops"], 4),
-        (["build", "--semantics=g"], ["--semantics=gitops"], 4),
-        (["build", ""], [], 0),
-        (["build", "--output", ""], [], 16),
-        (["runtimes", ""], ["list", "show"], 4),
-        (["runtimes", "show", "torch-d"], ["torch-distributed"], 4),
-        (["rule", "NoTrain"], ["NoTrainJob"], 4),
-        (["nothing", ""], [], 4),
-    ],
-)
+@cases("words", "offered", "directive")
 def test_candidates(words: list[str], offered: list[str], directive: int) -> None:
     *lines, last = complete(words).splitlines()
     assert last == f":{directive}"

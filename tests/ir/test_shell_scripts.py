@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from builders import compiled, runtime, trainjob
 from steps import SIZES, assert_linear, steps
+from tables import cases
 
 from trainc.ir.commands.shell import MOST_DEPTH, read_script
 from trainc.ir.commands.shell_words import tokens
@@ -26,36 +27,8 @@ def words(script: str, *arguments: str) -> list[str]:
     return list(read(script, *arguments).starts_of("launcher")[-1].argv)
 
 
-EXPANDED: dict[str, tuple[str, list[str]]] = {
-    "a variable": ("N=4; torchrun --nnodes=$N t.py", ["--nnodes=4", "t.py"]),
-    "a variable in braces": ("N=4; torchrun --nnodes=${N} t.py", ["--nnodes=4", "t.py"]),
-    "an exported variable": ("export N=4; torchrun --nnodes $N t.py", ["--nnodes", "4", "t.py"]),
-    "a variable made of others": ("A=4; B=$A; torchrun --nnodes $B t.py", ["--nnodes", "4", "t.py"]),
-    "an unquoted text is split": ('A="--tp 8 --pp 2"; torchrun t.py $A', ["t.py", "--tp", "8", "--pp", "2"]),
-    "a quoted text is one word": ('A="--tp 8"; torchrun t.py "$A"', ["t.py", "--tp 8"]),
-    "a text that grows": ('A="--tp 8"; A+=" --pp 2"; torchrun t.py $A', ["t.py", "--tp", "8", "--pp", "2"]),
-    "an array": ("A=(--tp 8\n # stages\n --pp 2\n)\ntorchrun t.py ${A[@]}", ["t.py", "--tp", "8", "--pp", "2"]),
-    "an array in quotes": ('A=("a b" c); torchrun t.py "${A[@]}"', ["t.py", "a b", "c"]),
-    "an array that grows": ("A=(a); A+=(b); torchrun t.py ${A[@]}", ["t.py", "a", "b"]),
-    "a declared array": ("declare -a A=(a b); torchrun t.py ${A[@]}", ["t.py", "a", "b"]),
-    "an unknown variable": ("torchrun --nnodes=$N t.py", ["--nnodes=$N", "t.py"]),
-    "a default": ("torchrun --nnodes=${N:-4} t.py", ["--nnodes=${N:-4}", "t.py"]),
-    "a variable of a branch": ("if x; then N=4; fi; torchrun --nnodes=$N t.py", ["--nnodes=$N", "t.py"]),
-    "a variable that is read": ("N=4; read N; torchrun --nnodes=$N t.py", ["--nnodes=$N", "t.py"]),
-    "a variable of a loop": ("N=4; for N in 1 2; do x; done; torchrun --nnodes=$N t.py", ["--nnodes=$N", "t.py"]),
-    "single quotes": ("N=4; torchrun t.py '$N'", ["t.py", "\ue024N"]),
-    "a substitution": ("N=$(nproc); torchrun --nproc_per_node=$N t.py", ["--nproc_per_node=$(nproc)", "t.py"]),
-    "ANSI quotes": ("torchrun t.py $'it\\'s'", ["t.py", "it\\'s"]),
-    "a substitution in a substitution": (
-        'torchrun --x="$(a "$(b ")")")" t.py',
-        ['--x=$(a "$(b ")")")', "t.py"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", EXPANDED)
-def test_a_command_has_the_words_that_the_shell_gives_it(case: str) -> None:
-    script, expected = EXPANDED[case]
+@cases("script", "expected")
+def test_a_command_has_the_words_that_the_shell_gives_it(script: str, expected: list[str]) -> None:
     assert words(script)[1:] == expected
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tables import cases
 
 from trainc.findings.codes import codes
 from trainc.knowledge import tables
@@ -43,30 +44,10 @@ def test_the_index_names_tables_that_there_are_and_each_is_named() -> None:
     assert names() | extended == {path.stem for path in FILES} - OTHERS
 
 
-FACTS: dict[str, tuple[str, dict[str, object], bool | None]] = {
-    "a relation that holds": ("a >= 2", {"a": "4"}, True),
-    "a relation that fails": ("a >= 2", {"a": 1}, False),
-    "a value that is known only in the pod": ("a >= 2", {"a": None}, None),
-    "a value that is not given": ("a >= 2", {}, None),
-    "a default": ("a?1 >= 2", {}, False),
-    "a multiple of a product": ("a % b * c", {"a": 24, "b": 2, "c": 4}, True),
-    "no multiple": ("a % b * c", {"a": 20, "b": 2, "c": 4}, False),
-    "a sum": ("a + b <= 10", {"a": 4, "b": "7"}, False),
-    "a word": ("a == sft", {"a": "SFT"}, True),
-    "a text in another case": ("a is b", {"a": "X", "b": "x"}, False),
-    "one of several": ("a in x|y", {"a": "z"}, False),
-    "none of several": ("a not in x|y", {"a": "z"}, True),
-    "a pattern": ("a ~ meta-*", {"a": "Meta-Llama"}, True),
-    "an option that is given": ("a", {"a": True}, True),
-    "an option that is switched off": ("a", {"a": "False"}, False),
-    "an option that is absent": ("!a", {}, True),
-    "an option that is switched off is given": ("not a", {"a": "False"}, False),
-}
-
-
-@pytest.mark.parametrize("case", FACTS)
-def test_a_condition_holds_or_not_or_is_unknown(case: str) -> None:
-    condition, values, expected = FACTS[case]
+@cases("condition", "values", "expected")
+def test_a_condition_holds_or_not_or_is_unknown(
+    condition: str, values: dict[str, object], expected: bool | None
+) -> None:
     assert holds(facts_of(values), condition, {}) is expected
 
 

@@ -5,52 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc.kube.quantity import Quantity, add_resources, canonical, max_resources, parse_quantity
 
 
-@pytest.mark.parametrize(
-    ("written", "printed"),
-    [
-        ("2000m", "2"),
-        ("0.5", "500m"),
-        (0.5, "500m"),
-        (4, "4"),
-        ("0", "0"),
-        ("0Gi", "0"),
-        ("-1500m", "-1500m"),
-        ("1000Mi", "1000Mi"),
-        ("2048Mi", "2Gi"),
-        ("1024", "1024"),
-        ("1000", "1k"),
-        ("10000", "10k"),
-        ("100", "100"),
-        ("512Ki", "512Ki"),
-        ("0.5Ki", "512"),
-        ("1023Ki", "1023Ki"),
-        ("1.1Gi", "1181116006400m"),
-        ("1e9", "1e9"),
-        ("1E3", "1E3"),
-        ("1e10", "10e9"),
-        ("128974848", "128974848"),
-        ("1.", "1."),
-        (".5", "500m"),
-        ("+5", "+5"),
-        ("007", "007"),
-        ("008Gi", "8Gi"),
-        ("009Gi", "009Gi"),
-        ("1.125", "1.125"),
-        ("0.125", "125m"),
-        ("1.25", "1250m"),
-        ("2.500k", "2.500k"),
-        ("2.000", "2"),
-        ("+0", "0"),
-        ("1E", "1E"),
-        ("100u", "100u"),
-        ("0.1n", "1n"),
-        ("1n", "1n"),
-    ],
-)
+@cases("written", "printed")
 def test_a_quantity_prints_as_kubernetes_prints_what_it_has_parsed(written: str | float, printed: str) -> None:
     assert canonical(written) == printed
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import Json
+from tables import cases
 from trainings import RUNTIMES, findings, reported, training
 
 from trainc import Options, compile_paths
@@ -241,20 +242,7 @@ def test_a_program_is_started_by_its_own_command(script: str) -> None:
     assert found == STARTED_WRONG[script]
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ([*T, "--lr 0.1"], ["0.1"]),
-        ([*T, "--name 'a b' --lr 1"], ["a b", "1"]),
-        (["python", "t.py", "--lr\t0.1"], ["0.1"]),
-        ([*T, "--lr=0.1 --epochs 3"], None),
-        ([*T, "--prompt=two words", "--", "two words"], None),
-        ([*T, "--prompt", "--not an option of this program"], None),
-        (["bash", "-c", 'torchrun t.py "$@"', "--", "--lr 0.1"], None),
-        (["/app/run.sh", "--lr 0.1"], None),
-        (["/app/trainer", "--lr 0.1"], None),
-    ],
-)
+@cases("words", "named")
 def test_an_option_that_no_shell_splits_from_its_value_is_named(words: list[str], named: list[str] | None) -> None:
     found = [d for d in reported(training(command=words)) if d.code == "ArgumentNotSplit"]
     assert [d.severity for d in found] == (["warning"] if named else [])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import trainjob
+from tables import cases
 
 from trainc import CompileError, Diagnostic, Options, catalog, compile_trainjob
 
@@ -171,27 +172,6 @@ def test_a_command_that_runs_is_left_alone(case: str) -> None:
     assert [str(d) for d in diagnostics_of(command, **fields) if d.severity != "info"] == []
 
 
-DOUBTFUL: dict[str, tuple[list[str], str]] = {
-    "srun, where Slurm may be outside": (["srun", "-N", "4", "python", "train.py"], "ForeignLauncher"),
-    "an operator that may be a value": (["torchrun", "train.py", "--operator", ">"], "CommandCannotStart"),
-    "a launcher of one's own in a condition": (
-        ["bash", "-c", 'if [ "$DEBUG" = 1 ]; then torchrun --standalone t.py; else torchrun t.py; fi'],
-        "RanksDoNotMeet",
-    ),
-    "a training of its own for each shard": (
-        ["bash", "-c", "torchrun --standalone t.py --shard $JOB_COMPLETION_INDEX"],
-        "RanksDoNotMeet",
-    ),
-    "half of the nodes of a rendezvous elsewhere": (
-        ["torchrun", "--nnodes=8", "--rdzv_backend=etcd-v2", "--rdzv_endpoint=etcd.db:2379", "t.py"],
-        "TorchrunArgOverridesPolicy",
-    ),
-    "more processes than devices": (["torchrun", "--nproc_per_node=16", "t.py"], "MoreProcessesThanDevices"),
-    "a program that may only prepare": (["bash", "-c", "python download.py"], "NoLauncher"),
-}
-
-
-@pytest.mark.parametrize("case", DOUBTFUL)
-def test_what_may_be_meant_is_a_warning(case: str) -> None:
-    command, code = DOUBTFUL[case]
+@cases("command", "code")
+def test_what_may_be_meant_is_a_warning(command: list[str], code: str) -> None:
     assert [(d.severity, d.code) for d in diagnostics_of(command) if d.severity != "info"] == [("warning", code)]

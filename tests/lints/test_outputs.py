@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json, diagnostics_of
+from tables import cases
 from trainings import RUNTIMES, findings, reported, training
 
 from trainc import Options, compile_trainjob
@@ -23,66 +24,18 @@ def infos(code: str, command: list[str] | str | None, **fields: Any) -> list[Any
 
 
 T = "torchrun t.py "
-LOST: dict[str, tuple[list[str] | str, dict[str, Any], str]] = {
-    "a folder of the container": (["torchrun", "t.py", "--output_dir=/workspace/out"], {}, "in no volume"),
-    "an option with a space": (["torchrun", "t.py", "--ckpt-dir", "/ckpt"], {}, "/ckpt is in no volume"),
-    "an emptyDir": (T + "--ckpt-dir /ckpt/a", claim("/ckpt", emptyDir={}), "in the emptyDir volume 'storage'"),
-    "a folder beside a claim": (T + "--save-dir=/ckpt2", claim("/ckpt"), "in no volume"),
-    "Megatron-LM's checkpoints": (T + "--save /ckpt", {}, "/ckpt"),
-    "Lightning's folder": (T + "trainer.default_root_dir=/out", {}, "/out"),
-    "a folder of hydra": (T + "hydra.run.dir=/out/1", {}, "/out/1"),
-    "a temporary folder": (T + "--output_dir /tmp/out", {}, "/tmp/out"),
-    "a variable of the script": ("OUT=/out; torchrun t.py --output_dir=$OUT/run", {}, "/out/run"),
-    "a relative path without a volume": (T + "--output_dir=out", {}, "out is in no volume"),
-    "a relative path next to a configuration": (
-        T + "--ckpt-dir ./ckpt",
-        claim("/etc/app", configMap={"name": "app"}),
-        "./ckpt is in no volume",
-    ),
-    "a variable of the container": (["torchrun", "t.py", "--output_dir=$(OUT)/1"], {"env": {"OUT": "/out"}}, "/out/1"),
-    "logs": (T + "--logging_dir /logs", {}, "/logs"),
-    "Python alone": ("python t.py --checkpoint_dir=/ckpt", {"nodes": 1, "gpus": 1}, "/ckpt"),
-}
 
 
-@pytest.mark.parametrize("case", LOST)
-def test_an_output_that_is_gone_with_the_pod_is_an_info(case: str) -> None:
-    command, fields, words = LOST[case]
+@cases("command", "fields", "words")
+def test_an_output_that_is_gone_with_the_pod_is_an_info(
+    command: list[str] | str, fields: dict[str, Any], words: str
+) -> None:
     (found,) = infos("OutputNotKept", command, **fields)
     assert words in found.message
 
 
-KEPT: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
-    "a claim": (T + "--output_dir=/ckpt/out", claim("/ckpt")),
-    "a claim inside an emptyDir": (
-        T + "--output_dir=/ckpt/out/1",
-        {
-            "pod": {
-                "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {"claimName": "b"}}]
-            },
-            "mounts": [{"name": "a", "mountPath": "/ckpt"}, {"name": "b", "mountPath": "/ckpt/out"}],
-        },
-    ),
-    "a folder of the node": (T + "--output_dir=/ckpt", claim("/ckpt", hostPath={"path": "/mnt/ckpt"})),
-    "a claim of the runtime": (T + "--output_dir=/workspace/out", {"runtime": "torchtune-llama3.2-1b", "nodes": 1}),
-    "a relative path that may be on a claim": (T + "--output_dir=out", claim("/workspace")),
-    "a relative path in a bucket": (T + "--output_dir=gs://acme/out", {}),
-    "a name that is no folder": (T + "--save best --output json", {}),
-    "a relative folder of data": (T + "--data-dir data", {}),
-    "a bucket": (T + "--output_dir=s3://acme/out", {}),
-    "a path that is not known": (T + "--output_dir=$OUT", {}),
-    "a copy at the end": ("torchrun t.py --output_dir=/out && aws s3 sync /out s3://acme/out", {}),
-    "an upload by the program": (T + "--output_dir=/out --push_to_hub", {}),
-    "a checkpoint to begin with": (T + "--load_dir=/models/a --resume_from_checkpoint_path /ckpt/3", {}),
-    "temporary logs": (T + "--log_dir=/tmp/logs", {}),
-    "another argument": (T + "--config=/app/config.yaml --model_path=/models/a", {}),
-    "another command": ("mkdir --output_dir=/out; torchrun t.py", {}),
-}
-
-
-@pytest.mark.parametrize("case", KEPT)
-def test_an_output_that_is_kept_or_not_known_gets_nothing(case: str) -> None:
-    command, fields = KEPT[case]
+@cases("command", "fields")
+def test_an_output_that_is_kept_or_not_known_gets_nothing(command: list[str] | str, fields: dict[str, Any]) -> None:
     assert infos("OutputNotKept", command, **fields) == []
 
 
@@ -120,20 +73,7 @@ def test_the_patch_of_a_hint_works(release: str) -> None:
     assert "team-data" in result.to_yaml()
 
 
-@pytest.mark.parametrize(
-    ("command", "fields", "found"),
-    [
-        (T + "--data=/mnt/datasets", {}, 1),
-        (T + "--data_path /data/train.bin", {}, 1),
-        (T + "dataset.data_dir=/lustre/a", {}, 1),
-        (T + "--train_file=/fsx/train.json", {}, 1),
-        (T + "--data=/mnt/datasets", claim("/mnt"), 0),
-        (T + "--data=/mnt/datasets", claim("/mnt", emptyDir={}), 0),
-        (T + "--data=/app/data", {}, 0),
-        (T + "--data=alpaca", {}, 0),
-        (T + "--model=/mnt/models", {}, 0),
-    ],
-)
+@cases("command", "fields", "found")
 def test_data_of_a_shared_folder_that_is_not_mounted_is_an_info(command: str, fields: Json, found: int) -> None:
     assert len(infos("DataNotMounted", command, **fields)) == found
 

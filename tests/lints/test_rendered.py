@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, job, runtime, trainjob
+from tables import cases
 
 from trainc import Options
 from trainc.kube.documents import Foreign
@@ -75,19 +76,7 @@ def test_a_group_of_kubernetes_itself_leads_to_its_workload_and_back() -> None:
     assert gang_findings(list(own_gang().values())) == set()
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "value", "code"),
-    [
-        ("PodGroup", ("metadata", "name"), "dev-llm", "StaleReference"),
-        ("Workload", ("metadata", "name"), "dev-llm", "StaleReference"),
-        ("JobSet", ("metadata", "name"), "dev-llm", "StaleReference"),
-        ("PodGroup", ("spec", "workloadRef", "templateName"), "node", "StaleReference"),
-        ("PodGroup", ("metadata", "namespace"), "other", "StaleReference"),
-        ("PodGroup", ("spec", "schedulingPolicy", "gang", "minCount"), 4, "GangMinMemberTooLarge"),
-        ("PodGroup", ("spec", "schedulingPolicy", "gang", "minCount"), 2, ""),
-        ("PodGroup", ("spec", "workloadRef"), None, ""),
-    ],
-)
+@cases("kind", "path", "value", "code")
 def test_a_group_that_was_changed_after_compiling_is_noticed(kind: str, path: Any, value: Any, code: str) -> None:
     objects = own_gang()
     place = objects[kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 from trainings import findings, reported, training
 
 C10D = ["torchrun", "--rdzv_backend=c10d"]
@@ -89,40 +90,8 @@ def test_pods_that_never_find_each_other_are_an_error(case: str) -> None:
     assert words in found.message + found.hint
 
 
-TOGETHER: dict[str, tuple[list[str] | str, dict[str, Any]]] = {
-    "c10d at the first pod": ([*C10D, MEET, "t.py"], {}),
-    "c10d at the first pod with a key": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=77 t.py", {}),
-    "c10d with its own port": ([*C10D, "--rdzv_endpoint=$(PET_MASTER_ADDR)", "t.py"], {}),
-    "c10d with an endpoint in a variable": (
-        [*C10D, "t.py"],
-        {"env": {"PET_RDZV_ENDPOINT": "llm-node-0-0.llm:29400"}},
-    ),
-    "c10d with an address that it ignores": ([*C10D, MEET, "--master_addr=localhost", "--node_rank=0", "t.py"], {}),
-    "c10d on one node": ([*C10D, "t.py"], {"nodes": 1}),
-    "a master's address that an endpoint replaces": (["torchrun", MEET, "--master_addr=127.0.0.1", "t.py"], {}),
-    "a backend that is not known": ("torchrun --rdzv_backend=$BACKEND t.py", {}),
-    "an endpoint that is not known": ("torchrun --rdzv_backend=c10d --rdzv_endpoint=$ENDPOINT t.py", {}),
-    "an external store": (["torchrun", "--rdzv_backend=etcd-v2", "--rdzv_endpoint=etcd:2379", "t.py"], {}),
-    "an endpoint of a secret": (
-        ["torchrun", "--rdzv_endpoint=$(STORE)", "t.py"],
-        {"env": {"STORE": {"secretKeyRef": {"name": "a", "key": "b"}}}},
-    ),
-    "a key of the job": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=$JOB_NAME t.py", {"env": {"JOB_NAME": "llm"}}),
-    "a key that nothing replaces": (["torchrun", "--rdzv_id=llm-$RUN", "t.py"], {"env": {"RUN": "7"}}),
-    "a key of the day": (f"torchrun --rdzv_backend=c10d {PET} --rdzv_id=$(date +%F) t.py", {}),
-    "a range with the number of nodes": ([*C10D, MEET, "--nnodes=2:4", "--max_restarts=10", "t.py"], {}),
-    "a range around the number of nodes": (f"torchrun --nnodes=1:8 --rdzv_backend=c10d {PET} t.py", {"nodes": 3}),
-    "a range that ends with it": (["torchrun", "--nnodes=1:4", "t.py"], {}),
-    "accelerate for one machine": (
-        ["accelerate", "launch", "--machine_rank=0", "--main_process_ip=localhost", "t.py"],
-        {},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", TOGETHER)
-def test_pods_that_find_each_other_get_nothing(case: str) -> None:
-    command, fields = TOGETHER[case]
+@cases("command", "fields")
+def test_pods_that_find_each_other_get_nothing(command: list[str] | str, fields: dict[str, Any]) -> None:
     assert [f for f in findings(training(command, **fields)) if f[1] != "UnexpandedShellVariable"] == []
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, runtime, trainjob
+from tables import cases
 
 from trainc import CompileError, Diagnostic
 
-RANK = "--machine_rank=$(PET_NODE_RANK)"
-MASTER = "--main_process_ip=$(PET_MASTER_ADDR)"
 GPUS = {"limits": {"nvidia.com/gpu": 8}}
 POLICIES: dict[str, dict[str, Any]] = {name: {name: {}} for name in ("torch", "jax", "xgboost")}
 
@@ -64,54 +63,6 @@ RIGHT: dict[str, dict[str, Any]] = {
     "a network device": {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}}},
     "an image by port and digest": {"image": "registry.acme.io:443/ml/train:v1@sha256:" + "a" * 64},
 }
-WRONG: dict[str, tuple[str, dict[str, Any]]] = {
-    "Python alone": ("NoLauncher", {"command": ["python3", "-u", "train.py"]}),
-    "Python in a script": ("NoLauncher", {"command": shell("pip install x && exec python train.py")}),
-    "Python behind uv": ("NoLauncher", {"command": ["uv", "run", "train.py"]}),
-    "accelerate with one device": (
-        "NoLauncher",
-        {"command": ["accelerate", "launch", "t.py"], "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
-    ),
-    "mpirun without hosts": ("ForeignLauncher", {"command": ["mpirun", "python", "train.py"]}),
-    "deepspeed without hosts": ("ForeignLauncher", {"command": ["deepspeed", "train.py"]}),
-    "deepspeed that counts nodes it does not know": (
-        "InvalidLauncherArguments",
-        {"command": ["deepspeed", "--num_nodes=4", "train.py"]},
-    ),
-    "torchrun where nothing tells it": ("ForeignLauncher", {"command": ["torchrun", "t.py"], "policy": "xgboost"}),
-    "accelerate with other nodes": (
-        "RanksDoNotMeet",
-        {"command": ["accelerate", "launch", "--num_machines=2", "--num_processes=32", RANK, MASTER, "t.py"]},
-    ),
-    "half of the devices": ("IdleDevices", {"command": ["torchrun", "train.py"], "numProcPerNode": 4}),
-    "one visible device": ("IdleDevices", {"command": shell("CUDA_VISIBLE_DEVICES=0 torchrun train.py")}),
-    "twice the devices": ("MoreProcessesThanDevices", {"command": ["torchrun", "--nproc-per-node=16", "train.py"]}),
-    "blanks in a program": ("CommandCannotStart", {"command": ["torchrun train.py"]}),
-    "words behind the script": ("CommandCannotStart", {"command": ["bash", "-c", "torchrun", "train.py"]}),
-    "a script for a file": ("CommandCannotStart", {"command": ["bash", "torchrun train.py"]}),
-    "a shell keyword or builtin": ("CommandCannotStart", {"command": ["cd", "/app", "&&", "torchrun", "train.py"]}),
-    "a variable for a program": ("CommandCannotStart", {"command": ["A=1", "torchrun", "train.py"]}),
-    "a quote that stays open": ("CommandCannotStart", {"command": shell("torchrun train.py --name 'x")}),
-    "a typographic quote": ("TypographicCharacter", {"command": shell("torchrun t.py --name \u201cmy run\u201d")}),
-    "a command behind it": ("FailureIgnored", {"command": shell("torchrun train.py; echo done")}),
-    "a pipe": ("FailureIgnored", {"command": shell("set -e\ntorchrun train.py 2>&1 | tee log")}),
-    "an alternative that succeeds": ("FailureIgnored", {"command": shell("torchrun train.py || true")}),
-    "the background": ("FailureIgnored", {"command": shell("torchrun train.py &")}),
-    "a sleep behind it": ("HeldAfterEnd", {"command": shell("torchrun train.py && sleep infinity")}),
-    "a sleep alone": ("HeldAfterEnd", {"command": ["tail", "-f", "/dev/null"]}),
-    "a program that the shell rewrites": (
-        "HeredocRewritten",
-        {"command": shell("cat > t.py << EOF\nprint('$x')\nEOF\ntorchrun t.py")},
-    ),
-    "an image with a blank": ("InvalidImage", {"image": "ghcr.io/acme/train: 1"}),
-    "an image with a scheme": ("InvalidImage", {"image": "https://ghcr.io/acme/train:1"}),
-    "the loopback interface": ("LoopbackInterface", {"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "lo"}]}),
-    "a slip in a variable": ("MisspeltVariable", {"env": [{"name": "NCCL_DEUBG", "value": "INFO"}]}),
-    "a token": ("PlainToken", {"env": [{"name": "HF_TOKEN", "value": "hf_AbCdEfGhIjKlMnOpQrStUv"}]}),
-    "a slip in a device": ("UnlikelyResource", {"resourcesPerNode": {"limits": {"nvdia.com/gpu": 8}}}),
-    "bytes": ("UnlikelyAmount", {"resourcesPerNode": {"limits": {"memory": 64}}}),
-    "no nodes": ("UnlikelyAmount", {"nodes": 0}),
-}
 # What cannot be right; of all else somebody may have a use.
 CERTAIN = {"RanksDoNotMeet", "InvalidLauncherArguments", "CommandCannotStart", "InvalidImage", "LoopbackInterface"}
 
@@ -121,9 +72,8 @@ def test_of_what_runs_nothing_is_reported(case: str) -> None:
     assert diagnostics_of(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_run_is_named(case: str) -> None:
-    code, fields = WRONG[case]
+@cases("code", "fields")
+def test_what_does_not_run_is_named(code: str, fields: dict[str, Any]) -> None:
     found = diagnostics_of(**{"command": ["torchrun", "train.py"], **fields})
     assert [(d.code, d.severity) for d in found] == [(code, "error" if code in CERTAIN else "warning")]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from builders import job, runtime, trainjob
+from tables import cases
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
 from trainc.findings import Finding, Path, format_path
@@ -94,48 +94,9 @@ def test_a_label_of_the_job_set() -> None:
 
 
 PODS = (*PODS_OF_RUNTIME, 0, "template", "spec", "template", "spec")
-IN_PATCH = f"{JOBS}.template.spec.template.spec"
 
 
-@pytest.mark.parametrize(
-    ("patched", "about", "expected"),
-    [
-        pytest.param(
-            {"volumes": [{"name": "data", "emptyDir": {}}]},
-            ("volumes", 0, "emptyDir"),
-            f"{IN_PATCH}.volumes[0].emptyDir",
-            id="a volume that only the patch has",
-        ),
-        pytest.param(
-            {"volumes": [{"name": "data", "emptyDir": {}}]},
-            ("volumes", 1, "emptyDir"),
-            None,
-            id="a volume of the runtime, which comes after it",
-        ),
-        pytest.param(
-            {"containers": [{"name": "node", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}]},
-            ("containers", 0, "env", 1, "value"),
-            f"{IN_PATCH}.containers[0].env[1].value",
-            id="a variable",
-        ),
-        pytest.param(
-            {"containers": [{"name": "node", "env": [{"name": "B", "value": "2"}]}]},
-            ("containers", 0, "image"),
-            None,
-            id="the image of a container that the patch names",
-        ),
-        pytest.param(
-            {"containers": [{"name": "node", "securityContext": {"privileged": True}}]},
-            ("containers", 0, "securityContext", "runAsUser"),
-            f"{IN_PATCH}.containers[0].securityContext.runAsUser",
-            id="something that is missing in what only the patch has",
-        ),
-        pytest.param(
-            {"nodeSelector": {"zone": "b"}}, ("nodeSelector", "pool"), None, id="a key of the runtime's own mapping"
-        ),
-        pytest.param({"nodeSelector": {"zone": "b"}}, ("nodeSelector",), None, id="a mapping that both have"),
-    ],
-)
+@cases("patched", "about", "expected")
 def test_fields_of_pods(patched: Json, about: Path, expected: str | None) -> None:
     own = job(pod={"volumes": [{"name": "own", "emptyDir": {}}], "nodeSelector": {"pool": "a"}})
     document = runtime(own)

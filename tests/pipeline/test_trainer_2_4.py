@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, env, job, main, pod, refused, runtime, trainjob
+from tables import cases
 
 GATE = "TrainJobDynamicResourceAllocation"
 CLAIMED = {"resourceClaimsPerNode": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
@@ -119,22 +120,7 @@ def test_a_job_of_a_runtime_has_a_name_of_at_most_20_characters(name: str, relea
     assert (error.code, error.path) == (code, "spec.template.spec.replicatedJobs[1].name")
 
 
-@pytest.mark.parametrize(
-    ("trainer", "path"),
-    [
-        ({"numNodes": -1}, "spec.trainer.numNodes"),
-        ({"numProcPerNode": 0}, "spec.trainer.numProcPerNode"),
-        ({"resourcesPerNode": {"claims": [{"name": "a"}]}}, "spec.trainer.resourcesPerNode.claims"),
-        (
-            {"resourceClaimsPerNode": [{"name": "A", "resourceClaimTemplateName": "b"}]},
-            "spec.trainer.resourceClaimsPerNode[0].name",
-        ),
-        (
-            {"resourceClaimsPerNode": [{"name": "a", "resourceClaimTemplateName": "b"}] * 2},
-            "spec.trainer.resourceClaimsPerNode[1]",
-        ),
-    ],
-)
+@cases("trainer", "path")
 def test_what_the_crd_of_2_4_refuses(trainer: Any, path: str) -> None:
     errors = refused(trainjob(trainer), runtime(), release="2.4", feature_gates=(GATE,))
     assert path in {error.path for error in errors}

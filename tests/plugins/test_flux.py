@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, main, one, pod, pods, refused, runtime, trainjob
+from tables import cases
 
 FLUX: dict[str, Any] = {"flux": {}}
 
@@ -15,35 +16,7 @@ def scripts(result: Any) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("case", "trainer", "hosts", "resources", "run"),
-    [
-        ("one node", {}, "llm-node-0-[0]", "--cores=0", "-N 1 -n 1"),
-        ("several nodes", {"numNodes": 4}, "llm-node-0-[0-3]", "--cores=0", "-N 4 -n 4"),
-        ("several tasks", {"numNodes": 2, "numProcPerNode": 3}, "llm-node-0-[0-1]", "--cores=0-2", "-N 2 -n 6"),
-        (
-            "tasks share the GPUs of their node",
-            {"numNodes": 2, "numProcPerNode": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}},
-            "llm-node-0-[0-1]",
-            "--cores=0-1 --gpu=0-7",
-            "-N 2 -n 4 -g 4",
-        ),
-        (
-            "one task has all GPUs",
-            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}},
-            "llm-node-0-[0]",
-            "--cores=0 --gpu=0-7",
-            "-N 1 -n 1 -g 8",
-        ),
-        (
-            "more tasks than GPUs have one each",
-            {"numProcPerNode": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
-            "llm-node-0-[0]",
-            "--cores=0-3 --gpu=0",
-            "-N 1 -n 4 -g 1",
-        ),
-    ],
-)
+@cases("case", "trainer", "hosts", "resources", "run")
 def test_the_scripts_describe_the_cluster(
     case: str, trainer: dict[str, Any], hosts: str, resources: str, run: str
 ) -> None:
@@ -83,30 +56,7 @@ def test_hosts_have_the_names_that_the_pods_will_have() -> None:
     assert 'default_connect = "tcp://%h.llm:%p"' in scripts(compiled(homeless, runtime(policy=FLUX)))["init.sh"]
 
 
-@pytest.mark.parametrize(
-    ("case", "in_runtime", "in_job", "image", "device", "queue"),
-    [
-        ("defaults", [], [], "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0", "fcfs"),
-        (
-            "the runtime's variables",
-            [{"name": "FLUX_VIEW_IMAGE", "value": "v:1"}, {"name": "FLUX_NETWORK_DEVICE", "value": "ib0"}],
-            [{"name": "OTHER", "value": "x"}],
-            "v:1", "ib0", "fcfs",
-        ),
-        (
-            "the TrainJob's variables come last",
-            [{"name": "FLUX_QUEUE_POLICY", "value": "easy"}, {"name": "OTHER", "value": "x"}],
-            [{"name": "FLUX_QUEUE_POLICY", "value": "hybrid"}],
-            "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0", "hybrid",
-        ),
-        (
-            "what is read from elsewhere is not known",
-            [{"name": "FLUX_VIEW_IMAGE", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
-            [{"name": "FLUX_NETWORK_DEVICE", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
-            "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "", "fcfs",
-        ),
-    ],
-)  # fmt: skip
+@cases("case", "in_runtime", "in_job", "image", "device", "queue")
 def test_settings_come_from_variables(
     case: str, in_runtime: list[Any], in_job: list[Any], image: str, device: str, queue: str
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import codes, compiled, container, env, job, main, one, pod, pods, refused, runtime, trainjob
+from tables import cases
 
 from trainc import CompileError, Options, compile_trainjob
 
@@ -38,41 +39,7 @@ def hosts(result: Any) -> list[str]:
     return text.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("implementation", "line", "launcher", "worker"),
-    [
-        (
-            "OpenMPI",
-            "llm-node-0-0.llm slots=3",
-            {
-                "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
-                "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-                "OMPI_MCA_orte_set_default_slots": "3",
-                "OMPI_MCA_plm_rsh_args": SSH,
-                **PRTE,
-                "PRTE_MCA_prte_set_default_slots": "3",
-            },
-            {},
-        ),
-        (
-            "Intel",
-            "llm-node-0-0.llm:3",
-            {
-                "K_MPI_JOB_ROLE": "launcher",
-                "I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile",
-                "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": SSH,
-                "I_MPI_PERHOST": "3",
-            },
-            {"K_MPI_JOB_ROLE": "worker"},
-        ),
-        (
-            "MPICH",
-            "llm-node-0-0.llm:3",
-            {"K_MPI_JOB_ROLE": "launcher", "HYDRA_HOST_FILE": "/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": SSH},
-            {"K_MPI_JOB_ROLE": "worker"},
-        ),
-    ],
-)
+@cases("implementation", "line", "launcher", "worker")
 def test_each_implementation_is_told_its_hosts_in_its_own_words(
     implementation: str, line: str, launcher: dict[str, str], worker: dict[str, str]
 ) -> None:
@@ -161,27 +128,7 @@ def test_the_keys_secret_is_named_and_never_built() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(
-    ("case", "trainer", "policy", "slots"),
-    [
-        ("one by default", {}, {}, 1),
-        ("the policy's number", {}, {"numProcPerNode": 4}, 4),
-        ("the TrainJob's number comes first", {"numProcPerNode": 2}, {"numProcPerNode": 4}, 2),
-        ("GPUs where nobody asks for more", {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}, {}, 8),
-        (
-            "GPUs do not overrule the policy",
-            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}},
-            {"numProcPerNode": 4},
-            4,
-        ),
-        (
-            "nor a TrainJob that wants one",
-            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}, "numProcPerNode": 1},
-            {},
-            1,
-        ),
-    ],
-)
+@cases("case", "trainer", "policy", "slots")
 def test_slots(case: str, trainer: dict[str, Any], policy: dict[str, Any], slots: int) -> None:
     result = compiled(trainjob(trainer), mpi(policy))
     assert hosts(result) == [f"llm-node-0-{i}.llm slots={slots}" for i in range(2)], case

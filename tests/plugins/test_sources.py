@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import container, diagnostics_of, job, runtime, trainjob
+from tables import cases
 from trainings import RUNTIMES, findings, reported, training
 
 CACHE = {"METADATA_LOC": "s3a://lake/metadata/1.json", "IAM_ROLE": "arn:aws:iam::123456789012:role/cache"}
@@ -160,23 +161,9 @@ def test_the_runtime_of_the_hint_has_both_and_shares_them(kind: str) -> None:
     assert findings(training(["torchrun", "t.py"], **both, nodes=1, runtime=OURS["runtime"])) == []
 
 
-MODELS = {
-    "another size": ("torchtune-llama3.2-1b", "hf://meta-llama/Llama-3.2-3B-Instruct", 1),
-    "another family": ("torchtune-llama3.2-1b", "hf://Qwen/Qwen2.5-1.5B-Instruct", 1),
-    "another family of the same size": ("torchtune-llama3.2-1b", "hf://google/gemma-3-1b-it", 1),
-    "a much larger one": ("torchtune-qwen2.5-1.5b", "hf://meta-llama/Llama-3.1-70B", 1),
-    "its own": ("torchtune-llama3.2-1b", "hf://meta-llama/Llama-3.2-1B", 0),
-    "its own from elsewhere": ("torchtune-llama3.2-3b", "hf://unsloth/Llama-3.2-3B-Instruct-bnb", 0),
-    "one that was made from it": ("torchtune-qwen2.5-1.5b", "hf://deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", 0),
-    "one whose name does not say": ("torchtune-llama3.2-1b", "hf://acme/our-base-model-v2", 0),
-    "a bucket": ("torchtune-llama3.2-1b", "s3://acme/Llama-3.2-3B", 0),
-}
-
-
-@pytest.mark.parametrize("case", MODELS)
+@cases("name", "uri", "found")
 @pytest.mark.parametrize("command", [None, ["tune", "run"]], ids=["the runtime's command", "Trainer's command"])
-def test_a_model_of_another_recipe_is_a_warning(case: str, command: list[str] | None) -> None:
-    name, uri, found = MODELS[case]
+def test_a_model_of_another_recipe_is_a_warning(name: Any, uri: Any, found: Any, command: list[str] | None) -> None:
     document = training(command, **source("model", uri), nodes=1, gpus=2, runtime=name)
     warned = diagnostics_of("ModelNotOfRecipe", document, *RUNTIMES)
     assert [(d.severity, d.path) for d in warned] == [("warning", "spec.initializer.model.storageUri")] * found

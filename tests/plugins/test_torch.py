@@ -6,23 +6,12 @@ from typing import Any
 
 import pytest
 from builders import LABEL, compiled, container, env, job, pods, refused, runtime, trainjob
+from tables import cases
 
 TORCH: dict[str, Any] = {"torch": {}}
 
 
-@pytest.mark.parametrize(
-    ("case", "resources", "requested", "processes"),
-    [
-        ("GPUs are left to torchrun", {"limits": {"nvidia.com/gpu": 4}}, "auto", "auto"),
-        ("without GPUs the cores count", {"limits": {"cpu": 3}}, "auto", "3"),
-        ("cores are rounded up", {"limits": {"cpu": "2500m"}}, "auto", "3"),
-        ("a request comes before a limit", {"limits": {"cpu": 8}, "requests": {"cpu": 2}}, "auto", "2"),
-        ("without either there is one process", {}, "auto", "1"),
-        ("cpu counts cores beside GPUs", {"limits": {"cpu": 5, "nvidia.com/gpu": 4}}, "cpu", "5"),
-        ("gpu is a word for torchrun", {"limits": {"cpu": 5, "nvidia.com/gpu": 4}}, "gpu", "gpu"),
-        ("a number stands", {"limits": {"cpu": 5}}, 7, "7"),
-    ],
-)
+@cases("case", "resources", "requested", "processes")
 def test_processes_per_node(case: str, resources: dict[str, Any], requested: Any, processes: str) -> None:
     document = trainjob({"numProcPerNode": requested, "resourcesPerNode": resources})
     for release, semantics in (("2.3", "gitops"), ("2.1", "gitops"), ("2.1", "controller")):
@@ -30,23 +19,7 @@ def test_processes_per_node(case: str, resources: dict[str, Any], requested: Any
         assert env(result)["PET_NPROC_PER_NODE"] == processes, (case, release, semantics)
 
 
-@pytest.mark.parametrize(
-    ("case", "resources", "requested", "processes"),
-    [
-        ("limits decide where they count cores", {"limits": {"cpu": 2}, "requests": {"cpu": 6}}, "auto", "2"),
-        (
-            "requests decide where limits have a GPU",
-            {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": 6}},
-            "auto",
-            "6",
-        ),
-        ("a missing list answers one", {"limits": {"nvidia.com/gpu": 4}}, "auto", "1"),
-        ("cpu without cores answers one", {"limits": {"cpu": 4}, "requests": {"memory": "1Gi"}}, "cpu", "4"),
-        ("no list of cores for cpu", {"requests": {"memory": "1Gi"}}, "cpu", "1"),
-        ("no cores at all is one process", {"limits": {"memory": "1Gi"}, "requests": {}}, "auto", "1"),
-        ("a number stands beside a GPU", {"limits": {"nvidia.com/gpu": 4}, "requests": {"nvidia.com/gpu": 4}}, 3, "3"),
-    ],
-)
+@cases("case", "resources", "requested", "processes")
 def test_processes_per_node_in_2_0(case: str, resources: dict[str, Any], requested: Any, processes: str) -> None:
     document = trainjob({"numProcPerNode": requested, "resourcesPerNode": resources})
     result = compiled(document, runtime(policy=TORCH), release="2.0", semantics="controller")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, diagnostics_of, env, one, pods, refused, runtime, trainjob
+from tables import cases
 
 ELASTIC = {"minNodes": 2, "maxNodes": 4, "maxRestarts": 3}
 
@@ -51,27 +52,7 @@ def test_the_range_of_an_elastic_job(
     assert "maxRestarts" not in one(result, "JobSet")["spec"].get("failurePolicy", {})
 
 
-@pytest.mark.parametrize(
-    ("case", "trainer", "nodes", "policy", "path"),
-    [
-        (
-            "the bounds are the wrong way round",
-            {},
-            None,
-            {"minNodes": 3, "maxNodes": 2},
-            "spec.mlPolicy.torch.elasticPolicy",
-        ),
-        ("zero nodes", {}, None, {"minNodes": 0, "maxNodes": 2}, "spec.mlPolicy.torch.elasticPolicy"),
-        (
-            "negative restarts",
-            {},
-            None,
-            {"minNodes": 1, "maxRestarts": -1},
-            "spec.mlPolicy.torch.elasticPolicy.maxRestarts",
-        ),
-        ("the TrainJob starts outside the range", {"numNodes": 5}, None, ELASTIC, "spec.trainer.numNodes"),
-    ],
-)
+@cases("case", "trainer", "nodes", "policy", "path")
 def test_a_range_that_torchrun_would_refuse_is_refused(
     case: str, trainer: dict[str, Any], nodes: int | None, policy: dict[str, Any], path: str
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, env, job, main, pods, refused, runtime, trainjob
+from tables import cases
 
 
 def gpu_job(devices: int, **fields: Any) -> dict[str, Any]:
@@ -28,43 +29,7 @@ def words(case: Any) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("case", "trainer", "devices", "command"),
-    [
-        ("one device", {}, 1, ["full_finetune_single_device", "--config", "llama3_2/1B_full_single_device"]),
-        (
-            "one process",
-            {"numProcPerNode": 1},
-            4,
-            ["full_finetune_single_device", "--config", "llama3_2/1B_full_single_device"],
-        ),
-        ("several devices", {}, 4, ["RDZV", "full_finetune_distributed", "--config", "llama3_2/1B_full"]),
-        (
-            "LoRA on one device",
-            {"args": ["model.lora_attn_modules=[q_proj]"]},
-            1,
-            ["lora_finetune_single_device", "--config", "llama3_2/1B_lora_single_device"],
-        ),
-        (
-            "LoRA on several devices",
-            {"args": ["model.lora_attn_modules=[q_proj]"]},
-            4,
-            ["RDZV", "lora_finetune_distributed", "--config", "llama3_2/1B_lora"],
-        ),
-        (
-            "DoRA is a kind of LoRA",
-            {"args": ["model.lora_attn_modules=[q]", "model.quantize_base=True", "model.use_dora=True"]},
-            4,
-            ["RDZV", "lora_finetune_distributed", "--config", "llama3_2/1B_lora"],
-        ),
-        (
-            "quantization that is switched off",
-            {"args": ["model.lora_attn_modules=[q]", "model.quantize_base=false"]},
-            4,
-            ["RDZV", "lora_finetune_distributed", "--config", "llama3_2/1B_lora"],
-        ),
-    ],
-)
+@cases("case", "trainer", "devices", "command")
 def test_torchtune_is_told_the_recipe_for_its_size(
     case: str, trainer: dict[str, Any], devices: int, command: list[str]
 ) -> None:
@@ -94,36 +59,7 @@ def test_the_largest_model_trains_on_several_nodes() -> None:
     assert env(result)["PET_NNODES"] == "2"
 
 
-@pytest.mark.parametrize(
-    ("case", "name", "trainer", "devices", "code", "paths", "part"),
-    [
-        ("another form of name", "tune", {}, 1, "UnsupportedModel", ["spec.runtimeRef.name"], "'tune'"),
-        (
-            "an unknown model", "torchtune-llama9-1b", {}, 1, "UnsupportedModel", ["spec.runtimeRef.name"], "llama9/1B",
-        ),
-        (
-            "a small model on two nodes", "torchtune-llama3.2-1b", {"numNodes": 2}, 1, "TooManyNodes",
-            ["spec.trainer.numNodes"], "llama3_2/1B",
-        ),
-        (
-            "an argument that the runtime sets", "torchtune-llama3.2-1b", {"args": ["a=b", "output_dir=/x"]}, 1,
-            "ReservedArgument", ["spec.trainer.args[1]"], "output_dir",
-        ),
-        (
-            "LoRA on several nodes", "torchtune-llama3.3-70b",
-            {"numNodes": 2, "args": ["model.lora_attn_modules=[q]"]}, 8, "MultiNodeLoRA", ["spec.trainer.numNodes"], "2",
-        ),
-        (
-            "QLoRA of a small model on several devices", "torchtune-llama3.2-1b",
-            {"args": ["model.quantize_base=true"]}, 4, "UnsupportedQLoRA",
-            ["spec.trainer.numProcPerNode", "spec.trainer.resourcesPerNode"], "llama3_2/1B",
-        ),
-        (
-            "QLoRA of Qwen", "torchtune-qwen2.5-1.5b", {"args": ["model.quantize_base=true"]}, 1, "UnsupportedQLoRA",
-            ["spec.runtimeRef.name"], "qwen2_5/1.5B",
-        ),
-    ],
-)  # fmt: skip
+@cases("case", "name", "trainer", "devices", "code", "paths", "part")
 def test_what_torchtune_cannot_do_is_refused(
     case: str, name: str, trainer: dict[str, Any], devices: int, code: str, paths: list[str], part: str
 ) -> None:

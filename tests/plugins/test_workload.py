@@ -9,6 +9,7 @@ from builders import Json, compiled, container, diagnostics_of, job, one, pod, r
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kubernetes_schemas import refusals
+from tables import cases
 
 from trainc import Compilation, Options
 
@@ -203,19 +204,7 @@ def test_a_cluster_that_lacks_the_api_is_an_error_that_says_which_has_it(options
     assert "1.37" in missing.hint or "2.3" in missing.hint
 
 
-@pytest.mark.parametrize(
-    ("policy", "code"),
-    [
-        ([], "WrongType"),
-        ({"minCount": 2}, "UnknownField"),
-        ({"disruptionMode": "PodGroup"}, "WrongType"),
-        ({"disruptionMode": {"all": {}, "single": {}}}, "WrongType"),
-        ({"schedulingConstraints": {"topology": []}}, "WrongType"),
-        ({"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}}, "WrongType"),
-        ({"schedulingConstraints": {"topology": [{"key": "not a key"}]}}, "WrongType"),
-        ({"schedulingConstraints": {"topology": [{"key": "rack", "level": 1}]}}, "WrongType"),
-    ],
-)
+@cases("policy", "code")
 def test_a_policy_that_no_group_could_have_is_refused(policy: Any, code: str) -> None:
     assert [
         d.severity for d in diagnostics_of(code, trainjob(), runtime(job(), gang={"workload": policy}), **MODERN)

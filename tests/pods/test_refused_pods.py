@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.findings import format_path
 from trainc.pods.admission_plugins import cluster_objects, count_refusals, refusals_of_pods
@@ -116,212 +117,33 @@ def test_overhead_and_nodes_agree_with_the_runtime_class(
     assert found(pod, *classes) == expected
 
 
-def account(enforced: str = "true", name: str = "strict") -> Json:
-    made = in_team_a("ServiceAccount", name, secrets=[{"name": "mine"}], imagePullSecrets=[{"name": "registry"}])
-    made["metadata"]["annotations"] = {"kubernetes.io/enforce-mountable-secrets": enforced}
-    return made
-
-
-def mounting(secret: str, **fields: Any) -> Json:
-    volume = {"name": "s", "secret": {"secretName": secret}}
-    return {"serviceAccountName": "strict", "volumes": [volume], **fields}
-
-
-NOT_ALLOWED = [("SecretNotAllowed", "volumes[0].secret.secretName")]
-
-
-@pytest.mark.parametrize(
-    ("pod", "accounts", "expected"),
-    [
-        pytest.param(mounting("other"), [account()], NOT_ALLOWED, id="a volume"),
-        pytest.param(mounting("mine"), [account()], [], id="a volume with a Secret of the account"),
-        pytest.param(mounting("other"), [account("false")], [], id="an account that does not restrict Secrets"),
-        pytest.param(mounting("other"), [], [], id="an account that is not known"),
-        pytest.param(
-            mounting("other", serviceAccountName="", serviceAccount="strict"), [account()], NOT_ALLOWED, id="old name"
-        ),
-        pytest.param(
-            mounting("other", serviceAccountName=None), [account(name="default")], NOT_ALLOWED, id="the default account"
-        ),
-        pytest.param(
-            {
-                "serviceAccountName": "strict",
-                "volumes": [{"name": "p", "projected": {"sources": [{"secret": {"name": "x"}}]}}],
-            },
-            [account()],
-            [],
-            id="a projected volume, which the API server does not look at",
-        ),
-        pytest.param(
-            {
-                "serviceAccountName": "strict",
-                "initContainers": [
-                    {"name": "i", "envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "x"}}]}
-                ],
-                "containers": [
-                    {**TRAINER, "env": [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "y", "key": "k"}}}]}
-                ],
-            },
-            [account()],
-            [
-                ("SecretNotAllowed", "initContainers[0].envFrom[1].secretRef.name"),
-                ("SecretNotAllowed", "containers[0].env[0].valueFrom.secretKeyRef.name"),
-            ],
-            id="variables",
-        ),
-        pytest.param(
-            {"serviceAccountName": "strict", "imagePullSecrets": [{"name": "registry"}, {"name": "mine"}]},
-            [account()],
-            [("SecretNotAllowed", "imagePullSecrets[1].name")],
-            id="a pull secret, which has a list of its own",
-        ),
-    ],
-)
+@cases("pod", "accounts", "expected")
 def test_an_account_may_restrict_the_secrets_of_its_pods(
     pod: Json, accounts: list[Json], expected: list[tuple[str, str]]
 ) -> None:
-    assert found(pod, *accounts) == expected
+    assert found(pod, *accounts) == [tuple(each) for each in expected]
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
-            {"volumes": [{"name": "v", "image": {"pullPolicy": "Always"}}]},
-            [("MissingRequired", "volumes[0].image.reference")],
-            id="an image volume without a reference",
-        ),
-        pytest.param({"volumes": [{"name": "v", "image": {"reference": "example.com/data:1"}}]}, [], id="with one"),
-        pytest.param(
-            {"nodeName": "n", "schedulingGates": [{"name": "example.com/hold"}]},
-            [("ConflictingFields", "nodeName")],
-            id="a node and a gate",
-        ),
-        pytest.param({"nodeName": "n", "schedulingGates": []}, [], id="a node without gates"),
-    ],
-)
+@cases("pod", "expected")
 def test_some_rules_are_not_applied_to_templates(pod: Json, expected: list[tuple[str, str]]) -> None:
-    assert found(pod) == expected
+    assert found(pod) == [tuple(each) for each in expected]
 
 
 LIMITS, REQUESTS = "containers[0].resources.limits", "containers[0].resources.requests"
 
 
-def outside(path: str) -> list[tuple[str, str]]:
-    return [("OutsideLimitRange", path)]
-
-
-@pytest.mark.parametrize(
-    ("pod", "item", "expected"),
-    [
-        pytest.param(
-            sized(limits={"memory": "32Gi"}), {"max": {"memory": "16Gi"}}, outside(f"{LIMITS}.memory"), id="max"
-        ),
-        pytest.param(sized(limits={"memory": "16Gi"}), {"max": {"memory": "16Gi"}}, [], id="exactly max"),
-        pytest.param({}, {"max": {"cpu": "4"}}, [], id="no limit: it becomes max"),
-        pytest.param(
-            sized({"cpu": "100m"}, {"cpu": "1"}), {"min": {"cpu": "500m"}}, outside(f"{REQUESTS}.cpu"), id="min"
-        ),
-        pytest.param(sized({"cpu": "500m"}, {"cpu": "1"}), {"min": {"cpu": "500m"}}, [], id="exactly min"),
-        pytest.param({}, {"min": {"cpu": "500m"}}, [], id="no request: it becomes min"),
-        pytest.param(
-            sized({"cpu": "1"}, {"cpu": "8"}),
-            {"maxLimitRequestRatio": {"cpu": "4"}},
-            outside(f"{LIMITS}.cpu"),
-            id="ratio",
-        ),
-        pytest.param(
-            sized({"cpu": "2"}, {"cpu": "8"}), {"maxLimitRequestRatio": {"cpu": "4"}}, [], id="exactly the ratio"
-        ),
-        pytest.param(
-            sized({"cpu": "1"}),
-            {"maxLimitRequestRatio": {"cpu": "4"}},
-            outside("containers[0].resources"),
-            id="no limit",
-        ),
-        pytest.param(
-            sized(limits={"cpu": "8"}), {"maxLimitRequestRatio": {"cpu": "1"}}, [], id="a request from its limit"
-        ),
-        pytest.param(
-            sized({"memory": "8Gi"}),
-            {"default": {"memory": "4Gi"}},
-            [("RequestExceedsLimit", f"{REQUESTS}.memory")],
-            id="a request above the default limit",
-        ),
-        pytest.param(
-            sized({"memory": "8Gi"}, {"memory": "8Gi"}), {"default": {"memory": "4Gi"}}, [], id="its own limit"
-        ),
-        pytest.param(
-            sized(limits={"nvidia.com/gpu": 8}),
-            {"max": {"nvidia.com/gpu": 4}},
-            outside(f'{LIMITS}["nvidia.com/gpu"]'),
-            id="a device",
-        ),
-        pytest.param(
-            {"initContainers": [{"name": "i", "resources": {"limits": {"cpu": "8"}}}]},
-            {"max": {"cpu": "4"}},
-            outside("initContainers[0].resources.limits.cpu"),
-            id="an init container",
-        ),
-        pytest.param(sized(limits={"cpu": "much"}), {"max": {"cpu": "4"}}, [], id="an amount that is not one"),
-    ],
-)
+@cases("pod", "item", "expected")
 def test_a_limit_range_of_containers(pod: Json, item: Json, expected: list[tuple[str, str]]) -> None:
-    assert found(pod, limit_range(**item)) == expected
+    assert found(pod, limit_range(**item)) == [tuple(each) for each in expected]
 
 
 def of_pods(**item: Any) -> Json:
     return limit_range(**{**item, "type": "Pod"})
 
 
-@pytest.mark.parametrize(
-    ("pod", "item", "expected"),
-    [
-        pytest.param(sized(limits={"cpu": "8"}), {"max": {"cpu": "4"}}, outside(f"{LIMITS}.cpu"), id="max"),
-        pytest.param(sized(limits={"cpu": "4"}), {"max": {"cpu": "4"}}, [], id="exactly max"),
-        pytest.param(
-            {"containers": [sized(limits={"cpu": n})["containers"][0] for n in (1, 4)]},
-            {"max": {"cpu": "4"}},
-            outside("containers[1].resources.limits.cpu"),
-            id="two containers together, at the larger one",
-        ),
-        pytest.param(
-            {
-                "initContainers": [{"name": "i", "resources": {"limits": {"cpu": "3"}}}],
-                **sized(limits={"cpu": "3"}),
-            },
-            {"max": {"cpu": "4"}},
-            [],
-            id="an init container, which ends before the others start",
-        ),
-        pytest.param(
-            {
-                "initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"limits": {"cpu": "3"}}}],
-                **sized(limits={"cpu": "3"}),
-            },
-            {"max": {"cpu": "4"}},
-            outside("initContainers[0].resources.limits.cpu"),
-            id="a sidecar, which does not",
-        ),
-        pytest.param(
-            {}, {"max": {"cpu": "4"}}, outside("containers[0].resources"), id="no limit: a pod gets no default"
-        ),
-        pytest.param(
-            {"resources": {"limits": {"cpu": "8"}}, **sized(limits={"cpu": "1"})},
-            {"max": {"cpu": "4"}},
-            outside("resources.limits.cpu"),
-            id="the pod's own limit",
-        ),
-        pytest.param(
-            {"overhead": {"cpu": "9"}, "runtimeClassName": "x", **sized(limits={"cpu": "4"})},
-            {"max": {"cpu": "4"}},
-            [],
-            id="overhead",
-        ),
-    ],
-)
+@cases("pod", "item", "expected")
 def test_a_limit_range_of_pods(pod: Json, item: Json, expected: list[tuple[str, str]]) -> None:
-    assert found(pod, of_pods(**item)) == expected
+    assert found(pod, of_pods(**item)) == [tuple(each) for each in expected]
 
 
 NEEDS, EXCEEDS = "QuotaNeedsResources", "ExceedsQuota"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.kube.releases import PREVIEWS
 from trainc.kube.releases import RELEASES as ALL_RELEASES
@@ -95,19 +96,7 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
     assert text_of(CATALOG_PREFIX + file).startswith("# ")
 
 
-@pytest.mark.parametrize(
-    ("name", "release", "expected"),
-    [
-        ("jax-distributed", "2.1", "from Trainer 2.2"),
-        ("torchtune-qwen2.5-1.5b", "2.0", "from Trainer 2.1"),
-        ("mpi-distributed", "2.3", "only up to Trainer 2.0"),
-        ("torch-distribute", "2.3", "torch-distributed"),
-        ("something-else-entirely", "2.3", ""),
-        ("", "2.3", ""),
-        ("../runtimes/jax-distributed", "2.3", "jax-distributed"),
-        ("/etc/passwd", "2.3", ""),
-    ],
-)
+@cases("name", "release", "expected")
 def test_a_miss_says_what_there_is_instead(name: str, release: str, expected: str) -> None:
     miss = missed(name, release)
     text = f"{miss.instead} {miss.hint}".strip()

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tables import cases
 
 from trainc.options import Limits
 from trainc.reading.cluster import CLUSTER, KINDS, Dump
@@ -194,22 +195,7 @@ def test_the_schema_for_editors_takes_the_lists_of_the_documentation() -> None:
     assert [error.json_path for error in validator.iter_errors({**example, "nodes": [{"count": 2}]})] == ["$.nodes[0]"]
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "hint"),
-    [
-        ({"namespace": {}}, "namespace", "did you mean namespaces?"),
-        ({"namespaces": []}, "namespaces", ""),
-        ({"namespaces": {"a": {"queue": []}}}, "namespaces.a.queue", "did you mean queues?"),
-        ({"namespaces": {"a": {"claims": {"x": []}}}}, "namespaces.a.claims", ""),
-        ({"namespaces": {"a": {"claims": [3]}}}, "namespaces.a.claims[0]", ""),
-        ({"namespaces": {"a": {"secrets": {"s": "token"}}}}, "namespaces.a.secrets.s", ""),
-        ({"nodes": [{"count": 2}]}, "nodes[0].name", ""),
-        ({"nodes": [{"name": "n", "count": -1}]}, "nodes[0].count", ""),
-        ({"nodes": [{"name": "n", "count": 10**9}]}, "nodes[0].count", ""),
-        ({"nodes": [{"name": "n", "gpus": 8}]}, "nodes[0].gpus", ""),
-        ({"storageClasses": "fast"}, "storageClasses", ""),
-    ],
-)
+@cases("change", "path", "hint")
 def test_a_mistake_in_a_list_is_named_with_its_path(change: Json, path: str, hint: str) -> None:
     (problem,) = Dump.of_objects([{**HAND, **change}]).problems
     assert (problem.code, problem.path, hint in problem.hint) == ("SnapshotUnreadable", path, True)

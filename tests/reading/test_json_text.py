@@ -4,28 +4,10 @@ from __future__ import annotations
 
 import pytest
 from reading import data_of, errors_of, read
+from tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "documents"),
-    [
-        ('{"a": 1}', [{"a": 1}]),
-        ('\n  {"a": "\\ud83d\\ude00\\/\\u00e9"}\n', [{"a": "\U0001f600/\u00e9"}]),
-        ('{"a": "x\u2028y\\u007f"}', [{"a": "x\u2028y\x7f"}]),
-        ('{"a": 1}{"b": 2}\n{"c": 3}', [{"a": 1}, {"b": 2}, {"c": 3}]),
-        ('{"a": 1}\n---\n{"b": 2}', [{"a": 1}, {"b": 2}]),
-        ('{"a": 1}\n# done\n', [{"a": 1}]),
-        ('{"a": 1}\nb: 2\n', [{"a": 1}, {"b": 2}]),
-        ('{"a": [1.0, 1e3, -0, 0.5]}', [{"a": [1, 1000, 0, 0.5]}]),
-        ('{"a": 18446744073709551615}', [{"a": 18446744073709551615.0}]),
-        ('{"a": NaN, "b": 1e400}', [{"a": "NaN", "b": "1e400"}]),
-        ('{"a": 1, }', [{"a": 1}]),
-        ("{a: yes}", [{"a": True}]),
-        ('{"a": 1} # comment', [{"a": 1}]),
-        ('{"kind": "List", "items": [{"a": 1}]}', [{"a": 1}]),
-        ('{"a": "\\\\ud800"}', [{"a": "\\ud800"}]),
-    ],
-)
+@cases("text", "documents")
 def test_json_reads_as(text: str, documents: list[object]) -> None:
     assert data_of(text) == documents
 

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tables import cases
 
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
-# text -> the line and column of the key, a piece of what is said, and of how to mend it.
-MISPLACED = {
-    "in the column of the dash": (
-        "a:\n  - name: x\n  image: y\n",
-        (3, 3, "`image` is in the same column as the dash", "column 5, below `name`"),
-    ),
-    "in the column of a dash, and of the list's own key": (
-        "a:\n-   name: x\nimage: y\nb:\n- c\n",
-        None,
-    ),
-    "below a longer item": (
-        "a:\n  - name: x\n    args:\n      - b\n  image: y\n",
-        (5, 3, "`image` is in the same column as the dash", "column 5, below `name`"),
-    ),
-    "deeper than a field with a value": (
-        "a:\n  name: x\n    image: y\n",
-        (3, 5, "`image` is indented under `name`", "column 3, below `name`"),
-    ),
-    "deeper than an item's field with a value": (
-        "a:\n  - name: x\n        image:\n          b: c\n",
-        (3, 9, "`image` is indented under `name`", "column 5, below `name`"),
-    ),
-    "behind a comment": (
-        "a:\n  name: x\n  # A comment.\n    image: y\n",
-        (4, 5, "`image` is indented under `name`", "column 3, below `name`"),
-    ),
-}
 
-
-@pytest.mark.parametrize("case", MISPLACED)
-def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
-    text, expected = MISPLACED[case]
+@cases("text", "expected")
+def test_a_key_in_the_wrong_column_is_told_where_to_go(text: Any, expected: Any) -> None:
     _, errors = read_documents(text.encode(), "a.yaml", Limits())
     if expected is None:
         assert [e for e in errors if "column of the dash" in e.message] == []

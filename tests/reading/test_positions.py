@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from reading import read
+from tables import cases
 
 from trainc.findings import Path
 from trainc.reading.document import Document
@@ -32,27 +33,7 @@ merged:
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ((), "3:1"),
-        (("kind",), "3:1"),
-        (("metadata",), "4:1"),
-        (("metadata", "name"), "4:12"),
-        (("metadata", "labels", "app.kubernetes.io/name"), "4:32"),
-        (("metadata", "labels", "x"), "4:61"),
-        (("spec", "trainer"), "6:3"),
-        (("spec", "trainer", "env"), "7:5"),
-        (("spec", "trainer", "env", 0), "8:7"),
-        (("spec", "trainer", "env", 0, "value"), "9:7"),
-        (("spec", "trainer", "env", 1, "name"), "11:9"),
-        (("spec", "trainer", "env", 2, 0), "12:9"),
-        (("spec", "1"), "13:3"),
-        (("alias", "deep", "er"), "16:10"),
-        (("merged", "deep"), "16:3"),
-        (("merged", "own"), "20:3"),
-    ],
-)
+@cases("path", "place")
 def test_a_path_is_found_at(path: Path, place: str) -> None:
     [document], _ = read(TEXT)
     assert str(document.locate(path)) == f"jobs.yaml:{place}"

@@ -94,7 +94,7 @@ g: {<<: [*a, {b: 3, z: 4}]}
 h: {b: 5, <<: *a}"""
 
 
-def cases() -> list[str]:
+def bodies() -> list[str]:
     """SAME, cut before each line that begins an object's field `d`."""
     found: list[str] = []
     for line in SAME.replace("\n? d\n", "\nd? d\n").split("\n"):
@@ -104,7 +104,7 @@ def cases() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("body", cases())
+@pytest.mark.parametrize("body", bodies())
 def test_a_body_reads_as_kubectl_reads_it(kubectl: Kubectl, body: str) -> None:
     [data] = data_of(HEAD + body)
     assert as_json_numbers(body_of(data)) == as_json_numbers(kubectl.read_body(body))

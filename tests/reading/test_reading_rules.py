@@ -5,24 +5,11 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-import pytest
 from reading import errors_of
-
-CODES = [
-    "YAMLSyntax",
-    "FlattenedYAML",
-    "DuplicateKey",
-    "UnsupportedTag",
-    "UnsupportedKey",
-    "NonFiniteNumber",
-    "NotAnObject",
-    "InvalidEncoding",
-    "TooDeep",
-    "TooManyAliases",
-]
+from tables import cases
 
 
-@pytest.mark.parametrize("code", CODES)
+@cases("code")
 def test_the_one_error_of_what_is_wrong_is_the_rules_own(code: str) -> None:
     text = (files("trainc.findings") / "rules" / f"{code}.md").read_text(encoding="utf-8")
     wrong, right = re.findall(r"```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

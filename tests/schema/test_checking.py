@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from builders import container, job, runtime, trainjob
+from tables import cases
 
 from trainc.findings import format_path
 from trainc.kube.releases import RELEASES
@@ -45,32 +46,7 @@ def test_a_trainjob_gets_the_defaults_of_its_crd() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("policy", "gang", "expected"),
-    [
-        (
-            {"mpi": {}},
-            None,
-            {
-                "mpi": {
-                    "numProcPerNode": 1,
-                    "mpiImplementation": "OpenMPI",
-                    "sshAuthMountPath": "/root/.ssh",
-                    "runLauncherAsNode": False,
-                }
-            },
-        ),
-        ({"flux": {}}, None, {"flux": {"numProcPerNode": 1}}),
-        ({"torch": {}, "numNodes": 0}, None, {"torch": {}, "numNodes": 0}),
-        (None, {"coscheduling": {}}, {"coscheduling": {"scheduleTimeoutSeconds": 60}}),
-        (None, {"volcano": {}}, {"volcano": {}}),
-        (
-            None,
-            {"volcano": {"networkTopology": {}}},
-            {"volcano": {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}},
-        ),
-    ],
-)
+@cases("policy", "gang", "expected")
 def test_a_default_fires_only_inside_a_parent_that_is_there(
     policy: Json | None, gang: Json | None, expected: Json
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc.cli.arguments.schema import OWN_KINDS as KIND_NAMES
 from trainc.cli.schema import OWN_KINDS
@@ -82,134 +83,7 @@ def test_the_sweeps_of_the_documentation_are_valid(example: str) -> None:
     assert KINDS["Sweep"].check(yaml.safe_load(example.replace("1e-", "1.0e-")))[1] == []
 
 
-WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
-    # Kind, fields, and of the one problem: path, message, hint.
-    ("trainc.yaml", {"relase": "2.3"}, "relase", "trainc.yaml has no field relase here", "did you mean release?"),
-    ("trainc.yaml", {"sync_options": []}, "sync_options", "has no field sync_options", "did you mean syncOptions?"),
-    (
-        "trainc.yaml",
-        {"weather": "fine"},
-        "weather",
-        "has no field weather",
-        "choose one of sources, select, runtimes, overlay",
-    ),
-    ("trainc.yaml", {"release": 2.3}, "release", "expected a string, got the number 2.3", "put quotes around it"),
-    ("trainc.yaml", {"semantics": "git"}, "semantics", "'git' is not supported", "use 'gitops' or 'controller'"),
-    (
-        "trainc.yaml",
-        {"sources": "jobs"},
-        "sources",
-        "expected a list, got the string 'jobs'",
-        "write a list: sources: [jobs]",
-    ),
-    ("trainc.yaml", {"sources": None}, "sources", "expected a list, got null", "write a list, each item after '- '"),
-    ("trainc.yaml", {"overlay": 3}, "overlay", "expected a string or a list, got the number 3", "put quotes around it"),
-    ("trainc.yaml", {"output": ""}, "output", "the text is empty", "write a value, or remove the field"),
-    ("trainc.yaml", {"nameHash": "yes"}, "nameHash", "expected true or false", "write true or false, without quotes"),
-    ("trainc.yaml", {"environments": {}}, "environments", "environments is empty", "add a field, or remove it"),
-    (
-        "trainc.yaml",
-        {"environments": {"dev": "overlays/dev"}},
-        "environments.dev",
-        "expected a mapping",
-        "indented under dev",
-    ),
-    (
-        "trainc.yaml",
-        {"environments": {"dev": {"overlays": []}}},
-        "environments.dev.overlays",
-        "",
-        "did you mean overlay?",
-    ),
-    (
-        "trainc.yaml",
-        {"environments": {"dev": {"environments": {}}}},
-        "environments.dev.environments",
-        "has no field environments here",
-        "move it to the top level of the document",
-    ),
-    (
-        "trainc.yaml",
-        {"rules": {"UnknownField": "eror"}},
-        "rules.UnknownField",
-        "'eror' is not supported",
-        "use 'error' or",
-    ),
-    (
-        "trainc.yaml",
-        {"rules": {"UnknownField": {"reason": "x"}}},
-        "rules.UnknownField.level",
-        "level is missing",
-        "add `level:`",
-    ),
-    (
-        "trainc.yaml",
-        {"rules": {"UnknownField": 3}},
-        "rules.UnknownField",
-        "expected a string or a mapping",
-        "write error, warning, info or ignore",
-    ),
-    ("trainc.yaml", {"rules": {"jobs/*": "info"}}, 'rules["jobs/*"]', "expected a mapping", "{Code: info}"),
-    ("Overlay", {"patchs": []}, "patchs", "an overlay has no field patchs here", "did you mean patches?"),
-    ("Overlay", {"bases": []}, "bases", "has no field bases", "list the folder under `resources`"),
-    ("Overlay", {"newTag": "2"}, "newTag", "has no field newTag", "move it to images[].newTag"),
-    ("Overlay", {"images": [{"name": "x"}]}, "images[0]", "newName, newTag or digest is missing", "add one of them"),
-    ("Overlay", {"images": [{"newTag": "2"}]}, "images[0].name", "name is missing", "add `name:` with a value"),
-    ("Overlay", {"patches": [{}]}, "patches[0]", "path or patch is missing", "write the patch inline under `patch`"),
-    (
-        "Overlay",
-        {"patches": [{"path": "x", "patch": {}}]},
-        "patches[0]",
-        "path and patch cannot be used together",
-        "inline",
-    ),
-    (
-        "Overlay",
-        {"labels": [{"includeSelectors": True}]},
-        "labels[0].includeSelectors",
-        "true is not supported",
-        "remove it",
-    ),
-    ("Overlay", {"labels": [{"pairs": {"a": 1}}]}, "labels[0].pairs.a", "expected a string", "put quotes around it"),
-    (
-        "Sweep",
-        {"gpuHours": 3, "budget": {}},
-        "gpuHours",
-        "a sweep has no field gpuHours here",
-        "indent gpuHours under budget",
-    ),
-    ("Sweep", {"budget": {"maxTrials": 3}}, "budget.maxTrials", "has no field", "move it to the top level"),
-    ("Sweep", {"budget": {"gpuHours": "512"}}, "budget.gpuHours", "expected a number", "remove the quotes"),
-    ("Sweep", {"budget": {"gpuHours": 0}}, "budget.gpuHours", "the number 0 is out of range", "use a number above 0"),
-    ("Sweep", {"maxTrials": 0}, "maxTrials", "the number 0 is out of range", "use a whole number from 1 to 5000"),
-    (
-        "Sweep",
-        {"parameters": {"lr": 0.1}},
-        "parameters.lr",
-        "expected a list or a mapping, got",
-        "write a list, such as [1, 2]",
-    ),
-    ("Sweep", {"parameters": {"lr": []}}, "parameters.lr", "lr is empty", "add an item, or remove it"),
-    ("Sweep", {"parameters": {"lr": [[]]}}, "parameters.lr[0]", "expected a string, a number or true or false", ""),
-    (
-        "Sweep",
-        {"parameters": {"lr": {"min": 1, "max": 2}}},
-        "parameters.lr",
-        "step or count is missing",
-        "write {min: 16",
-    ),
-    (
-        "Sweep",
-        {"parameters": {"lr": {"min": 1, "max": 2, "step": 1, "count": 2}}},
-        "parameters.lr",
-        "step and count cannot be used together",
-        "write {min: 16",
-    ),
-    ("Sweep", {"exclude": [{}]}, "exclude[0]", "the item is empty", "add a field, or remove it"),
-]
-
-
-@pytest.mark.parametrize(("name", "fields", "path", "message", "hint"), WRONG)
+@cases("name", "fields", "path", "message", "hint")
 def test_a_mistake_is_explained_as_in_a_trainjob(
     name: str, fields: dict[str, Any], path: str, message: str, hint: str
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import API, LABEL, container, job, runtime, trainjob
+from tables import cases
 
 from trainc.findings import Finding, format_path
 from trainc.schema import check
@@ -180,19 +181,6 @@ def test_tensorflow_never_had_a_policy() -> None:
     assert "torch" in finding.hint
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "releases"),
-    [
-        ("TrainJob", ("spec", "trainer", "env", 0, "name"), ["2.0", "2.1", "2.2", "2.3"]),
-        ("TrainJob", ("spec", "labels", "a.b/c"), ["2.0", "2.1"]),
-        ("TrainJob", ("spec", "podSpecOverrides", 0, "containers"), ["2.0"]),
-        ("TrainJob", ("spec", "runtimePatches"), ["2.2", "2.3"]),
-        ("TrainingRuntime", ("spec", "mlPolicy", "torch", "numProcPerNode"), ["2.0", "2.1"]),
-        ("ClusterTrainingRuntime", ("spec", "mlPolicy", "torch", "envInjection"), ["2.3"]),
-        ("JobSet", ("spec", "replicatedJobs", 0, "groupName"), ["2.1", "2.2", "2.3"]),
-        ("TrainJob", ("spec", "trainer", "env", "name"), []),
-        ("TrainJob", ("spec", "trainer", "image", "tag"), []),
-    ],
-)
+@cases("kind", "path", "releases")
 def test_known_in_says_which_releases_have_a_field(kind: str, path: tuple[str | int, ...], releases: list[str]) -> None:
     assert [release for release in ("2.0", "2.1", "2.2", "2.3") if has_field(kind, path, release)] == releases

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import cases
 
 from website.links import problems
 
@@ -17,19 +18,7 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("html", "found"),
-    [
-        ("", []),
-        ('<a href="#top">x</a><a href="">x</a>', []),
-        ('<a href="gone.html">x</a>', ["gone.html leads nowhere"]),
-        ('<a href="other.html#there">x</a>', ["other.html#there has no such anchor"]),
-        ('<a href="#there">x</a>', ["#there has no such anchor"]),
-        ('<script src="https://cdn.example/x.js"></script>', ["loads https://cdn.example/x.js"]),
-        ('<link rel="stylesheet" href="//fonts.example/x.css">', ["loads //fonts.example/x.css"]),
-        ('<img src="gone.svg">', ["gone.svg leads nowhere"]),
-    ],
-)
+@cases("html", "found")
 def test_a_link_has_to_lead_somewhere_and_nothing_is_loaded_from_others(
     site: Path, html: str, found: list[str]
 ) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from chromium import Page
+from tables import cases
 
 from trainc.findings.codes import codes
 from website.links import problems
@@ -92,24 +93,7 @@ def test_the_search_finds_a_page_without_asking_anybody_else(
     assert hosts == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize(
-    ("words", "page"),
-    [
-        ("slurm", "docs/slurm"),
-        ("drift", "docs/drift"),
-        ("rollback", "docs/merged-job"),
-        ("huggingface token", "docs/recipes"),
-        ("deadlock", "docs/gangs"),
-        ("queue", "docs/fits"),
-        ("pull secret", "docs/overlays"),
-        ("merge queue", "docs/ci"),
-        ("oom", "docs/troubleshooting"),
-        ("install", "docs/tutorial"),
-        ("spot instances", "docs/recipes"),
-        ("drain", "docs/recipes"),
-        ("time limit", "docs/slurm"),
-    ],
-)
+@cases("words", "page")
 def test_the_page_that_answers_comes_first(address: str, tmp_path: Path, words: str, page: str) -> None:
     with Page(str(CHROMIUM), tmp_path) as browser:
         browser.open(f"{address}/latest/search.html?q={quote(words)}")

@@ -8,6 +8,7 @@ import pytest
 from builders import codes, compiled, job, one, runtime, trainjob
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 WAVE = "argocd.argoproj.io/sync-wave"
 OPTIONS = "argocd.argoproj.io/sync-options"
@@ -137,19 +138,7 @@ def test_flux_options_are_annotations_of_their_own() -> None:
     assert found["PodGroup"] == {f"{prefix}prune": "disabled"}
 
 
-@pytest.mark.parametrize(
-    ("case", "labels", "own", "options"),
-    [
-        ("in a queue", {"kueue.x-k8s.io/queue-name": "research"}, {}, "ServerSideApply=true"),
-        ("in no queue", {}, {}, None),
-        (
-            "in a queue, where the author decides",
-            {"kueue.x-k8s.io/queue-name": "research"},
-            {"argocd.argoproj.io/sync-options": "ServerSideApply=false"},
-            "ServerSideApply=false",
-        ),
-    ],
-)
+@cases("case", "labels", "own", "options")
 def test_a_queued_jobset_keeps_what_kueue_adds_to_its_pods(
     case: str, labels: dict[str, str], own: dict[str, str], options: str | None
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from builders import codes, job, one, runtime, trainjob
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc import Compilation, CompileError, Options
 from trainc.functions import compile_documents
@@ -155,25 +156,7 @@ def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
     assert base64.b64decode(secret["data"]["ssh-publickey"]).startswith(b"ecdsa-sha2-nistp521 ")
 
 
-@pytest.mark.parametrize(
-    ("spec", "complaint"),
-    [
-        ({"encryptedData": {"ssh-privatekey": CIPHERTEXT}}, "has no 'ssh-publickey'"),
-        (
-            {"encryptedData": {"ssh-privatekey": "plain", "ssh-publickey": CIPHERTEXT}},
-            "not a value written by kubeseal",
-        ),
-        (
-            {"encryptedData": {"ssh-privatekey": base64.b64encode(b"-----BEGIN" * 200).decode(), "ssh-publickey": 1}},
-            "not a value written by kubeseal",
-        ),
-        ({"data": "AgB"}, "spec.data could contain plain text"),
-        ({"template": {"data": {"ssh-privatekey": "x"}}}, "spec.template.data could contain plain text"),
-        ({"template": {"type": "Opaque"}}, "spec.template.type is 'Opaque'"),
-        ({"template": "-----BEGIN"}, "spec.template is not a mapping"),
-        ({"encryptedData": None, "template": ["x"]}, "has no 'ssh-privatekey'"),
-    ],
-)
+@cases("spec", "complaint")
 def test_a_sealed_secret_that_could_hold_plain_text_is_refused(spec: dict[str, Any], complaint: str) -> None:
     errors = refused(trainjob(), MPI, sealed(**spec), secrets="sealed")
     assert {error.code for error in errors} == {"SealedSecretUnusable"}

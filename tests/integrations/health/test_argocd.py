@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.features.gitops.argocd.health import argocd_health_checks
 
@@ -59,21 +60,9 @@ def test_a_running_jobset_says_how_many_jobs_are_ready() -> None:
     assert run(JOBSET, jobset(jobs_status=status)) == ("Progressing", "2 of 4 jobs ready, 1 succeeded")
 
 
-@pytest.mark.parametrize(
-    ("conditions", "suspend", "expected"),
-    [
-        ([("Completed", "True", "AllJobsCompleted", "done")], False, ("Healthy", "done")),
-        ([("Failed", "True", "FailedJobs", "a job failed")], False, ("Degraded", "a job failed")),
-        ([("Failed", "True", "ReachedMaxRestarts", "no restart left")], None, ("Degraded", "no restart left")),
-        ([("Failed", "True", "FailJobSetFailurePolicyAction")], None, ("Degraded", "FailJobSetFailurePolicyAction")),
-        ([("Suspended", "True", "SuspendedJobs", "waits")], True, ("Suspended", "waits")),
-        ([("Suspended", "True", "SuspendedJobs", "waits")], None, ("Suspended", "waits")),
-        ([], True, ("Suspended", "suspended, perhaps until a queue admits it")),
-        ([("RestartingJobSet", "True", "Restarting", "attempt 2")], None, ("Progressing", "attempt 2")),
-    ],
-)
+@cases("conditions", "suspend", "expected")
 def test_a_condition_that_holds_decides(conditions: Any, suspend: bool | None, expected: Any) -> None:
-    assert run(JOBSET, jobset(conditions, suspend=suspend)) == expected
+    assert run(JOBSET, jobset([tuple(each) for each in conditions], suspend=suspend)) == tuple(expected)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tables import cases
 
 from trainc.features.gitops.argocd.health import flux_health_checks
 
@@ -32,27 +33,11 @@ def health(kind: Any, resource: Any) -> str:
     return "inProgress"
 
 
-def conditions(*types: tuple[str, str]) -> dict[str, Any]:
-    return {"status": {"conditions": [{"type": t, "status": s} for t, s in types]}}
-
-
 def test_there_is_a_check_for_each_compiled_kind() -> None:
     assert set(CHECKS) == {JOBSET, *POD_GROUPS}
 
 
-@pytest.mark.parametrize(
-    ("resource", "expected"),
-    [
-        ({"spec": {}}, "inProgress"),
-        ({"status": {"restarts": 0}}, "inProgress"),
-        (conditions(("Suspended", "True")), "inProgress"),
-        (conditions(("Suspended", "False"), ("StartupPolicyCompleted", "True")), "inProgress"),
-        (conditions(("RestartingJobSet", "True")), "inProgress"),
-        (conditions(("Failed", "False"), ("Completed", "False")), "inProgress"),
-        (conditions(("Completed", "True")), "current"),
-        (conditions(("Suspended", "False"), ("Failed", "True")), "failed"),
-    ],
-)
+@cases("resource", "expected")
 def test_a_jobset_is_current_when_completed_and_failed_when_failed(resource: Any, expected: Any) -> None:
     assert health(JOBSET, resource) == expected
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc.kube.strategic_merge import PatchFailedError, merge_overlay, strategic_merge
 
@@ -19,64 +20,7 @@ def merged(base: dict[str, Any], patch: dict[str, Any]) -> Any:
     return result
 
 
-@pytest.mark.parametrize(
-    ("case", "base", "patch", "result"),
-    [
-        ("mappings merge", {"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}),
-        ("a value replaces one of another type", {"a": {"b": 1}}, {"a": 2}, {"a": 2}),
-        ("null deletes", {"a": 1, "b": 2}, {"a": None}, {"b": 2}),
-        ("null deletes what is not there", {"b": 2}, {"a": None}, {"b": 2}),
-        ("nulls of a new mapping are not kept", {}, {"a": {"b": None, "c": 1}}, {"a": {"c": 1}}),
-        ("a list without a key is replaced", {"args": [1, 2]}, {"args": [3]}, {"args": [3]}),
-        (
-            "items merge by name",
-            {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]},
-            {"env": [{"name": "B", "value": "3"}]},
-            {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}]},
-        ),
-        (
-            "new items come where Kubernetes puts them",
-            {"env": [{"name": "A"}]},
-            {"env": [{"name": "N"}]},
-            {"env": [{"name": "N"}, {"name": "A"}]},
-        ),
-        (
-            "patches of the runtime merge by manager",
-            {"runtimePatches": [{"manager": "a/b", "x": 1}]},
-            {"runtimePatches": [{"manager": "a/b", "y": 2}]},
-            {"runtimePatches": [{"manager": "a/b", "x": 1, "y": 2}]},
-        ),
-        (
-            "ports merge by number",
-            {"ports": [{"containerPort": 1, "name": "x"}]},
-            {"ports": [{"containerPort": 1, "name": "y"}]},
-            {"ports": [{"containerPort": 1, "name": "y"}]},
-        ),
-        ("an item is deleted", {"env": [{"name": "A"}]}, {"env": [{"name": "A", "$patch": "delete"}]}, {"env": []}),
-        (
-            "a list is replaced",
-            {"env": [{"name": "A"}]},
-            {"env": [{"$patch": "replace"}, {"name": "B"}]},
-            {"env": [{"name": "B"}]},
-        ),
-        ("a mapping is replaced", {"a": {"b": 1}}, {"a": {"$patch": "replace", "c": 2}}, {"a": {"c": 2}}),
-        ("a mapping is deleted", {"a": {"b": 1}}, {"a": {"$patch": "delete"}}, {}),
-        ("merge is what happens anyway", {"a": {"b": 1}}, {"a": {"$patch": "merge", "c": 2}}, {"a": {"b": 1, "c": 2}}),
-        (
-            "finalizers are a set",
-            {"finalizers": ["a", "b"]},
-            {"finalizers": ["c", "b"]},
-            {"finalizers": ["c", "a", "b"]},
-        ),
-        ("what are no finalizers is replaced", {"finalizers": [{}]}, {"finalizers": ["a"]}, {"finalizers": ["a"]}),
-        (
-            "base items without a key stay",
-            {"env": [{"x": 1}]},
-            {"env": [{"name": "A"}]},
-            {"env": [{"name": "A"}, {"x": 1}]},
-        ),
-    ],
-)
+@cases("case", "base", "patch", "result")
 def test_merge(case: str, base: dict[str, Any], patch: dict[str, Any], result: dict[str, Any]) -> None:
     assert merged(base, patch) == result, case
 

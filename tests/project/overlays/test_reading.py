@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import is_text
+from tables import cases
 
 from trainc.findings import Diagnostic
 from trainc.project.overlays.overlay import ImageChange, Overlay, Pair, is_overlay, read_overlay
@@ -86,72 +87,7 @@ def test_an_empty_overlay_changes_nothing() -> None:
     assert overlay.settings == {}
 
 
-@pytest.mark.parametrize(
-    ("fields", "path", "message", "hint"),
-    [
-        ({"kind": "Underlay"}, "", "not an overlay", "trainc/v1alpha1"),
-        ({"apiVersion": "trainc/v9"}, "", "not an overlay", "trainc/v1alpha1"),
-        ({"patchs": []}, "patchs", "no field patchs", "patches"),
-        (
-            {"zzzzzzzz": []},
-            "zzzzzzzz",
-            "no field zzzzzzzz",
-            "choose one of apiVersion, kind, metadata, resources, patches",
-        ),
-        ({"bases": ["x"]}, "bases", "no field bases", "list the folder under `resources`"),
-        ({"components": ["x"]}, "components", "no field components", "list the folder under `resources`"),
-        ({"patchesStrategicMerge": []}, "patchesStrategicMerge", "", "list it under `patches`"),
-        ({"patchesJson6902": []}, "patchesJson6902", "", "with a target"),
-        ({"commonLabels": {}}, "commonLabels", "", "under `labels`"),
-        ({"replicas": []}, "replicas", "", "numNodes"),
-        ({"configMapGenerator": []}, "configMapGenerator", "", "kustomization"),
-        ({"resources": "x"}, "resources", "expected a list", "write a list: resources: [x]"),
-        ({"resources": ["a", ""]}, "resources[1]", "the text is empty", "write a value"),
-        ({"resources": [3]}, "resources[0]", "expected a string", "put quotes around it"),
-        ({"runtimes": [{}]}, "runtimes[0]", "expected a string", "write one string here"),
-        ({"patches": [3]}, "patches[0]", "expected a mapping", "name its file"),
-        ({"patches": [{}]}, "patches[0]", "path or patch is missing", "name its file"),
-        (
-            {"patches": [{"patch": "x", "path": "y"}]},
-            "patches[0]",
-            "path and patch cannot be used together",
-            "name its file",
-        ),
-        ({"patches": [{"patch": 3}]}, "patches[0].patch", "got the number 3", "list of JSON Patch operations"),
-        ({"patches": [{"path": 3}]}, "patches[0].path", "expected a string, got the number 3", "quotes"),
-        ({"patches": [{"path": "x", "option": 1}]}, "patches[0].option", "no field option", "path, patch, target"),
-        ({"patches": [{"path": "x", "target": 3}]}, "patches[0].target", "expected a mapping", "key: value"),
-        ({"patches": [{"path": "x", "target": {"knd": "x"}}]}, "patches[0].target.knd", "no field knd", "kind"),
-        ({"patches": [{"path": "x", "target": {"name": "("}}]}, "patches[0].target", "is not valid", "regular"),
-        ({"patches": [{"path": "x", "target": {"labelSelector": "a b"}}]}, "patches[0].target", "'a b'", "kubectl -l"),
-        ({"namespace": 3}, "namespace", "got the number 3", "quotes"),
-        ({"namePrefix": "A_"}, "namePrefix", "'A_'", "lowercase"),
-        ({"nameSuffix": "v2-"}, "nameSuffix", "'v2-'", "lowercase"),
-        ({"labels": [3]}, "labels[0]", "expected a mapping", "key: value"),
-        ({"labels": [{"pairs": 3}]}, "labels[0].pairs", "expected a mapping", "key: value"),
-        ({"labels": [{"pairs": {"a": 1}}]}, "labels[0].pairs.a", "expected a string, got the number 1", "quotes"),
-        ({"labels": [{"pair": {}}]}, "labels[0].pair", "no field pair", "pairs"),
-        ({"labels": [{"includeSelectors": True}]}, "labels[0].includeSelectors", "not supported", "patch"),
-        ({"labels": [{"includeTemplates": True}]}, "labels[0].includeTemplates", "not supported", "patch"),
-        ({"labels": [{"fields": [1]}]}, "labels[0].fields", "not supported", "patch"),
-        ({"commonAnnotations": {"a": True}}, "commonAnnotations.a", "got true", "quotes"),
-        ({"commonAnnotations": []}, "commonAnnotations", "expected a mapping", "remove the dashes"),
-        ({"images": [3]}, "images[0]", "expected a mapping", "key: value"),
-        ({"images": [{"newTag": "1"}]}, "images[0].name", "name is missing", "add `name:`"),
-        ({"images": [{"name": "x"}]}, "images[0]", "newName, newTag or digest is missing", "add one of them"),
-        ({"images": [{"name": "x", "newTag": 1, "newName": "y"}]}, "images[0].newTag", "got the number 1", "quotes"),
-        ({"images": [{"name": "x", "digest": "d", "tag": 1}]}, "images[0].tag", "no field tag", "newTag"),
-        ({"values": [1]}, "values", "expected a mapping", "remove the dashes"),
-        ({"release": 2.3}, "release", "got the number 2.3", "quotes"),
-        ({"release": "1.9"}, "release", "1.9", "upgrade trainc"),
-        ({"semantics": "wild"}, "semantics", "'wild' is not supported", "gitops"),
-        ({"secrets": "wild"}, "secrets", "'wild' is not supported", "existing"),
-        ({"delivery": "wild"}, "delivery", "'wild' is not supported", "kubectl"),
-        ({"keygenImage": 3}, "keygenImage", "got the number 3", "quotes"),
-        ({"syncOptions": "x"}, "syncOptions", "expected a list", "write a list: syncOptions: [x]"),
-        ({"nameHash": "yes"}, "nameHash", "got the string 'yes'", "true or false"),
-    ],
-)
+@cases("fields", "path", "message", "hint")
 def test_what_is_wrong_is_reported_with_a_way_to_fix_it(
     fields: dict[str, Any], path: str, message: str, hint: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.kube.selectors import parse_selector
 from trainc.project.overlays.patterns import Edited, identity_target, target_of
@@ -22,28 +23,7 @@ JOB = {
 }
 
 
-@pytest.mark.parametrize(
-    ("selector", "fits"),
-    [
-        ("", True),
-        ("tier=gold", True),
-        ("tier==gold", True),
-        ("tier = silver", False),
-        ("tier!=silver", True),
-        ("other!=x", True),
-        ("tier in (gold, silver)", True),
-        ("tier in (silver)", False),
-        ("tier notin (silver,bronze)", True),
-        ("other notin (x)", True),
-        ("tier", True),
-        ("other", False),
-        ("!other", True),
-        ("!tier", False),
-        ("tier=gold,empty=", True),
-        ("tier=gold, other", False),
-        ("tier in (gold, silver), empty", True),
-    ],
-)
+@cases("selector", "fits")
 def test_label_selectors(selector: str, fits: bool) -> None:
     labels = JOB["metadata"]["labels"]  # type: ignore[index]
     assert all(requirement.holds(labels) for requirement in parse_selector(selector)) is fits
@@ -55,25 +35,7 @@ def test_what_is_not_a_selector_is_refused(selector: str) -> None:
         parse_selector(selector)
 
 
-@pytest.mark.parametrize(
-    ("target", "fits"),
-    [
-        ({}, True),
-        ({"kind": "TrainJob"}, True),
-        ({"kind": "Train"}, False),
-        ({"kind": "Train.*"}, True),
-        ({"name": "llm"}, False),
-        ({"name": "llm-.*"}, True),
-        ({"group": "trainer.kubeflow.org", "version": "v1alpha1"}, True),
-        ({"group": "kubeflow.org"}, False),
-        ({"namespace": "team-a"}, True),
-        ({"namespace": "team-b"}, False),
-        ({"labelSelector": "tier=gold"}, True),
-        ({"labelSelector": "tier=silver"}, False),
-        ({"annotationSelector": "a"}, True),
-        ({"annotationSelector": "tier"}, False),
-    ],
-)
+@cases("target", "fits")
 def test_targets_are_anchored_patterns(target: dict[str, Any], fits: bool) -> None:
     assert target_of(target).matches(Edited.of(Document.of(JOB))) is fits
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from editor import JOB, Editor
+from tables import cases
 
 from trainc.features.authoring.lsp.fixes import Offer, offers
 from trainc.features.authoring.lsp.workspace import Workspace
@@ -72,23 +73,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("written", "title", "expected"),
-    [
-        ("numNode: 4", "Change numNode to numNodes", "numNodes: 4"),
-        ("numNodes: '4'", "Remove the quotes around 4", "numNodes: 4"),
-        ("env: [{name: A, value: 1}]", "Put quotes around 1", 'env: [{name: A, value: "1"}]'),
-        ("env: [{name: 漢字😀, value: 1}]", "Put quotes around 1", 'env: [{name: 漢字😀, value: "1"}]'),
-        ("resourcesPerNode: {limits: {memory: 64}}", "Change 64 to 64Gi", "resourcesPerNode: {limits: {memory: 64Gi}}"),
-        (
-            "env: [{name: NCCL_IB_DISABLE, value: enabled}]",
-            'Change value to "1"',
-            'env: [{name: NCCL_IB_DISABLE, value: "1"}]',
-        ),
-        ("env: [{name: PET_NNODES, value: a}, {name: B}]", "Remove PET_NNODES", "env: [{name: B}]"),
-        ("env: [{name: B}, {name: PET_NNODES, value: a}]", "Remove PET_NNODES", "env: [{name: B}]"),
-    ],
-)
+@cases("written", "title", "expected")
 def test_a_fix_changes_what_it_says(
     written: str, title: str, expected: str, workspace_at: Opens, tmp_path: Path
 ) -> None:

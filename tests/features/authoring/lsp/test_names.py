@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from editor import OVERLAY, PATCHED, RUNTIME, Editor
+from tables import cases
 
 TEXTS = {"jobs/patched.yaml": PATCHED, "runtimes/pretrain.yaml": RUNTIME, "overlays/large/overlay.yaml": OVERLAY}
 
@@ -29,24 +30,11 @@ def asked(editor: Editor, method: str, name: str, words: str, **more: Any) -> li
     return shown
 
 
-@pytest.mark.parametrize(
-    ("file", "words", "expected"),
-    [
-        ("jobs/patched.yaml", "{name: pre|train}", [("runtimes/pretrain.yaml", 3, "pretrain")]),
-        ("jobs/patched.yaml", "- name: no|de\n            template", [("runtimes/pretrain.yaml", 10, "node")]),
-        ("jobs/patched.yaml", "- name: no|de\n                      volume", [("runtimes/pretrain.yaml", 17, "node")]),
-        ("jobs/patched.yaml", "{name: da|ta,", [("runtimes/pretrain.yaml", 22, "data")]),
-        ("jobs/patched.yaml", "{name: scr|atch, mount", [("jobs/patched.yaml", 19, "scratch")]),
-        ("runtimes/pretrain.yaml", "{name: da|ta,", [("runtimes/pretrain.yaml", 22, "data")]),
-        ("overlays/large/overlay.yaml", "path: si|ze.yaml", [("overlays/large/size.yaml", 0, "")]),
-        ("overlays/large/overlay.yaml", "name: ll|m}", [("jobs/llm.yaml", 3, "llm")]),
-        ("jobs/patched.yaml", "command: [torch|run", []),
-    ],
-)
+@cases("file", "words", "expected")
 def test_a_name_leads_to_where_it_is_given(
     file: str, words: str, expected: list[tuple[str, int, str]], editor: Editor
 ) -> None:
-    assert asked(editor, "definition", file, words) == expected
+    assert asked(editor, "definition", file, words) == [tuple(each) for each in expected]
 
 
 def test_a_runtime_of_the_catalog_leads_to_its_file(editor: Editor) -> None:

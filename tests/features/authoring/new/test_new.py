@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import run
+from tables import cases
 
 from trainc.reading import catalog
 
@@ -77,20 +78,7 @@ def test_every_runtime_of_the_catalog_takes_the_flags(release: str) -> None:
         assert yaml.safe_load(result.stdout)["spec"]["runtimeRef"] == {"name": name}
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (["bert"], 2, "`trainc runtimes` lists"),
-        (["bert", "--runtime", "torch-h10"], 1, "did you mean torch-h100"),
-        (["Bert", "--runtime", "torch-h100"], 1, "error[InvalidName]"),
-        (["../bert", "--runtime", "torch-h100"], 2, "cannot be the name"),
-        (["bert", "--runtime", "torch-h100", "--nodes", "0"], 2, "not a positive number"),
-        (["bert", "--runtime", "torch-h100", "--mount", "claim"], 2, "CLAIM:PATH"),
-        (["bert", "--runtime", "torch-h100", "--mount", "claim:relative"], 2, "CLAIM:PATH"),
-        (["bert", "--runtime", "torch-h100", "--secret", "hf:token"], 2, "NAME:KEY=VARIABLE"),
-        (["bert", "--runtime", "torch-h100", "--image", "a b"], 1, "error["),
-    ],
-)
+@cases("words", "status", "said")
 def test_what_is_wrong_is_said_and_nothing_is_written(words: list[str], status: int, said: str) -> None:
     result = run("new", *words)
     assert (result.status, said in result.stderr) == (status, True), result.stderr

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc.features.authoring.sweeps.grid import GRID, range_values, read_assignments
 from trainc.findings import format_path
@@ -62,54 +63,12 @@ def test_a_range_has_the_values_that_a_person_would_write(data: Any, values: lis
     assert [repr(value) for value in range_values(data)] == [repr(value) for value in values]
 
 
-@pytest.mark.parametrize(
-    ("data", "field"),
-    [
-        ({"min": 1, "max": 2}, ""),
-        ({"min": 1, "max": 2, "step": 1, "count": 2}, ""),
-        ({"min": 2, "max": 1, "step": 1}, "min"),
-        ({"min": "1", "max": 2, "step": 1}, "min"),
-        ({"max": 2, "step": 1}, "min"),
-        ({"min": 1, "max": float("inf"), "step": 1}, "max"),
-        ({"min": 1, "max": 2, "step": 0}, "step"),
-        ({"min": 1, "max": 1_000_000, "step": 1}, "step"),
-        ({"min": 0, "max": 1, "step": 1e-9}, "step"),
-        ({"min": 0, "max": 1, "step": 1, "scale": "log"}, "scale"),
-        ({"min": 0, "max": 1, "count": 3, "scale": "log"}, "min"),
-        ({"min": 1, "max": 2, "count": 1}, "count"),
-        ({"min": 1, "max": 2, "count": True}, "count"),
-        ({"min": 1, "max": 2, "count": 3, "scale": "log2"}, "scale"),
-        ({"min": 1, "max": 2, "step": 1, "stop": 3}, "stop"),
-    ],
-)
+@cases("data", "field")
 def test_a_range_that_is_none_is_refused_where_it_is_wrong(data: Any, field: str) -> None:
     assert read(parameters={"x": data})[1] == [f"parameters.x.{field}".rstrip(".")]
 
 
-@pytest.mark.parametrize(
-    ("data", "places"),
-    [
-        ({}, [""]),
-        ({"parameters": [1]}, ["parameters"]),
-        ({"parameters": {"lr": []}}, ["parameters.lr"]),
-        ({"parameters": {"lr": "0.1"}}, ["parameters.lr"]),
-        ({"parameters": {"lr": [[1]]}}, ["parameters.lr[0]"]),
-        ({"parameters": {"lr": [None]}}, ["parameters.lr[0]"]),
-        ({"parameters": {"lr": [float("inf")]}}, ["parameters.lr[0]"]),
-        ({"parameters": {"lr": [1, 2, 1]}}, ["parameters.lr[2]"]),
-        ({"parameters": {"lr": [0.1], "LR": [0.1]}}, ["parameters.LR"]),
-        ({"parameters": {"l r": [0.1]}}, ['parameters["l r"]']),
-        ({"parameters": {"x" * 54: [0.1]}}, [f"parameters.{'x' * 54}"]),
-        ({"parameters": {"lr": {"min": 1, "max": 2}}}, ["parameters.lr"]),
-        ({"parameters": {"lr": {"min": 1, "max": 2, "step": 0}}}, ["parameters.lr.step"]),
-        ({"parameters": {"lr": [1]}, "exclude": [{"rate": 1}]}, ["exclude[0].rate"]),
-        ({"parameters": {"lr": [1]}, "exclude": {"lr": 1}}, ["exclude"]),
-        ({"parameters": {"lr": [1]}, "include": ["x"]}, ["include[0]"]),
-        ({"parameters": {"lr": [1], "b": [1]}, "include": [{"lr": 2}]}, ["include[0]"]),
-        ({"parameters": {"lr": [1]}, "include": [{"lr": 1}]}, ["include[0]"]),
-        ({"parameters": {f"p{i}": list(range(10)) for i in range(6)}}, ["parameters"]),
-    ],
-)
+@cases("data", "places")
 def test_what_is_wrong_is_reported_at_its_place(data: Any, places: list[str]) -> None:
     assert read(**data)[1] == places
 

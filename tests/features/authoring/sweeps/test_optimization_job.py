@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import Result, run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -74,22 +75,7 @@ def test_overlays_change_its_template() -> None:
     assert swept(JOB, "--overlay", "prod").stdout.count("env: prod") == 4
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "code"),
-    [
-        ("{grid: {}}", "{random: {seed: 7}}", "6:3", "InvalidSweep"),
-        ("  searchAlgorithm: {grid: {}}\n", "", "4:1", "InvalidSweep"),
-        ("numTrials: 4", "numTrials: 3", "7:3", "InvalidSweep"),
-        ("numTrials: 4", "trials: 4", "7:3", "InvalidSweep"),
-        ('["0.1", "0.01"]', '["0.1", 0.01]', "11:50", "InvalidSweep"),
-        ('["0.1", "0.01"]', '["0.1", "0.1"]', "11:50", "InvalidSweep"),
-        ('{choices: ["0.1", "0.01"]}', "{}", "11:19", "InvalidSweep"),
-        ('{categorical: {choices: ["0.1", "0.01"]}}', "{uniform: {min: '0', max: '1'}}", "11:5", "InvalidSweep"),
-        ("numNodes: 2", "numNode: 2", "21:9", "UnknownField"),
-        ("name: tune", "name: Tune", "3:12", "InvalidName"),
-        ("team/contact", "team//contact", "17:21", "InvalidLabel"),
-    ],
-)
+@cases("old", "new", "place", "code")
 def test_a_mistake_is_told_at_its_place(old: str, new: str, place: str, code: str) -> None:
     result = swept(JOB.replace(old, new))
     assert result.status == 1

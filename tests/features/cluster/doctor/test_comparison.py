@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.features.cluster.doctor.comparison import (
     Requirements,
@@ -318,25 +319,7 @@ def test_text_and_json_say_the_same() -> None:
     assert "no answer: deployments: Forbidden" in text
 
 
-BROKEN: list[Any] = [
-    {},
-    {"kind": "Deployment"},
-    {"kind": "Deployment", "spec": {"template": {"spec": {"containers": [7, {"image": 7}]}}}},
-    {"kind": "CustomResourceDefinition", "metadata": [], "spec": {"versions": "v1"}},
-    {
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "jobsets.jobset.x-k8s.io"},
-        "spec": {"versions": [{"schema": []}]},
-    },
-    {"kind": "LocalQueue", "metadata": None},
-    {"kind": "APIGroup", "name": WORKLOADS, "versions": {"a": 1}},
-    {"serverVersion": []},
-    {"serverVersion": {"gitVersion": "none"}},
-    {"kind": "Node", "status": {"nodeInfo": {"kubeletVersion": ""}}},
-]
-
-
-@pytest.mark.parametrize("document", BROKEN)
+@cases("document")
 def test_documents_of_another_shape_are_passed_over(document: Json) -> None:
     assert compare([document], requirements(gangs=frozenset({WORKLOADS}), queues=frozenset({("a", "b")})), {})
 

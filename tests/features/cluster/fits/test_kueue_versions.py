@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from clusters import GPU, HOST, RACK, Json, flavor, jobset, kueue, local, namespace, node, queue
+from tables import cases
 
 from trainc import Fit, fits
 from trainc.cli.version import read_port
@@ -219,29 +220,7 @@ def test_the_pods_of_a_last_smaller_slice_are_never_scheduled_before_0_19_6() ->
     assert verdict(sliced(6, 3), cluster, OLD) == FITS
 
 
-@pytest.mark.parametrize(
-    ("pods", "size", "nodes", "expected"),
-    [
-        (4, 3, {"r1": [4], "r2": [3]}, {"r1-0": 4}),
-        (4, 3, {"r1": [9], "r2": [4]}, {"r2-0": 4}),
-        (5, 3, {"r1": [4], "r2": [2]}, {"r1-0": 3, "r2-0": 2}),
-        (5, 3, {"r1": [4], "r2": [1]}, {}),
-        (5, 3, {"r1": [3], "r2": [1], "r3": [1]}, {}),
-        (7, 3, {"r1": [3], "r2": [3], "r3": [1]}, {"r1-0": 3, "r2-0": 3, "r3-0": 1}),
-        (7, 3, {"r1": [3], "r2": [4]}, {"r1-0": 3, "r2-0": 4}),
-        (8, 3, {"r1": [3, 3], "r2": [1, 1]}, {"r1-0": 3, "r1-1": 3, "r2-0": 1, "r2-1": 1}),
-    ],
-    ids=[
-        "beside a whole slice",
-        "in the smallest rack that holds all",
-        "in a rack of its own",
-        "never split over racks",
-        "not over two nodes of different racks either",
-        "in the third rack",
-        "in the second rack",
-        "over two nodes of one rack",
-    ],
-)
+@cases("pods", "size", "nodes", "expected")
 def test_where_the_last_slice_goes(pods: int, size: int, nodes: Any, expected: dict[str, int]) -> None:
     assert placed(sliced(pods, size), with_hosts(racks(**nodes)), NEW) == expected
 
@@ -377,20 +356,7 @@ def about(image: str, version: str | None) -> tuple[str, list[tuple[str, str]]]:
     return found.alone[0].verdict, said
 
 
-@pytest.mark.parametrize(
-    ("image", "version", "expected"),
-    [
-        ("", None, "fits"),
-        ("", "0.20", "never"),
-        ("", "v0.20.3", "never"),
-        ("registry.k8s.io/kueue/kueue:v0.20.0", None, "never"),
-        ("example.com:5000/mirror/kueue/kueue:v0.20.1@sha256:00", None, "never"),
-        ("registry.k8s.io/kueue/kueue:v0.19.6", None, "fits"),
-        ("registry.k8s.io/kueue/kueue:v0.19.6", "0.19", "fits"),
-        ("example.com/other/kueueviz:v0.20.0", None, "fits"),
-        ("registry.k8s.io/kueue/kueue@sha256:00", "0.20", "never"),
-    ],
-)
+@cases("image", "version", "expected")
 def test_the_version_is_the_one_given_or_that_of_the_cluster(image: str, version: str | None, expected: str) -> None:
     assert about(image, version) == (expected, [])
 
@@ -404,20 +370,7 @@ def test_a_version_that_is_not_the_clusters_is_said() -> None:
     assert about("kueue/kueue:v0.21.0", None) == ("never", [("OtherKueueVersion", message)])
 
 
-@pytest.mark.parametrize(
-    ("version", "step"),
-    [
-        ("0.19", "0.19.2"),
-        ("0.19.0", "0.19.2"),
-        ("0.19.4", "0.19.3"),
-        ("v0.19.7", "0.19.6"),
-        ("0.20", "0.20.0"),
-        ("0.20.0-rc.1", "0.20.0"),
-        ("1.0", "0.20.0"),
-        ("main", DEFAULT),
-        ("", DEFAULT),
-    ],
-)
+@cases("version", "step")
 def test_the_rules_of_a_version_are_those_of_the_last_change_before_it(version: str, step: str) -> None:
     assert step_of(version) == step
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from clusters import GPU, HOST, Json, alone, flavor, jobset, kueue, local, namespace, node, queue, topology, why
+from tables import cases
 
 QUEUE = [queue("a", 1000), local("a"), flavor(nodeLabels={"gpu": "h100"})]
 SMALL = [node(f"n{i}", "r0", gpus=4, gpu="h100") for i in range(12)]
@@ -64,28 +65,7 @@ COVERED = kueue(
 ALL = [COVERED, *QUEUE[1:]]
 
 
-GENERAL = "change the requests, tolerations or node selector of the pods, or add a node that matches"
-
-
-@pytest.mark.parametrize(
-    ("requests", "allocatable", "numbers", "hint"),
-    [
-        ({"gpu": 6}, {"gpu": 4}, "6 GPUs, and the largest of the 4 nodes of flavor h100 has 4", "numNodes: 4"),
-        ({"gpu": 7}, {"gpu": 4}, "7 GPUs, and the largest of the 4 nodes of flavor h100 has 4", "numNodes: 14"),
-        (
-            {"gpu": 8, "memory": "2Ti"},
-            {"gpu": 4, "memory": "512Gi"},
-            "8 GPUs, and the largest of the 4 nodes of flavor h100 has 4",
-            GENERAL,
-        ),
-        (
-            {"gpu": 8, "memory": "400Gi", "cpu": 64},
-            {"gpu": 8, "memory": "256Gi", "cpu": 96},
-            "400Gi of memory, and the largest of the 4 nodes of flavor h100 has 256Gi",
-            GENERAL,
-        ),
-    ],
-)
+@cases("requests", "allocatable", "numbers", "hint")
 def test_the_numbers_name_the_resource_that_is_short(
     requests: dict[str, Any], allocatable: dict[str, Any], numbers: str, hint: str
 ) -> None:
@@ -148,12 +128,6 @@ def test_too_few_nodes_for_all_pods_at_once() -> None:
     )
 
 
-def deployment(image: str) -> Json:
-    pod = {"spec": {"containers": [{"name": "controller", "image": image}]}}
-    metadata = {"name": "controller", "namespace": "kube-system"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": pod}}
-
-
 CHECKED = queue("a", 1000, admissionChecksStrategy={"admissionChecks": [{"name": "prov"}]})
 
 
@@ -161,31 +135,8 @@ def check(controller: str) -> Json:
     return kueue("AdmissionCheck", "prov", {"controllerName": controller})
 
 
-ADDS: dict[str, tuple[list[Json], str]] = {
-    "karpenter": ([deployment("public.ecr.aws/karpenter/controller:1.2@sha256:0"), kueue("NodePool", "p", {})], ""),
-    "a node pool": ([{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}], "Karpenter"),
-    "a node of karpenter": ([node("k", "r0", gpus=4, **{"karpenter.sh/nodepool": "p"})], "Karpenter"),
-    "the autoscaler": (
-        [deployment("registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0")],
-        "the cluster autoscaler",
-    ),
-    "a managed autoscaler": (
-        [
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
-            }
-        ],
-        "the cluster autoscaler",
-    ),
-    "something else": ([deployment("registry.example.com/app:1")], ""),
-}
-
-
-@pytest.mark.parametrize("what", ADDS)
-def test_where_nodes_may_be_added_it_is_a_warning_that_says_so(what: str) -> None:
-    more, scaler = ADDS[what]
+@cases("more", "scaler")
+def test_where_nodes_may_be_added_it_is_a_warning_that_says_so(more: list[Json], scaler: str) -> None:
     for job in (jobset(), jobset(to=None)):
         (found,) = alone(job, [*QUEUE, *SMALL, *more]).diagnostics
         assert found.severity == ("warning" if scaler else "error")

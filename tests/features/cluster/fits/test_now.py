@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import run
+from tables import cases
 
 from trainc import fits
 
@@ -121,21 +122,7 @@ def test_a_job_whose_priority_class_does_not_exist_never_runs() -> None:
     assert [d.code for d in answers.alone[0].diagnostics if d.severity == "error"] == ["NeverFits"]
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        [
-            kueue(
-                "AdmissionCheck",
-                "prov",
-                {"controllerName": "x"},
-                status={"conditions": [{"type": "Active", "status": "False", "reason": "Bad"}]},
-            )
-        ],
-        [kueue("AdmissionCheck", "other", {"controllerName": "x"})],
-    ],
-    ids=["not active", "missing"],
-)
+@cases("check")
 def test_a_queue_whose_admission_check_does_not_work_is_inactive(check: list[dict[str, Any]]) -> None:
     objects = [*cluster(), *check]
     objects[1]["spec"]["admissionChecks"] = ["prov"]

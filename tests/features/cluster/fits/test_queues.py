@@ -8,6 +8,7 @@ import pytest
 from clusters import GPU, Json, alone, flavor, jobset, kueue, local, node, queue, requested, topology
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from benchmarks.fits import cluster, jobs
 from trainc import fits
@@ -77,22 +78,8 @@ def test_what_no_quota_can_hold_never_fits_whatever_the_snapshot_lacks() -> None
     assert [one.verdict for one in fits(jobs(10, 2)[8:], few).alone] == ["unknown", "never"]
 
 
-SELECTORS: dict[str, tuple[Any, str]] = {
-    "everything": ({}, "fits"),
-    "nothing": (None, "never"),
-    "a label": ({"matchLabels": {"team": "a"}}, "unknown"),
-    "the name": ({"matchLabels": {"kubernetes.io/metadata.name": "team-a"}}, "fits"),
-    "another name": ({"matchLabels": {"kubernetes.io/metadata.name": "team-b"}}, "never"),
-    "names": (
-        {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team-a"]}]},
-        "never",
-    ),
-}
-
-
-@pytest.mark.parametrize("selected", SELECTORS)
-def test_without_namespaces_a_selector_is_judged_as_far_as_its_answer_is_certain(selected: str) -> None:
-    selector, verdict = SELECTORS[selected]
+@cases("selector", "verdict")
+def test_without_namespaces_a_selector_is_judged_as_far_as_its_answer_is_certain(selector: Any, verdict: str) -> None:
     (found,) = fits([jobset()], [queue("a", 8, namespaceSelector=selector), local("a"), flavor()]).alone
     assert found.verdict == verdict
 

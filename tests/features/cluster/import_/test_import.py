@@ -13,6 +13,7 @@ import yaml
 from commands import Result, run
 from repositories import commit, git, read, write
 from steps import SIZES, assert_linear, steps
+from tables import cases
 
 from trainc.admission.updates import refusals
 from trainc.features.cluster.import_.command import as_applied, with_adopted
@@ -455,24 +456,7 @@ def test_a_name_never_leads_out_of_the_folder(name: str) -> None:
     assert set(files) <= {"trainc.yaml", "live.json", "jobs/nlp/llm.yaml", "jobs/runtimes/ours.yaml"}
 
 
-@pytest.mark.parametrize(
-    "bent",
-    [
-        {"spec": None},
-        {"spec": "text"},
-        {"spec": {"runtimeRef": []}},
-        {
-            "spec": {
-                "runtimePatches": [None, 3],
-                "podTemplateOverrides": {},
-                "trainer": {"env": [3, {"name": 7, "value": 1}]},
-            }
-        },
-        {"metadata": {"name": "llm", "namespace": "nlp", "labels": [1], "annotations": "x", "managedFields": 3}},
-        {"metadata": {"name": "llm", "namespace": "nlp", "annotations": {"kueue.x-k8s.io/override-idx": "-1"}}},
-        {"status": 3, "apiVersion": "trainer.kubeflow.org/v1alpha1"},
-    ],
-)
+@cases("bent")
 def test_a_document_of_a_strange_shape_is_brought_or_named(bent: Json) -> None:
     result = bring([{**trainjob(), **bent}, jobset(), RUNTIME], "-o", "jobs")
     assert result.status in (0, 1)

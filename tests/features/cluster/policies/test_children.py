@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc import Options, compile_trainjob
 from trainc.features.cluster.policies.cel import Unknown
@@ -93,39 +94,7 @@ def test_a_path_leads_back_to_the_jobset() -> None:
     assert found["Job prod/llm-node-0"].source(("spec", "backoffLimit")) == (*inside, "backoffLimit")
 
 
-POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "the service account is the default one": ({}, {"serviceAccountName": "default", "serviceAccount": "default"}),
-    "unless it is named": ({"serviceAccountName": "train"}, {"serviceAccountName": "train", "serviceAccount": "train"}),
-    "the priority is zero": ({}, {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}),
-    "a moving tag is pulled each time": ({}, {"containers": [{"imagePullPolicy": "Always"}]}),
-    "a fixed one is not": (
-        {"containers": [{"name": "node", "image": "localhost:5000/a:1"}]}, {"containers": [{"imagePullPolicy": "IfNotPresent"}]},
-    ),
-    "and a digest is not": (
-        {"containers": [{"name": "node", "image": "a@sha256:0"}]}, {"containers": [{"imagePullPolicy": "IfNotPresent"}]},
-    ),
-    "a limit is a request": (
-        {"containers": [{"name": "node", "image": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}}]},
-        {"containers": [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},
-    ),
-    "a port of the host is the container's": (
-        {"hostNetwork": True, "containers": [{"name": "node", "image": "a", "ports": [{"containerPort": 80}]}]},
-        {"containers": [{"ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]},
-    ),
-    "a probe is asked every ten seconds": (
-        {"containers": [{"name": "node", "image": "a", "livenessProbe": {"httpGet": {"port": 80}}}]},
-        {"containers": [{"livenessProbe": {"periodSeconds": 10, "httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}}}]},
-    ),
-    "files of a ConfigMap can be read": (
-        {"volumes": [{"name": "c", "configMap": {"name": "c"}}]}, {"volumes": [{"name": "c", "configMap": {"name": "c", "defaultMode": 420}}]},
-    ),
-    "a volume of no kind is an empty one": ({"volumes": [{"name": "v"}]}, {"volumes": [{"name": "v", "emptyDir": {}}]}),
-    "the token of the service account is mounted": ({}, {"volumes": [{"name": "kube-api-access-00000"}]}),
-    "nodes that are not ready are tolerated for a while": ({}, {"tolerations": [{"key": "node.kubernetes.io/not-ready", "tolerationSeconds": 300}]}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("template", "expected"), POD_FIELDS.values(), ids=POD_FIELDS)
+@cases("template", "expected")
 def test_what_the_api_server_adds_to_a_pod(template: dict[str, Any], expected: dict[str, Any]) -> None:
     pod = subjects(jobset(template))["Pod prod/llm-node-0-0-"].data
     assert differences(expected, pod["spec"]) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.features.cluster.policies.cel import (
     Budget,
@@ -127,20 +128,7 @@ def test_it_is_an_error_with_a_reason(text: str, why: str) -> None:
     assert why in str(error.value)
 
 
-UNKNOWN = [
-    "object.secret == 'a'",
-    "object.?secret.orValue('') == 'a'",
-    "object == {}.x || object.secret == 1",
-    "authorizer.group('').resource('pods').check('get').allowed()",
-    "[object.name].all(x, authorizer.path(x).check('get').allowed())",
-    "timestamp(0).getHours('Europe/Berlin') == 1",
-    "quantity('1e99999').isInteger()",
-    "{[1]: 2} == {}",
-    "object.nope == 1 || object.secret == 1",
-]
-
-
-@pytest.mark.parametrize("text", UNKNOWN)
+@cases("text")
 def test_what_only_a_cluster_knows_is_neither_true_nor_an_error(text: str) -> None:
     with pytest.raises(UnknownError):
         value(text)

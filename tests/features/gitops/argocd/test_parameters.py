@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import run
+from tables import cases
 
 import trainc
 from trainc import CompileError
@@ -32,71 +33,13 @@ def wrong(environment: dict[str, str]) -> list[str]:
     return [d.message for d in error.value.diagnostics]
 
 
-READ = [
-    ({}, {}),
-    ({"ARGOCD_APP_PARAMETERS": ""}, {}),
-    (as_json({"name": "release", "string": "v2.2.1"}), {"release": "2.2"}),
-    (as_json({"name": "overlay", "array": ["overlays/prod", "../eu"]}), {"overlay": ["overlays/prod", "../eu"]}),
-    (as_json({"name": "overlay", "string": "overlays/prod"}), {"overlay": ["overlays/prod"]}),
-    (as_json({"name": "name-hash", "string": "False"}), {"name_hash": False}),
-    (as_json({"name": "sync-options", "array": ["Replace"]}), {"sync_options": ["Replace"]}),
-    # The user interface sends what somebody has emptied.
-    (as_json({"name": "release", "string": ""}, {"name": "overlay", "array": []}), {}),
-    ({"PARAM_SEMANTICS": "controller"}, {"semantics": "controller"}),
-    ({"PARAM_OVERLAY_0": "a", "PARAM_OVERLAY_1": "b"}, {"overlay": ["a", "b"]}),
-    ({"ARGOCD_ENV_SECRETS": "external-secrets"}, {"secrets": "external-secrets"}),
-    ({"ARGOCD_ENV_OVERLAY": "a, b"}, {"overlay": ["a", "b"]}),
-    ({"ARGOCD_ENV_NAMESPACE": "ml"}, {"namespace": "ml"}),
-    # The first that sets a parameter wins.
-    ({**as_json({"name": "release", "string": "2.0"}), "PARAM_RELEASE": "2.1"}, {"release": "2.0"}),
-    ({"PARAM_RELEASE": "2.1", "ARGOCD_ENV_RELEASE": "2.2"}, {"release": "2.1"}),
-    # The destination counts only when asked for.
-    ({"ARGOCD_APP_NAMESPACE": "team-b"}, {}),
-    ({"ARGOCD_APP_NAMESPACE": "team-b", "PARAM_DESTINATION_NAMESPACE": "true"}, {"namespace": "team-b"}),
-    ({"ARGOCD_APP_NAMESPACE": "team-b", "PARAM_DESTINATION_NAMESPACE": "false"}, {}),
-    # Anything else that is set means nothing.
-    ({"RELEASE": "2.0", "TRAINC_RELEASE": "2.0", "ARGOCD_APP_NAME": "x", "KUBE_VERSION": "1.33"}, {}),
-]
-
-
-@pytest.mark.parametrize(("environment", "arguments"), READ)
+@cases("environment", "arguments")
 def test_a_parameter_is_an_argument(environment: dict[str, str], arguments: dict[str, Any]) -> None:
     read = read_parameters(environment)
     assert (read.arguments, read.diagnostics) == (arguments, [])
 
 
-REFUSED = [
-    ({"ARGOCD_APP_PARAMETERS": "{"}, "is not a JSON list"),
-    ({"ARGOCD_APP_PARAMETERS": '["release"]'}, "is not a JSON list"),
-    (as_json({"name": "relase", "string": "2.3"}), "relase is not a parameter of trainc"),
-    (as_json({"name": "release", "string": "1.0"}), "release has the invalid value '1.0'"),
-    (as_json({"name": "release", "array": ["2.2", "2.3"]}), "release has 2 values, but takes only one"),
-    (as_json({"name": "release", "map": {"a": "b"}}), "release is not a string"),
-    (as_json({"name": "release", "string": 2.3}), "release is not a string"),
-    (as_json({"name": "name-hash", "string": False}), "name-hash is not a string"),
-    (as_json({"name": "namespace", "value": "ml"}), "namespace has the unknown field value"),
-    (as_json({"name": "overlay", "string": "a", "array": ["b"]}), "overlay has several values: string, array"),
-    (as_json({"name": "namespace", "string": "a"}, {"name": "namespace", "string": "b"}), "namespace is set twice"),
-    (as_json({"name": "semantics", "string": "argocd"}), "semantics has the invalid value 'argocd'"),
-    (as_json({"name": "secrets", "string": "plain"}), "secrets has the invalid value 'plain'"),
-    (as_json({"name": "namespace", "string": "Team_A"}), "namespace has the invalid value 'Team_A'"),
-    (
-        as_json({"name": "cluster-domain", "string": "cluster.local."}),
-        "cluster-domain has the invalid value 'cluster.local.'",
-    ),
-    (as_json({"name": "name-hash", "string": "yes"}), "name-hash has the invalid value 'yes'"),
-    (as_json({"name": "overlay", "array": ["/etc"]}), "overlay points outside the repository: /etc"),
-    ({**as_json({"name": "runtimes", "string": "../../.."}), "ARGOCD_APP_SOURCE_PATH": "a/b"}, "points outside"),
-    ({"PARAM_RUNTIMES_0": "a/../..", "ARGOCD_APP_SOURCE_PATH": "."}, "points outside the repository: a/../.."),
-    ({"PARAM_DESTINATION_NAMESPACE": "true"}, "the destination has no namespace"),
-    (
-        {"PARAM_NAMESPACE": "a", "PARAM_DESTINATION_NAMESPACE": "true", "ARGOCD_APP_NAMESPACE": "b"},
-        "contradicts namespace",
-    ),
-]
-
-
-@pytest.mark.parametrize(("environment", "expected"), REFUSED)
+@cases("environment", "expected")
 def test_a_parameter_that_makes_no_sense_is_refused(environment: dict[str, str], expected: str) -> None:
     (message,) = wrong(environment)
     assert expected in message

@@ -14,6 +14,7 @@ from commands import Result, run
 from comparing import manifests
 from repositories import commit, git
 from steps import SIZES, assert_linear, steps
+from tables import cases
 
 from trainc.features.gitops.diff.delivery import ARGOCD
 from trainc.features.gitops.diff.live import InGit, compare_live
@@ -314,30 +315,7 @@ def test_a_job_that_no_queue_can_ever_admit_has_the_code_of_fits(cluster: Callab
     assert not [wait for wait in found([*objects, *queues])["live"][0]["waits"] if wait["by"] == "trainc fits"]
 
 
-@pytest.mark.parametrize(
-    ("status", "reason", "path"),
-    [
-        (
-            {"containerStatuses": [{"name": "node", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
-            "ImagePullBackOff",
-            "image",
-        ),
-        (
-            {
-                "containerStatuses": [
-                    {"name": "node", "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}
-                ]
-            },
-            "OOMKilled",
-            "resources",
-        ),
-        (
-            {"conditions": [condition("PodScheduled", "Unschedulable", "False", "0/4 nodes are available")]},
-            "Unschedulable",
-            "resources",
-        ),
-    ],
-)
+@cases("status", "reason", "path")
 def test_pods_say_why_they_do_not_run(cluster: Callable[..., list[Json]], status: Json, reason: str, path: str) -> None:
     objects = cluster("llm")
     labels = {
@@ -443,24 +421,7 @@ def test_the_dump_may_come_from_stdin(cluster: Callable[..., list[Json]]) -> Non
     assert "1 object: 1 same" in run("diff", "--live", "-", stdin=dump).stdout
 
 
-@pytest.mark.parametrize(
-    "bent",
-    [
-        {"metadata": {"managedFields": [{"manager": 1, "fieldsV1": {"f:spec": 3}}, 7]}},
-        {"metadata": {"managedFields": {"a": 1}}},
-        {"metadata": {"managedFields": [{"fieldsV1": {"f:spec": {"f:replicatedJobs": {"k:{": {}, "k:[1]": 3}}}}]}},
-        {"metadata": {"labels": ["a"], "annotations": 3, "ownerReferences": "x"}},
-        {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "[" * 5000}}},
-        {"apiVersion": None},
-        {"apiVersion": {}},
-        {"spec": None},
-        {"spec": "text"},
-        {"spec": {"replicatedJobs": {"a": 1}}},
-        {"spec": {"replicatedJobs": [None, 3, {"name": 7, "template": []}]}},
-        {"status": []},
-        {"status": {"conditions": [None, {"type": ["x"], "status": "True"}]}},
-    ],
-)
+@cases("bent")
 def test_an_object_of_a_strange_shape_is_compared_all_the_same(cluster: Callable[..., list[Json]], bent: Json) -> None:
     objects = cluster("llm")
     live = job(objects)

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases
 
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.text import block, differing_lines, inline, one_liners
 from trainc.kube.documents import Item
 
-INLINE = {
-    "a word": ("train", "train"),
-    "words": ("python train.py --epochs=3", "python train.py --epochs=3"),
-    "a number": (4, "4"),
-    "a string that reads like a number": ("4", '"4"'),
-    "a string that reads like a truth value": ("off", '"off"'),
-    "a string that reads like an octal": ("0o17", '"0o17"'),
-    "a string that reads like a mapping": ("a: b", '"a: b"'),
-    "an empty string": ("", '""'),
-    "an option": ("-x", "-x"),
-    "a string with what ends a list": ("a, b]", "a, b]"),
-    "the same in a list": (["a, b]"], '["a, b]"]'),
-    "true": (True, "true"),
-    "a list": ([1, "a"], "[1, a]"),
-    "a mapping": ({"b": 1, "a": []}, "{a: [], b: 1}"),
-    "several lines": ("a\nb", None),
-    "several lines inside": ({"a": ["x\ny"]}, None),
-}
 
-
-@pytest.mark.parametrize(("value", "expected"), INLINE.values(), ids=INLINE)
+@cases("value", "expected")
 def test_a_value_on_one_line(value: Any, expected: str | None) -> None:
     assert inline(value) == expected
 

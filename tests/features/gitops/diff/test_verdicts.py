@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from comparing import bent, diff_of, jobset, pod_template, trainer
+from tables import cases
 
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, Outcome, worst
 
@@ -242,27 +243,7 @@ def test_what_must_not_be_pruned_stays(annotation: str, value: str, kept_by: str
     assert found == ["nothing" if way.tool in {kept_by, "kubectl"} else "deleted" for way in DELIVERY_METHODS]
 
 
-OTHERS: dict[str, tuple[Json, Json, Sequence[str]]] = {
-    "a PodGroup": (
-        {"kind": "PodGroup", "spec": {"minMember": 1}},
-        {"kind": "PodGroup", "spec": {"minMember": 2}},
-        ["in-place"] * 7,
-    ),
-    "a ConfigMap": ({"kind": "ConfigMap", "data": {"a": "b"}}, {"kind": "ConfigMap", "data": {}}, ["in-place"] * 7),
-    "an immutable ConfigMap": (
-        {"kind": "ConfigMap", "data": {"a": "b"}, "immutable": True},
-        {"kind": "ConfigMap", "data": {}, "immutable": True},
-        [*["immutable"] * 5, "re-created", "immutable"],
-    ),
-    "a kind that trainc does not make": (
-        {"kind": "Deployment", "spec": {"replicas": 1}},
-        {"kind": "Deployment", "spec": {"replicas": 2}},
-        ["unknown"] * 7,
-    ),
-}
-
-
-@pytest.mark.parametrize(("before", "after", "expected"), OTHERS.values(), ids=OTHERS)
+@cases("before", "after", "expected")
 def test_other_objects_are_judged_by_their_kind(before: Json, after: Json, expected: Sequence[str]) -> None:
     rest = {"apiVersion": "v1", "metadata": {"name": "x", "namespace": "team-a"}}
     assert outcomes({**rest, **before}, {**rest, **after}) == expected

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from commands import run
+from tables import cases
 
 from trainc import migrate
 from trainc.features.migration.v1.migrate import migrate_text
@@ -70,21 +71,7 @@ def test_a_clusterqueue_keeps_its_comments_and_changes_no_other_line() -> None:
     assert migrate_text(MIGRATED, "queue.yaml", Limits()).text == MIGRATED
 
 
-@pytest.mark.parametrize(
-    ("written", "stored"),
-    [
-        ("1000", "1k"),
-        (1000, "1k"),
-        (9, "9"),
-        ("0.5", "500m"),
-        (0.5, "500m"),
-        ("1024Mi", "1Gi"),
-        ("36Gi", "36Gi"),
-        ("${QUOTA}", "${QUOTA}"),
-        (True, True),
-        (None, None),
-    ],
-)
+@cases("written", "stored")
 def test_a_quota_is_written_as_kueue_stores_it(written: Any, stored: Any) -> None:
     resource = {"name": "cpu", "nominalQuota": written, "lendingLimit": written}
     group = {"flavors": [{"name": "f", "resources": [resource]}]}
@@ -95,23 +82,7 @@ def test_a_quota_is_written_as_kueue_stores_it(written: Any, stored: Any) -> Non
         assert made["spec"]["fairSharing"] == {"weight": stored}
 
 
-@pytest.mark.parametrize(
-    ("old", "spec"),
-    [
-        (queue("LocalQueue", {"clusterQueue": "c"}), {"clusterQueue": "c"}),
-        (queue("ResourceFlavor", {"nodeLabels": {"a": "1"}}), {"nodeLabels": {"a": "1"}}),
-        (queue("WorkloadPriorityClass", None), None),
-        (queue("Topology", {"levels": []}, "v1alpha1"), {"levels": []}),
-        (queue("Cohort", {"parent": "root"}, "v1alpha1"), {"parentName": "root"}),
-        (queue("Cohort", {"parentName": "root"}), {"parentName": "root"}),
-        (
-            queue("MultiKueueCluster", {"kubeConfig": {"location": "s", "locationType": "Secret"}}),
-            {"clusterSource": {"kubeConfig": {"location": "s", "locationType": "Secret"}}},
-        ),
-        (queue("ClusterQueue", {"flavorFungibility": {"whenCanBorrow": "TryNextFlavor"}}), None),
-        (queue("ClusterQueue", {"resourceGroups": ["x"], "flavorFungibility": 1, "admissionChecks": "x"}), None),
-    ],
-)
+@cases("old", "spec")
 def test_every_kind_is_of_the_new_version_and_its_fields_with_it(old: dict[str, Any], spec: Any) -> None:
     result = migrate([old])
     (made,) = result.documents

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 from v1_jobs import ONE, v1
 
 from trainc import CompileError, Options, compile_trainjob, migrate
@@ -193,19 +194,7 @@ def test_a_job_in_any_other_place_stays_and_is_named_with_its_path(document: Doc
     assert "trainc migrate" in refused.value.diagnostics[0].hint
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"kind": "ConfigMap", "data": {"note": "PyTorchJobs of kubeflow.org/v1 have retired"}},
-        {"kind": "ConfigMap", "data": {"job.yaml": "apiVersion: batch/v1\nkind: Job\n"}},
-        {"kind": "CustomResourceDefinition", "spec": {"group": "kubeflow.org", "names": {"kind": "PyTorchJob"}}},
-        {
-            "kind": "Pod",
-            "metadata": {"annotations": {"last": '{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}'}},
-        },
-        {"kind": "Object", "spec": {"kind": "PyTorchJob", "apiVersion": "training.example.com/v1"}},
-    ],
-)
+@cases("document")
 def test_what_only_mentions_v1_is_left_alone(document: Document) -> None:
     assert migrate([document]) == Migration([document], [])
 

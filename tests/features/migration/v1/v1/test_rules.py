@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 from v1_jobs import ONE, Job, v1
 
 from trainc import CompileError, migrate
@@ -122,19 +123,7 @@ def test_a_job_ends_with_whom_it_ended(job: Job, targets: list[str] | None, firs
     assert any("successPolicy" in j["template"]["spec"] for j in spec["replicatedJobs"]) == first
 
 
-@pytest.mark.parametrize(
-    ("text", "becomes"),
-    [
-        ("tcp://llm-master-0:23456", "tcp://llm-node-0-0.llm:23456"),
-        ("llm-worker-0.team-a.svc", "llm-node-0-1.llm.team-a.svc"),
-        ("llm-worker-11", "llm-worker-11"),
-        ("my-llm-master-0", "my-llm-master-0"),
-        ("llm-master-0-0", "llm-master-0-0"),
-        ("$(JOB)-master-0", "llm-node-0-0.llm"),
-        ("$$(JOB)-master-0", "$$(JOB)-master-0"),
-        ("$(HOST):1", "$(HOST):1"),
-    ],
-)
+@cases("text", "becomes")
 def test_an_address_of_a_pod_is_renamed_and_nothing_else(text: str, becomes: str) -> None:
     env = [{"name": "JOB", "value": "llm"}, {"name": "HOST", "value": "llm-master-0"}, {"name": "X", "value": text}]
     job = v1(Master={**ONE, "env": env}, Worker={"replicas": 2, "env": env})
@@ -148,19 +137,7 @@ def test_of_two_variables_of_one_name_the_operators_wins_and_references_keep_wha
     assert (found["WORLD_SIZE"], found["SAW"]) == ("2", "7 $(RANK)")
 
 
-@pytest.mark.parametrize(
-    ("labels", "becomes"),
-    [
-        ({"job-name": "llm"}, {"jobset.sigs.k8s.io/jobset-name": "llm"}),
-        (
-            {"replica-type": "master"},
-            {
-                "jobset.sigs.k8s.io/replicatedjob-name": "node",
-                "batch.kubernetes.io/job-completion-index": "0",
-            },
-        ),
-    ],
-)
+@cases("labels", "becomes")
 def test_a_selector_of_v1s_labels_selects_the_same_pods(labels: Job, becomes: Job) -> None:
     selector = {"matchLabels": {f"training.kubeflow.org/{name}": value for name, value in labels.items()}}
     spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]
