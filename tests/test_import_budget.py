@@ -31,7 +31,22 @@ spec:
   trainer:
     numNodes: 4
     command: [torchrun, train.py]
-    resourcesPerNode: {limits: {nvidia.com/gpu: 8}}
+    args: [--lr=0.1]
+    env: [{name: RUN, value: first}]
+    resourcesPerNode: {requests: {cpu: 96, memory: 1800Gi}, limits: {nvidia.com/gpu: 8}}
+  runtimePatches:
+  - manager: team-a.example.com/llm
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+                    containers: [{name: node, volumeMounts: [{name: data, mountPath: /data}]}]
 """
 # Each takes between one and eighty milliseconds, and nothing that compiles plain documents needs one of them.
 HEAVY = {
@@ -42,7 +57,7 @@ HEAVY = {
 }
 # For commands that explain, and for values that are not plain.
 UNUSUAL = {
-    *("bisect", "encodings.utf_8_sig", "math", "textwrap"),
+    *("bisect", "encodings.utf_8_sig", "textwrap"),
 }
 # What is behind the record of a plugin, and which of it a job of torch needs.
 BEHIND = ("passes", "explain", "lints")

@@ -18,16 +18,16 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks import jobs
 from benchmarks.commands import START, over_jobs, write_inputs
 from benchmarks.imports import import_times
-from benchmarks.jobs import RELEASE, RUNTIME, folders, parsed, trainjob
+from benchmarks.jobs import RELEASE, RUNTIME, RUNTIME_ALONE, folders, parsed, trainjob
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians, succeeds
 from benchmarks.pythons import described
 from benchmarks.report import (
     EXPLAIN,
     IMAGE,
-    JINJA,
     ONE_JOB,
     PYYAML,
     RJSONNET,
@@ -35,11 +35,12 @@ from benchmarks.report import (
     THOUSAND,
     THOUSAND_ALONE,
     THOUSAND_WARNED,
+    TWENTY,
     WARNED,
     Measured,
     report,
 )
-from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RENDER, check_templates, write_jinja, write_templates
+from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, check_templates, write_templates
 
 # Numbers of rounds; long commands get fewer.
 RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
@@ -123,16 +124,19 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
     check_templates(python, programs, ours)
     warned = folder / "warned"
     warned.mkdir()
-    for path in ours.iterdir():
-        (warned / path.name).write_text(path.read_text().replace("cpu: 96", "cpu: 4"))
+    (warned / "runtime.yaml").write_text(RUNTIME_ALONE)
+    for number in range(1_000):
+        (warned / f"job-{number:05}.yaml").write_text(jobs.warned(number))
+    twenty = folder / "twenty"
+    jobs.write_of_twenty(twenty, 1_000)
     build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {
         "trainc": build,
         WARNED: [*build[:2], str(warned), "--release", RELEASE],
+        TWENTY: [*build[:2], str(twenty), "--release", RELEASE, "--quiet"],
         **{name: [program, *build[1:]] for name, program in before.items()},
         RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
         RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
-        JINJA: [python, "-c", RENDER, str(write_jinja(folder / "templates"))],
         PYYAML: [python, "-c", LOAD_AND_DUMP, str(theirs)],
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }

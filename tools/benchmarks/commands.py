@@ -13,13 +13,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from shutil import copytree, which
 from tempfile import TemporaryDirectory
 
 from benchmarks.fits import cluster
-from benchmarks.jobs import RELEASE, folders, trainjob, write_jobs
+from benchmarks.jobs import RELEASE, folders, trainjob, warned, write_jobs
 from benchmarks.pythons import described
 
 RECORDED = Path(__file__).with_name("instructions.json")
@@ -85,13 +85,15 @@ def write_inputs(root: Path, count: int, trainc: str) -> None:
     write_jobs(root, count)
     clean, _ = folders(root, count)
     clean.rename(root / "clean")
-    for name, numbers in (("warned", range(count)), ("changed", range(count)), ("mixed", range(0, count, 3))):
+    texts: dict[str, tuple[Callable[[int], str], int]] = {
+        "warned": (warned, 1),
+        "changed": (lambda number: trainjob(number).replace("learning-rate=3e", "learning-rate=4e"), 1),
+        "mixed": (lambda number: _MPI.format(number, number % 7, 2 + number % 30), 3),
+    }
+    for name, (text_of, step) in texts.items():
         copytree(root / "clean", root / name)
-        for number in numbers:
-            edits = {"warned": ("cpu: 96", "cpu: 4"), "changed": ("1800Gi", "1700Gi")}
-            old, new = edits.get(name, ("", ""))
-            text = trainjob(number).replace(old, new) if old else _MPI.format(number, number % 7, 2 + number % 30)
-            (root / name / f"job-{number:05}.yaml").write_text(text)
+        for number in range(0, count, step):
+            (root / name / f"job-{number:05}.yaml").write_text(text_of(number))
     for number in range(1, count, 3):
         (root / "mixed" / f"job-{number:05}.yaml").write_text(_INITIALIZED.format(number, number % 7))
     (root / "v1").mkdir()

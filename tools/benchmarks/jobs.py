@@ -80,15 +80,21 @@ RUNTIME_ALONE = RUNTIME.replace(
 
 
 def parameters(number: int) -> dict[str, Any]:
-    """The values that make every TrainJob different."""
+    """What users vary from job to job. No two jobs have the same amounts of resources or the same words."""
     return {
         "name": f"pretrain-{number}",
         "namespace": f"team-{number % 7}",
         "queue": f"research-{number % 5}",
+        "team": f"group-{number % 23}",
         "nodes": 2 + number % 30,
-        "image": f"registry.example.com/pretrain:1.{number % 9}.2",
+        "image": f"registry.example.com/{('pretrain', 'finetune', 'evaluate')[number % 3]}:1.{number}.2",
+        "command": ["torchrun", f"train_{number % 11}.py"],
         "args": [f"--config=configs/{number}.yaml", f"--learning-rate=3e-{4 + number % 3}"],
         "run": f"sweep-{number}",
+        "level": ("WARN", "INFO", "VERSION")[number % 3],
+        "cpu": 64 + number % 61,
+        "memory": f"{700 + number % 997}Gi",
+        "gpu": 8 if number % 3 else 4,
     }
 
 
@@ -103,6 +109,7 @@ metadata:
   namespace: {own["namespace"]}
   labels:
     kueue.x-k8s.io/queue-name: {own["queue"]}
+    example.com/team: {own["team"]}
 spec:
   runtimeRef:
     name: pretrain
@@ -110,8 +117,8 @@ spec:
     numNodes: {own["nodes"]}
     image: {own["image"]}
     command:
-    - torchrun
-    - train.py
+    - {own["command"][0]}
+    - {own["command"][1]}
     args:
     - {own["args"][0]}
     - {own["args"][1]}
@@ -119,14 +126,19 @@ spec:
     - name: RUN
       value: {own["run"]}
     - name: NCCL_DEBUG
-      value: WARN
+      value: {own["level"]}
     resourcesPerNode:
       requests:
-        cpu: 96
-        memory: 1800Gi
+        cpu: {own["cpu"]}
+        memory: {own["memory"]}
       limits:
-        nvidia.com/gpu: 8
+        nvidia.com/gpu: {own["gpu"]}
 """
+
+
+def warned(number: int) -> str:
+    """The same TrainJob with a value that NCCL_DEBUG does not take, which is one warning."""
+    return trainjob(number).replace(f"value: {parameters(number)['level']}\n", "value: DEBUG\n")
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -145,6 +157,19 @@ def folders(folder: Path, count: int, *, alone: bool = False) -> tuple[Path, Pat
     """The folders of `count` jobs for trainc and for kustomize; `alone` means JobSets without PodGroups."""
     end = f"{count}-alone" if alone else str(count)
     return folder / f"trainc-{end}", folder / f"kustomize-{end}"
+
+
+def write_of_twenty(folder: Path, count: int) -> None:
+    """Fill a folder with jobs of twenty runtimes, which differ in their image."""
+    folder.mkdir(parents=True)
+    for runtime in range(20):
+        text = RUNTIME_ALONE.replace("name: pretrain\n", f"name: pretrain-{runtime}\n").replace(
+            "1.4.2", f"1.4.{runtime}"
+        )
+        (folder / f"runtime-{runtime}.yaml").write_text(text)
+    for number in range(count):
+        text = trainjob(number).replace("    name: pretrain\n", f"    name: pretrain-{number % 20}\n")
+        (folder / f"job-{number:05}.yaml").write_text(text)
 
 
 def write_jobs(folder: Path, count: int, *, alone: bool = False) -> None:

@@ -24,10 +24,10 @@ _STAGES = {
 # In addition to 10,000 jobs, to show how the time grows.
 THOUSAND = "trainc, the 1,000 jobs again"
 WARNED = "trainc, a warning in each job"
+TWENTY = "trainc, twenty runtimes"
 IMAGE = "trainc, as in the image"
 RJSONNET = "rjsonnet, of a list of parameters"
 RJSONNET_READING = "rjsonnet, of the TrainJobs"
-JINJA = "jinja2, of a list of parameters"
 ONE_JOB, THOUSAND_ALONE, THOUSAND_WARNED = "one job", "1,000 JobSets", "1,000 JobSets, a warning in each"
 EXPLAIN = "`trainc explain` of one job, a whole process"
 PYYAML = "PyYAML with libyaml, reading and writing the output"

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.jobs import RELEASE, RUNTIME_ALONE, parameters, parsed, trainjob
-from trainc import Options, compile_paths, compile_trainjob
+from benchmarks.jobs import RELEASE, parameters
+from trainc import Options, compile_paths
 
 FUNCTION = """\
 local step = { 'trainer.kubeflow.org/trainjob-ancestor-step': 'trainer' };
@@ -20,7 +20,7 @@ function(job) {
   metadata: {
     name: job.name,
     namespace: job.namespace,
-    labels: { 'kueue.x-k8s.io/queue-name': job.queue },
+    labels: { 'kueue.x-k8s.io/queue-name': job.queue, 'example.com/team': job.team },
     annotations: {
       'argocd.argoproj.io/sync-options': 'ServerSideApply=true',
       'argocd.argoproj.io/sync-wave': '0',
@@ -48,11 +48,11 @@ function(job) {
               containers: [{
                 name: 'node',
                 image: job.image,
-                command: ['torchrun', 'train.py'],
+                command: job.command,
                 args: job.args,
                 env: [
                   { name: 'RUN', value: job.run },
-                  { name: 'NCCL_DEBUG', value: 'WARN' },
+                  { name: 'NCCL_DEBUG', value: job.level },
                   { name: 'PET_NNODES', value: std.toString(job.nodes) },
                   { name: 'PET_NPROC_PER_NODE', value: 'auto' },
                   { name: 'PET_NODE_RANK', valueFrom: { fieldRef: { fieldPath: rank } } },
@@ -60,7 +60,7 @@ function(job) {
                   { name: 'PET_MASTER_PORT', value: '29500' },
                 ],
                 ports: [{ containerPort: 29500, protocol: 'TCP' }],
-                resources: { limits: { 'nvidia.com/gpu': '8' }, requests: { cpu: '96', memory: '1800Gi' } },
+                resources: { limits: { 'nvidia.com/gpu': '%d' % job.gpu }, requests: { cpu: '%d' % job.cpu, memory: job.memory } },
                 volumeMounts: [{ name: 'shm', mountPath: '/dev/shm' }],
               }],
             },
@@ -78,14 +78,19 @@ function(job) {
   name: job.metadata.name,
   namespace: job.metadata.namespace,
   queue: job.metadata.labels['kueue.x-k8s.io/queue-name'],
+  team: job.metadata.labels['example.com/team'],
   nodes: trainer.numNodes,
   image: trainer.image,
+  command: trainer.command,
   args: trainer.args,
   run: trainer.env[0].value,
+  level: trainer.env[1].value,
+  cpu: trainer.resourcesPerNode.requests.cpu,
+  memory: trainer.resourcesPerNode.requests.memory,
+  gpu: trainer.resourcesPerNode.limits['nvidia.com/gpu'],
 }
 """
 _IMPORTS = "local jobset = import 'jobset.libsonnet';\n"
-RENDER = "import sys, jinja2, json; from pathlib import Path; text, jobs = map(Path.read_text, map(Path, sys.argv[1].split(':'))); template = jinja2.Template(text); sys.stdout.writelines(template.render(job) for job in json.loads(jobs))"
 LOAD_AND_DUMP = "import sys, yaml; from pathlib import Path; yaml.dump_all((d for f in sorted(Path(sys.argv[1]).glob('pretrain-*')) for d in yaml.load_all(f.read_text(), yaml.CSafeLoader)), sys.stdout, yaml.CSafeDumper)"
 EVALUATE = "import sys, rjsonnet; sys.stdout.write(rjsonnet.evaluate_file(sys.argv[1]))"
 
@@ -104,19 +109,6 @@ def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
         f"{_IMPORTS}{of_job}std.manifestYamlStream([jobset(parameters(std.parseYaml(job))) for job in [\n{files}]])\n"
     )
     return one, other
-
-
-def write_jinja(folder: Path) -> str:
-    """Write the text of one job with its parameters left out; return its path and that of the list of parameters."""
-    own = {**parameters(0), "nodes": 12345}
-    job = trainjob(0).replace(f"numNodes: {parameters(0)['nodes']}", f"numNodes: {own['nodes']}")
-    text = compile_trainjob(parsed(job), [parsed(RUNTIME_ALONE)], Options(release=RELEASE)).to_yaml()
-    for name in ("run", "image", "queue", "namespace", "name", "nodes"):
-        text = text.replace(str(own[name]), f"{{{{ {name} }}}}")
-    for i, argument in enumerate(own["args"]):
-        text = text.replace(argument, f"{{{{ args[{i}] }}}}")
-    (folder / "jobset.yaml.j2").write_text(text)
-    return f"{folder / 'jobset.yaml.j2'}:{folder / 'jobs.json'}"
 
 
 def check_templates(python: str, programs: tuple[Path, Path], jobs: Path) -> None:

@@ -17,16 +17,13 @@ A table has these fields, all but the first optional:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from trainc.findings import Severity
+from trainc.reading.opening import read_data
 from trainc.startup.records import dataclass, field
-
-_FOLDER = Path(__file__).parent / "tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class Table:
 @cache
 def read(name: str) -> Any:
     """Return the data of a file of the tables."""
-    return json.loads((_FOLDER / f"{name}.json").read_bytes())
+    return read_data(__file__, f"tables/{name}.json")
 
 
 @cache

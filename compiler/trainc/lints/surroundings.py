@@ -145,7 +145,9 @@ def _memory(training: Training) -> Iterator[Finding]:
     entry = training.entry
     quantity = read_quantity((entry.container.resources.get("limits") or {}).get("memory"))
     limit = quantity.units if quantity is not None else 0
-    if limit and training.devices > 1 and 64 << 20 < limit < training.devices * _GIBIBYTE:
+    if not limit:
+        return
+    if training.devices > 1 and 64 << 20 < limit < training.devices * _GIBIBYTE:
         message = (
             f"memory for {training.devices} of {training.device}: each process needs some gibibytes before it trains"
         )
@@ -154,7 +156,7 @@ def _memory(training: Training) -> Iterator[Finding]:
     kind, name = volume_at(training, _SHM)
     volume = next((v for v in entry.pod_set.volumes if v.get("name") == name), {})
     size = mapping(volume.get("emptyDir")).get("sizeLimit") if kind == "emptyDir" else None
-    if limit and size is not None and parse_quantity(str(size)).units > limit:
+    if size is not None and parse_quantity(str(size)).units > limit:
         message = (
             f"the volume {name!r} at {_SHM} may have {size}, and counts as memory of the container, whose limit is less"
         )
