@@ -13,7 +13,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +25,8 @@ RACK, HOST = "cloud/rack", "kubernetes.io/hostname"
 QUEUE = "kueue.x-k8s.io/queue-name"
 TEAMS = ("ads", "nlp")
 GOOD, EVIL = "registry.example.com", "evil.example.com"
+# The hash in a name.
+_HASH = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{6}\b")
 # What only `build --check` says, about files.
 _ABOUT_FILES = {"KeptNotProven", "ForeignFile", "OutputStale", "KeepOrRebuild"}
 
@@ -39,6 +41,7 @@ class Job:
     image: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    suspend: bool = False
     comment: int = 0
     folder: str = ""
 
@@ -56,7 +59,7 @@ class Job:
         metadata |= {"annotations": self.annotations} if self.annotations else {}
         trainer = {"numNodes": self.nodes, "command": ["torchrun", "train.py", f"--seed={self.seed}"]}
         trainer |= {"image": self.image} if self.image else {}
-        spec = {"runtimeRef": {"name": self.runtime}, "trainer": trainer}
+        spec = {"runtimeRef": {"name": self.runtime}, "trainer": trainer} | ({"suspend": True} if self.suspend else {})
         head = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
         return f"# {self.comment}\n{yaml.safe_dump({**head, 'metadata': metadata, 'spec': spec}, sort_keys=False)}"
 
@@ -112,6 +115,7 @@ class World:
     registries: tuple[str, ...] = ()
     strict: bool = False
     teams: tuple[str, ...] = TEAMS
+    frozen: tuple[str, ...] = ()
 
     @property
     def files(self) -> dict[str, str]:
@@ -140,6 +144,8 @@ class World:
         }
         if self.registries:
             settings["images"] = {"registries": [*self.registries]}
+        if self.frozen:
+            settings["frozen"] = [{"jobs": [*self.frozen], "reason": "not again"}]
         if self.strict:
             settings["rules"] = {"MovingImageTag": "error"}
         return yaml.safe_dump(settings, sort_keys=False)
@@ -161,6 +167,11 @@ class World:
             if name in jobs
         ]
         return yaml.safe_dump(overlay, sort_keys=False)
+
+    def with_rules_of(self, other: World) -> World:
+        """The sources of this one under the rules of another."""
+        names = ("quota", "most_nodes", "action", "image_end", "registries", "strict", "teams")
+        return replace(deepcopy(self), **{name: getattr(other, name) for name in names})
 
     @property
     def policies(self) -> str:
@@ -256,6 +267,8 @@ class Request:
     # Jobs whose own TrainJob it changes.
     changed: frozenset[str] = frozenset()
     expects: str = "as the twin says"
+    # The commit whose state a later change returns to.
+    changed_in: str = ""
 
 
 # Changes the world, and says what it did.
@@ -284,6 +297,8 @@ class Months:
         self.commit("first")
         git("checkout", "-q", "--detach")
         self.past = deepcopy(self.world)
+        # What was merged: the kind, the world before, and the jobs that it changed, the latest last.
+        self.merges: list[tuple[str, World, frozenset[str]]] = []
 
     def law(self, name: str, holds: bool, about: object = "") -> None:
         """Judge a law."""
@@ -317,6 +332,16 @@ class Months:
         write("twin.yaml", self.world.settings("all", "all", job.file if job else "jobs", "twin", job))
         return run("check", "--config", "twin.yaml", "-q")
 
+    def errors_of(self, world: World) -> set[tuple[str, str, str]]:
+        """The errors of all jobs if they are compiled: code, object and message, without the hash in names."""
+        shutil.rmtree("twin", ignore_errors=True)
+        for path, text in world.files.items():
+            write(f"twin/{path}", text)
+        write("twin/trainc.yaml", world.settings("all", "all"))
+        found = json.loads(run("check", "--config", "twin/trainc.yaml", "--format", "json", "-q").stdout)["diagnostics"]
+        errors = [(d["code"], d["object"], d["message"]) for d in found if d["severity"] == "error"]
+        return {(code, _HASH.sub("", about), _HASH.sub("", message)) for code, about, message in errors}
+
     # One pull request.
 
     def step(self, make: Make | None = None) -> None:
@@ -339,21 +364,30 @@ class Months:
             run("build")
             self.law("L4 build twice is build once", self.bodies() == after)
         self.commit(request.kind)
+        self._judge_pending(request, files, after)
         checks = [run("check", "--base", "main"), run("build", "--check", "--base", "main")]
         green = built.status == 0 and all(result.status == 0 for result in checks)
-        self._judge_colour(request, built, checks, green=green)
+        self._judge_colour(request, before, built, checks, green=green)
         if green:
             self._judge_restarts(files, after)
-        if not green and request.expects != "green":
+        is_forced = request.kind == "break" and self.random.random() < 0.3
+        if not green and request.expects != "green" and not is_forced:
             return self._undo(before)
         git("branch", "-f", "main")
         self.past = before
+        self.merges.append((request.kind, before, request.changed))
         self.merged += 1
         main = [run("check"), run("build", "--check")]
         name = "L11 main is green after a rule" if request.kind.startswith("rule") else "L0 main is green"
-        self.law(name, all(result.status == 0 for result in main), "".join(result.stderr for result in main))
-        if self.random.random() < 0.05:
+        name = "L3n nobody pays for what was merged broken" if is_forced else name
+        self.law(
+            name, all(result.status == 0 for result in main), "".join(result.stdout + result.stderr for result in main)
+        )
+        chance = self.random.random()
+        if chance < 0.05:
             self._judge_rebuild_all()
+        elif chance < 0.15:
+            self._judge_order()
         return None
 
     def _undo(self, before: World) -> None:
@@ -371,25 +405,90 @@ class Months:
                 self.law("L1 an unchanged job keeps its bytes", after.get(now.rendered) == files[job.rendered], name)
             elif request.kind == "in place":
                 names = [_jobset(text)["metadata"]["name"] for text in (files[job.rendered], after[now.rendered])]
-                same = _without_metadata(files[job.rendered]) == _without_metadata(after[now.rendered])
+                same = _immutable(files[job.rendered]) == _immutable(after[now.rendered])
                 self.law("L1i a change in place restarts nothing", names[0] == names[1] and same, names)
-                labels = _jobset(after[now.rendered])["metadata"]["labels"]
-                self.law("L1r a changed job is rebuilt", labels.items() >= now.labels.items(), labels)
-            elif request.kind == "edit" and now.seed not in getattr(self, "seeds", {}).get(name, ()):
+                # `suspend` is the queue's to set: it is not in the output.
+                metadata = _jobset(after[now.rendered])["metadata"]
+                annotations = metadata.get("annotations", {})
+                arrived = (
+                    metadata["labels"].items() >= now.labels.items() and annotations.items() >= now.annotations.items()
+                )
+                self.law("L1r a changed job is rebuilt", arrived, metadata)
+            elif request.kind == "edit":
                 same = f"--seed={now.seed}" in after[now.rendered]
                 self.law("L1r a changed job is rebuilt", same or after == files, name)
         if request.kind in ("revert", "undone by hand"):
-            write("twin.yaml", "")
-            expected = self._bodies_at("main~1") if self.number else {}
+            expected = self._bodies_at("main~1")
             self.law(
                 "L6 a revert gives back what was", after == expected, [k for k in after if after[k] != expected.get(k)]
             )
+        if request.kind == "undone later":
+            back, (name,) = request.changed_in, request.changed
+            path = self.world.jobs[name].rendered
+            self.law("L6 a revert gives back what was", after[path] == self._bodies_at(back)[path], name)
+        if request.kind == "keep of a file without its line":
+            self.law("L4k --keep keeps the file", after == files)
 
     def _bodies_at(self, revision: str) -> dict[str, str]:
         listed = git("ls-tree", "-r", "--name-only", revision, "rendered").splitlines()
         return {path: f"{git('show', f'{revision}:{path}')}\n".partition("\n")[2] for path in listed}
 
-    def _judge_colour(self, request: Request, built: Result, checks: list[Result], *, green: bool) -> None:
+    def _judge_pending(self, request: Request, files: dict[str, str], after: dict[str, str]) -> None:
+        """The name of a JobSet changes if, and only if, what a cluster cannot change in place does."""
+        for path in files.keys() & after.keys():
+            sides = files[path], after[path]
+            names = [_jobset(side)["metadata"]["name"] for side in sides]
+            if request.kind != "hand":
+                same = _immutable(sides[0]) == _immutable(sides[1])
+                self.law("L9n a name is new if and only if the job restarts", (names[0] == names[1]) is same, names)
+
+    def _new_errors(self, before: World, changed: Collection[str]) -> tuple[bool, bool]:
+        """Whether the sources of a change break a kept job or a runtime: surely, and perhaps."""
+        names = {f"{before.jobs[name].team}/{name}" for name in changed if name in before.jobs}
+        now, was = (self.errors_of(one) for one in (self.world, before.with_rules_of(self.world)))
+        new = {(code, about, text) for code, about, text in now - was if about.rpartition(" ")[2] not in names}
+        known = {(code, about) for code, about, _ in was}
+        return any((code, about) not in known for code, about, _ in new), bool(new)
+
+    def _judge_order(self) -> None:
+        """L8: pull requests of two teams that change different jobs, merged in either order and built again."""
+        state, makers = self.random.getstate(), (edit, in_place, comment, move, add, remove)
+        files, start = self.world.files, deepcopy(self.world)
+        texts = []
+        for team in TEAMS:
+            self.world = deepcopy(start)
+            self.world.jobs = {name: job for name, job in self.world.jobs.items() if job.team == team}
+            if len(self.world.jobs) < 2 or set(self.world.jobs) & set(self.world.frozen):
+                break
+            self.number += 1
+            self.random.choice(makers)(self)
+            self.world.jobs |= {name: job for name, job in start.jobs.items() if job.team != team}
+            texts.append(self.world.files)
+        ends = []
+        for order in (texts, texts[::-1]) if len(texts) == len(TEAMS) else ():
+            merged = dict(files)
+            for text in order:
+                changed = {path for path in {*files, *text} if files.get(path) != text.get(path)}
+                merged = {path: one for path, one in merged.items() if path not in changed}
+                merged |= {path: text[path] for path in changed & text.keys()}
+                for path in [one.as_posix() for one in Path("jobs").rglob("*.yaml")]:
+                    if path not in merged:
+                        Path(path).unlink()
+                for path, one in merged.items():
+                    write(path, one)
+                run("build")
+                self.commit("merge")
+            ends.append(self.bodies())
+            git("reset", "-q", "--hard", "main")
+            git("clean", "-qfd", "jobs", "rendered")
+        if ends:
+            self.law("L8 two teams' merges end the same in either order", ends[0] == ends[1])
+        self.world = start
+        self.random.setstate(state)
+
+    def _judge_colour(
+        self, request: Request, before: World, built: Result, checks: list[Result], *, green: bool
+    ) -> None:
         text = built.stderr + "".join(result.stderr for result in checks)
         agreed = [{(where, code) for where, code in _errors(result) if code not in _ABOUT_FILES} for result in checks]
         if request.kind != "hand":
@@ -406,6 +505,13 @@ class Months:
         elif request.expects == "red with a count":
             counted = all("could not be built again" in result.stderr for result in checks)
             self.law("L3 a source that breaks jobs is red with a count", not green and counted, text)
+        elif request.expects == "as its new errors say":
+            surely, perhaps = self._new_errors(before, request.changed)
+            if surely or not perhaps:
+                name = "L3 a source that breaks jobs is red" if surely else "L2 green for what it does not change"
+                self.law(name, green is not surely, text)
+        elif request.expects == "as the twin says" and request.changed & {*before.frozen}:
+            self.law("L7f a frozen job is not changed", not green and "Frozen" in text, text)
         elif request.expects == "as the twin says":
             twins = [self.twin(self.world.jobs[name]) for name in request.changed if name in self.world.jobs]
             wrong = "".join(twin.stderr for twin in twins if twin.status)
@@ -428,7 +534,7 @@ class Months:
         )
 
     def _judge_rebuild_all(self) -> None:
-        if self.twin().status:
+        if self.twin().status or self.world.frozen:
             return
         run("build", "--rebuild", "all")
         rebuilt = {path: text.partition("\n")[2] for path, text in self.bodies().items()}
@@ -456,12 +562,14 @@ def _jobset(text: str) -> dict[str, Any]:
     return next(one for one in yaml.safe_load_all(text) if one["kind"] == "JobSet")
 
 
-def _without_metadata(text: str) -> list[Any]:
+def _immutable(text: str) -> list[Any]:
+    """What a cluster cannot change in place, and neither the hash nor the labels that go with it."""
     documents = list(yaml.safe_load_all(text))
     for one in documents:
-        one["metadata"].pop("labels", None)
-        one["metadata"].pop("annotations", None)
-    return documents
+        queue = one["metadata"].pop("labels", {}).get(QUEUE)
+        one["metadata"] = {"namespace": one["metadata"].get("namespace"), "queue": queue}
+        one.get("spec", {}).pop("suspend", None)
+    return [json.loads(_HASH.sub("", json.dumps(one))) for one in documents]
 
 
 def edit(months: Months) -> Request:
@@ -472,14 +580,21 @@ def edit(months: Months) -> Request:
 
 def resize(months: Months) -> Request:
     job = months.a_job()
-    job.nodes = months.random.choice((1, 2, 4, 9))
+    job.nodes = months.random.choice((1, 2, 9, 17))
     return Request("resize", changed=frozenset([job.name]))
 
 
 def in_place(months: Months) -> Request:
     job = months.a_job()
-    kind = months.random.choice((job.labels, job.annotations))
-    kind["example.com/note"] = f"n{months.number}"
+    if job.name in months.world.frozen:
+        return comment(months)
+    match months.random.randrange(5):
+        case 0:
+            job.suspend = not job.suspend
+        case 1 | 2:
+            job.labels["example.com/note"] = f"n{months.number}"
+        case _:
+            job.annotations["example.com/note"] = f"n{months.number}"
     return Request("in place", changed=frozenset([job.name]), expects="green")
 
 
@@ -518,8 +633,31 @@ def change_runtime(months: Months) -> Request:
         runtime.debug = months.random.choice(("INFO", "TRACE", "ABORT", "WARN"))
     else:
         runtime.image = f"{GOOD}/train:{months.number}.1"
-    # What today's rules refuse of it is expected of the twin.
-    return Request("runtime", expects="any")
+    return Request("runtime", expects="as its new errors say")
+
+
+def mend(months: Months) -> Request:
+    """Give the runtimes back what makes jobs run, after one was merged broken."""
+    for name in ("torch-a", "torch-b", "spare"):
+        runtime = months.world.runtimes.setdefault(name, Runtime(name))
+        runtime.level, runtime.pool, runtime.gpus = RACK, "gpu", 8
+        runtime.image = runtime.image.replace(EVIL, GOOD)
+    return Request("mended", expects="as its new errors say")
+
+
+def break_spare(months: Months) -> Request:
+    """A runtime that no job uses answers for what it wrote itself."""
+    runtime = months.world.runtimes["spare"]
+    if months.world.registries and EVIL not in runtime.image:
+        runtime.image = f"{EVIL}/train:1"
+    else:
+        runtime.level = "cloud/rac" if runtime.level == RACK else RACK
+    return Request("spare", expects="as its new errors say")
+
+
+def freeze(months: Months) -> Request:
+    months.world.frozen = (*months.world.frozen, months.a_job().name)[-2:]
+    return Request("rule: frozen", expects="green")
 
 
 def roll_out(months: Months) -> Request:
@@ -536,18 +674,19 @@ def change_overlay(months: Months) -> Request:
         else f"v{months.number}"
     )
     setattr(months.world, field_name if months.world.registries == () or field_name != "mirror" else "label", value)
-    return Request("overlay", expects="green" if not months.world.registries else "any")
+    return Request("overlay", expects="as its new errors say")
 
 
 def change_release(months: Months) -> Request:
     months.world.release = "2.2" if months.world.release == "2.3" else "2.3"
-    return Request("release", expects="green")
+    return Request("release", expects="as its new errors say")
 
 
 def break_runtime(months: Months) -> Request:
     used = sorted({job.runtime for job in months.world.jobs.values()})
     if months.twin().status:  # Something is refused already.
-        return comment(months)
+        return mend(months)
+    used = [name for name in used if name in months.world.runtimes]
     runtime = months.world.runtimes[months.random.choice(used)]
     match months.random.randrange(5):
         case 0:
@@ -581,7 +720,13 @@ def tighten(months: Months) -> Request:
 
 def loosen_and_use(months: Months) -> Request:
     world, job = months.world, months.a_job()
-    match months.random.randrange(4):
+    if job.name in world.frozen:
+        return comment(months)
+    match months.random.randrange(6):
+        case 4 if world.strict:
+            world.strict, job.image = False, f"{GOOD}/train:latest"
+        case 5 if world.registries:
+            world.registries, job.image = (*world.registries, EVIL), f"{EVIL}/train:1"
         case 0:
             world.most_nodes, job.nodes = 1000, world.most_nodes + 1
             world.quota = 10000
@@ -597,9 +742,34 @@ def loosen_and_use(months: Months) -> Request:
 
 
 def by_hand(months: Months) -> Request:
-    path = Path(months.a_job().rendered)
-    path.write_text(path.read_text(encoding="utf-8").replace("train.py", "miner.py"), encoding="utf-8")
-    return Request("hand", expects="red")
+    job = months.a_job()
+    path = Path(job.rendered)
+    text = path.read_text(encoding="utf-8")
+    match months.random.randrange(4):
+        case 0:  # With the digest of the TrainJob as it is now, so that a build believes it.
+            job.seed = 3000 + months.number
+            months.put(months.world)
+            run("build")
+            head, line, _ = path.read_text(encoding="utf-8").split("\n", 2)
+            text = "\n".join((head, line, text.split("\n", 2)[2]))
+        case 1:
+            path = path.with_name("foreign.yaml")
+            text = text.partition("\n")[2].partition("\n")[2]
+        case _:
+            text = text.replace("train.py", "miner.py")
+    path.write_text(text, encoding="utf-8")
+    return Request("hand", changed=frozenset([job.name]), expects="red")
+
+
+def lose_line(months: Months) -> Request:
+    """The second line is lost, as in a conflict, and the file is kept by name."""
+    job = months.a_job()
+    if months.world.frozen:
+        return comment(months)
+    path = Path(job.rendered)
+    first, _, body = path.read_text(encoding="utf-8").split("\n", 2)
+    path.write_text(f"{first}\n{body}", encoding="utf-8")
+    return Request("keep of a file without its line", ("--keep", f"{job.team}/{job.name}"), expects="green")
 
 
 def revert(months: Months) -> Request:
@@ -617,6 +787,30 @@ def undo_by_hand(months: Months) -> Request:
     return Request("undone by hand", changed=frozenset(months.world.jobs), expects="any")
 
 
+def undo_later(months: Months) -> Request:
+    """Return one job by hand to what it was before an earlier change, whatever else was merged since."""
+    world = months.world
+    for number, (kind, before, changed) in reversed([*enumerate(months.merges)][-8:]):
+        (name, *others) = changed or ("",)
+        is_latest = not any(name in later[2] for later in months.merges[number + 1 :])
+        if (
+            kind not in ("edit", "resize")
+            or others
+            or not is_latest
+            or name not in world.jobs.keys() & before.jobs.keys()
+        ):
+            continue
+        old, now = before.jobs[name], world.jobs[name]
+        now.seed, now.nodes = old.seed, old.nodes
+        if before.patches.get(name) == world.patches.get(name) and old.text.replace(
+            f"# {old.comment}", ""
+        ) == now.text.replace(f"# {now.comment}", ""):
+            commit = f"main~{len(months.merges) - number}"
+            return Request("undone later", changed=frozenset([name]), expects="any", changed_in=commit)
+        break
+    return comment(months)
+
+
 def _is_of_jobs(months: Months) -> bool:
     """Whether the last pull request changed jobs and nothing else."""
     return git("log", "-1", "--format=%s", "main") in {"edit", "resize", "in place", "patch", "remove", "comment"}
@@ -630,11 +824,12 @@ def keep_changed(months: Months) -> Request:
 
 def keep_all(months: Months) -> Request:
     months.world.runtimes["torch-a"].debug = "VERSION"
-    return Request("keep all", ("--keep", "all"), expects="any")
+    return Request("keep all", ("--keep", "all"), expects="green")
 
 
 MAKERS: tuple[tuple[Make, int], ...] = (
     (edit, 20), (resize, 8), (in_place, 10), (comment, 3), (move, 3), (add, 8), (remove, 4), (patch, 4),
     (change_runtime, 12), (roll_out, 6), (change_overlay, 6), (change_release, 2), (break_runtime, 8), (tighten, 8),
-    (loosen_and_use, 4), (by_hand, 2), (revert, 5), (undo_by_hand, 4), (keep_changed, 3), (keep_all, 2),
+    (loosen_and_use, 5), (by_hand, 4), (revert, 5), (undo_by_hand, 3), (undo_later, 4), (keep_changed, 3), (keep_all, 2),
+    (lose_line, 2), (mend, 3), (break_spare, 2), (freeze, 2),
 )  # fmt: skip

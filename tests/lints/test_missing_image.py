@@ -72,10 +72,10 @@ def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
 @pytest.mark.parametrize(
     ("image", "name"),
     [
-        ("example.com/train", "example.com/train"),
+        ("example.com/train", "train"),
         ("train:latest", "train"),
-        ("localhost:5000/train", "localhost:5000/train"),
-        ("localhost:5000/train:main", "localhost:5000/train"),
+        ("localhost:5000/train", "train"),
+        ("localhost:5000/train:main", "train"),
         ("train:Nightly", "train"),
         ("train:latest-gpu", "train"),
     ],

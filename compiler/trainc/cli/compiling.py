@@ -16,9 +16,9 @@ from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.compile_error import CompileError
-from trainc.findings.text import counted
-from trainc.kube.documents import Json
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
+from trainc.findings.text import counted, did_you_mean, first_of
+from trainc.kube.documents import Json, value_at
+from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.dialects import is_sweep
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _MOST_SKIPPED = 100
+# What the labels begin with that ask for a level of Pod Security.
+_POD_SECURITY = "pod-security.kubernetes.io/"
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
@@ -186,6 +188,12 @@ class Run:
             self._later += [d for d in settled if d.severity == "error"]
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
+        if any(d.code == "RuntimeNotFound" for d in self.diagnostics) and self.inputs.unread:
+            from trainc.pipeline.failures import may_have_runtime
+
+            # What a file with a runtime that cannot be read would have had is not missing.
+            if any(may_have_runtime(file, session.options.limits) for file in self.inputs.unread):
+                self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
 
     def failures(self) -> Failures:
         """What the errors concern, once all jobs are compiled."""
@@ -228,12 +236,12 @@ def start(  # noqa: PLR0913 - all but three go by their names
     inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
     rules = settings.policy(files.text)
-    judge, problems = judge_of(settings, inputs.documents)
     keeping = kept_in(output, settings, inputs.documents, choices, bases)
     quiet = choices is not None and choices.quiet and not choices.strict and not rules.raises
     folder, snapshot = settings.configuration.cluster, None
     if folder and (checks_fragments or output is not None):
         snapshot = read_paths([folder], settings.options.limits, everything=True)
+    judge, problems = judge_of(settings, snapshot[0] if snapshot else ())
     court = Court(settings, rules, judge, snapshot)
     judge_at_base = None
     if bases is not None and settings.at_base is not None:
@@ -276,9 +284,12 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
 
     def answer(there: Settings, inputs: Inputs) -> tuple[dict[str, list[Json]], Judge | None, Snapshot | None]:
         of, folder = there.configuration, there.configuration.cluster
-        same = of.images == settings.configuration.images and read(of) == now
         snapshot = read_paths([folder], limits, everything=True) if folder and os.path.exists(folder) else None
-        return read(of), None if same else judge_of(there, inputs.documents)[0], snapshot
+        cluster = snapshot[0] if snapshot else []
+        mine = court.snapshot[0] if court.snapshot else []
+        spaces = [[d.data for d in side if d.data.get("kind") == "Namespace"] for side in (cluster, mine)]
+        same = of.images == settings.configuration.images and read(of) == now and spaces[0] == spaces[1]
+        return read(of), None if same else judge_of(there, cluster)[0], snapshot
 
     now = read(settings.configuration)
     revision = bases.get()
@@ -311,8 +322,24 @@ def report_unselected(runs: Sequence[Run]) -> None:
     if not runs[0].settings.configuration.environment:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
-    finding = Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-    diagnostics = [document.diagnose(finding) for document in left_out.values()]
+    selections = [(run.settings.configuration, *run.settings.other_environments) for run in runs]
+    queues = dict.fromkeys(
+        queue
+        for configurations in selections
+        for one in configurations
+        for queue in dict(one.select.labels).get(QUEUE_LABEL, ())
+    )
+
+    def finding(document: Document) -> Finding:
+        queue = value_at(document.data, ("metadata", "labels", QUEUE_LABEL))
+        if not queues or queue in queues:
+            return Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
+        has = f"it is in the queue {queue!r}" if queue else f"it has no label {QUEUE_LABEL}"
+        near = did_you_mean(str(queue or ""), queues) or hint
+        selected = f"{message}: {has}, and selected are {first_of([*queues])}"
+        return Finding("NotSelected", "warning", selected, near, ("metadata", "name"))
+
+    diagnostics = [document.diagnose(finding(document)) for document in left_out.values()]
     for run in runs:
         run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(diagnostics, False)
@@ -338,9 +365,14 @@ def kept_in(
     return keeping_in(folder, settings, documents, choices, bases)
 
 
-def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
-    """Load the policies that trainc.yaml names, and what it says about images."""
-    policies, problems = _policies(settings, documents)
+def judge_of(settings: Settings, cluster: Sequence[Document] | None = None) -> tuple[Judge | None, list[Diagnostic]]:
+    """Load the policies that trainc.yaml names, the namespaces of the cluster, and what trainc.yaml says about images.
+
+    `cluster` is the snapshot, which is otherwise read.
+    """
+    if cluster is None and (folder := settings.configuration.cluster) and os.path.exists(folder):
+        cluster = read_paths([folder], settings.options.limits, everything=True)[0]
+    policies, problems = _policies(settings, cluster or ())
     judges = list(filter(None, (images_judge(settings), policies)))
     if len(judges) < 2:
         return (judges[0] if judges else None), problems
@@ -357,12 +389,15 @@ def images_judge(settings: Settings) -> Judge | None:
     return lambda manifests: list(check_images(manifests, images))
 
 
-def _policies(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
+def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
     folders = settings.configuration.policies
-    if not folders:
+    namespaces = [document for document in cluster if document.data.get("kind") == "Namespace"]
+    if not folders and not any(_POD_SECURITY in str(namespace.data.get("metadata")) for namespace in namespaces):
         return None, []
     for load in added("judge"):
-        return cast("tuple[Judge | None, list[Diagnostic]]", load(folders, documents, settings.options))
+        return cast("tuple[Judge | None, list[Diagnostic]]", load(folders, namespaces, settings.options))
+    if not folders:
+        return None, []
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 

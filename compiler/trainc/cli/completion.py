@@ -119,9 +119,9 @@ def _names(kind: str) -> Iterable[str]:
             repository_names = []
         return dict.fromkeys((*repository_names, *names()))
     if kind == "code":
-        from trainc.findings.codes import codes
+        from trainc.findings.codes import codes, codes_of_plugins
 
-        return codes()
+        return [*codes(), *codes_of_plugins()]
     if kind == "topic":
         from trainc.cli.help import TOPICS
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError, set_completion
-from trainc.findings.codes import codes, current_code, page, summary_of
+from trainc.findings.codes import codes, codes_of_plugins, current_code, page, summary_of
 from trainc.findings.text import did_you_mean
 
 
@@ -26,16 +26,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Print a page, or the list of pages."""
     if arguments.all == bool(arguments.code):
         raise UsageError("pass either a CODE or --all")
+    known_codes = sorted([*codes(), *codes_of_plugins()])
     if arguments.all:
-        width = max(map(len, codes()))
-        streams.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()))
+        width = max(map(len, known_codes))
+        streams.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in known_codes))
         return Status.DONE
     code = current_code(arguments.code)
     spelled = _to_code(arguments.code)
-    code = next((candidate for candidate in codes() if candidate.lower() == spelled.lower()), code)
+    code = next((candidate for candidate in known_codes if candidate.lower() == spelled.lower()), code)
     text = page(code)
     if text is None:
-        near = did_you_mean(spelled, codes())
+        near = did_you_mean(spelled, known_codes)
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
     if code.lower() != spelled.lower():

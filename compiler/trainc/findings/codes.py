@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trainc.features import features
 from trainc.findings import Severity
 from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
@@ -155,6 +158,8 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
 # This is the only place that says it. TRAINC_DOCS_URL and `docsUrl` in trainc.yaml name another copy.
 DOCS_URL = ""
 
+# The entry points of plugins' codes.
+GROUP = "trainc.codes"
 _SUFFIX = ".md"
 # Codes that came in pairs and had one fix: the names of older releases, in comments and settings, mean the new ones.
 _FORMER: Mapping[str, str] = {
@@ -183,6 +188,14 @@ def codes() -> Mapping[str, Code]:
     return dict(sorted((code, entry) for table in tables for code, entry in _codes_in(table)))
 
 
+@cache
+def codes_of_plugins() -> Mapping[str, EntryPoint]:
+    """Return the codes that installed plugins declare: names of entry points to their pages, so that nothing is imported."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in codes()}
+
+
 def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[str, Code]]:
     for stage, by_severity in table.items():
         for severity, names in by_severity.items():
@@ -200,15 +213,24 @@ def _pages() -> Mapping[str, str]:
 
 def page(code: str) -> str | None:
     """Return the page of a code as Markdown, or None if there is no such code."""
-    path = _pages().get(code)
-    if path is None:
+    if (path := _pages().get(code)) is not None:
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+        # The codes of features are imported only if it is one of them.
+        entry = dict(_codes_in(_TABLE)).get(code) or codes()[code]
+    elif code in codes_of_plugins():
+        text, entry = _page_of_plugin(code), Code("warning", "lint")
+    else:
         return None
-    with open(path, encoding="utf-8") as stream:
-        text = stream.read()
-    # The codes of features are imported only if it is one of them.
-    entry = dict(_codes_in(_TABLE)).get(code) or codes()[code]
     sure, silence = _how_sure(entry.severity, entry.stage), _how_to_silence(code, entry)
     return f"{text}\n## How sure it is\n\n{sure}\n\n## How to silence it\n\n{silence}\n"
+
+
+def _page_of_plugin(code: str) -> str:
+    try:
+        return f"# {code}\n\n{str(codes_of_plugins()[code].load()).strip()}\n"
+    except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
+        return f"# {code}\n\nThe page of the plugin cannot be read: {type(error).__name__}: {error}\n"
 
 
 def rule_url(code: str, docs_url: str) -> str | None:

@@ -208,14 +208,13 @@ def read_rules(
 
 def unknown_code(code: str) -> str:
     """Return a hint for an unknown code, or an empty string if `code` exists."""
-    from trainc.findings.codes import codes
+    from trainc.findings.codes import codes, codes_of_plugins
 
-    known_codes = codes()
-    if code in known_codes:
+    if code in codes() or code in codes_of_plugins():
         return ""
     from trainc.findings.text import did_you_mean
 
-    return did_you_mean(code, known_codes) or "`trainc rule --all` lists the codes"
+    return did_you_mean(code, [*codes(), *codes_of_plugins()]) or "`trainc rule --all` lists the codes"
 
 
 # Path globs with .gitignore syntax.

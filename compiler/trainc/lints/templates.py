@@ -74,7 +74,7 @@ def moving_tag(entry: Entrypoint) -> Iterator[Finding]:
     tag = split_image(entry.image)[1]
     problem = f"the tag {tag!r} moves" if tag else f"{entry.image!r} has no tag, so it is 'latest', which moves"
     message = f"{problem} from image to image: pods that are created again may run another one than the rest of the job"
-    name = entry.image.removesuffix(f":{tag}")
+    name = entry.image.removesuffix(f":{tag}").rpartition("/")[2]
     hint = f"write a tag that stays, such as {name}:1.0, or a digest: {name}@sha256:..."
     yield Finding("MovingImageTag", "warning", message, hint, *entry.image_path())
 

@@ -105,7 +105,7 @@ def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: 
         failures.fatal.append(error)
     elif error.object.partition(" ")[0] in RUNTIME_KINDS:
         failures.prunes = False
-    elif (file in inputs.unread and not _may_have_runtime(file, session.options.limits)) or (
+    elif (file in inputs.unread and not may_have_runtime(file, session.options.limits)) or (
         file not in inputs.unread
         and any(d.file == file and d.data.get("kind") in JOB_KINDS for d in inputs.all_documents)
     ):
@@ -119,7 +119,7 @@ def left_out_warning(failures: Failures) -> Diagnostic:
     return Diagnostic("LeftOut", "warning", failures.sentence, "fix the errors")
 
 
-def _may_have_runtime(file: str, limits: Limits) -> bool:
+def may_have_runtime(file: str, limits: Limits) -> bool:
     """Return whether a file that cannot be parsed may have a runtime, instead of which another one would be used."""
     try:
         data = read_file(file, limits.file_bytes)

@@ -69,6 +69,10 @@ class Expansion(Protocol):
         """Return the input, after overlays, with trials instead of their bases."""
 
 
+# What an overlay finds in no document.
+_MISSING_IN_OVERLAYS = ("ImageNotUsed", "PatchTargetMissing")
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
@@ -138,6 +142,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         source, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
         sources.append(source)
         diagnostics += problems
+        unread |= {d.source.file for d in problems if d.source is not None and d.severity == "error"}
     files = files_of_ours(documents, *sources)
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     resources = [document for overlay in overlays for loaded in overlay.in_order for document in loaded.resources]
@@ -170,7 +175,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
         stack = Stack(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         documents, sources, catalog = stack.documents, stack.sources, stack.catalog
-        diagnostics += stack.diagnostics()
+        # What a document that cannot be read would have had is no mistake of a patch.
+        diagnostics += [d for d in stack.diagnostics() if not unread or d.code not in _MISSING_IN_OVERLAYS]
         files |= files_of_ours(documents)
     if expansion is not None:
         documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])

@@ -9,6 +9,9 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
 from trainc.startup.records import dataclass, field, replace
 
+# What is wrong with an image whatever registry an overlay takes it from.
+_NOT_OF_MIRRORS = ("MovingImageTag",)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -51,6 +54,10 @@ class Document:
             from trainc.reading.unrendered import template_finding
 
             finding = template_finding(self.data, finding.path, self.file) or finding
+        place = finding.path if finding.source_path is None else finding.source_path
+        source = self.locate(place)
+        if finding.code in _NOT_OF_MIRRORS and self.written is not None:
+            source = next((d.locate(at) for d, at in self.written(place) if at[:1] != ("mirrors",)), source)
         return Diagnostic(
             finding.code,
             finding.severity,
@@ -58,7 +65,7 @@ class Document:
             finding.hint,
             label or label_of(self.data),
             format_path(finding.path),
-            self.locate(finding.path if finding.source_path is None else finding.source_path),
+            source,
         )
 
     def diagnose_text(self, finding: Finding) -> Diagnostic:

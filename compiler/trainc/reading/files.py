@@ -52,7 +52,7 @@ _WORDS = (
 _INCLUDE_STATEMENTS = (b"include", b"import", b"extends")
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 # Names of files that look as if they should be read: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`.
-_NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$")
+_NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$|\.txt$")
 _KIND_LINE = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b")
 
 
@@ -192,7 +192,7 @@ class Walk:
         self.overlays: list[str] = []
         self._limits = limits
         self._exclude = exclude
-        self._foreign = 0
+        self._foreign: list[str] = []
         # Real paths that must not be visited (again): first the output directory, then everything visited.
         self._visited = set() if skip is None else {os.path.realpath(skip)}
 
@@ -224,19 +224,21 @@ class Walk:
         """Return whether to skip a file as unrelated; never true for files given on the command line."""
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
-        self._foreign += os.path.basename(file) != CONFIGURATION_FILE
+        if os.path.basename(file) != CONFIGURATION_FILE:
+            self._foreign.append(file)
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
         """Return the info with the number of unrelated files under `paths`, if there were any."""
         if not self._foreign:
             return []
-        from trainc.findings.text import counted
+        from trainc.findings.text import counted, first_of
 
         folders = ", ".join(shown_path(os.fspath(path)) for path in paths)
-        who = "it mentions" if self._foreign == 1 else "they mention"
+        count = len(self._foreign)
+        who, names = "it mentions" if count == 1 else "they mention", first_of([*map(shown_path, self._foreign)], 3)
         message = (
-            f"skipped {counted(self._foreign, 'file')} in {folders}: {who} none of the API groups that trainc reads"
+            f"skipped {counted(count, 'file')} in {folders}: {who} none of the API groups that trainc reads: {names}"
         )
         return [Diagnostic("SkippedDocument", "info", message)]
 

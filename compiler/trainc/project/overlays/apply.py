@@ -289,12 +289,22 @@ class Layer:
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         target_name = patch.target.name.text if patch.target.name is not None else ""
         labels = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
+        of_name = next((label for label, name in zip(labels, names, strict=True) if name == target_name), None)
         hint = did_you_mean(target_name, names) or f"documents here: {first_of(labels) or 'none'}"
+        hint = f"there is a {of_name}: correct apiVersion, kind or namespace of the target" if of_name else hint
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
-        names = image_names(documents)
-        hint = did_you_mean(change.name, names) or f"images here: {', '.join(names[:5]) or 'none'}"
+        # As they are before `mirrors`, which come after `images`.
+        mirrors = [(mirror, registry) for registry, mirror in self._overlay.mirrors.items()]
+        written, *names = (
+            next((registry + name.removeprefix(m) for m, registry in mirrors if is_in_registry(name, m)), name)
+            for name in (change.name, *image_names(documents))
+        )
+        hint = did_you_mean(change.name, names)
+        if written != change.name and written in names:
+            hint = f"write {written}: `mirrors` come after `images`"
+        hint = hint or f"images here: {', '.join(names[:5]) or 'none'}"
         message = f"no container uses the image {change.name!r}"
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 

@@ -236,7 +236,7 @@ class Opened:
                 )
                 documents, sources, find = overlays.documents, overlays.sources, overlays.catalog
                 documents = [document for document in documents if not _is_job(document)]
-            judge, _ = compiling.judge_of(settings, self._documents)
+            judge, _ = compiling.judge_of(settings)
             session = Session(options, find, place, judge=judge, cluster=())
             self._shared = session.with_input(documents, sources), overlays
         return self._shared

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeAlias
 
-from trainc.api.kube import selectors
+from trainc.api.kube import mapping, selectors
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import ClusterQueue, FlavorResource, Group, available, borrow_level
 from trainc.features.cluster.fits.placement import NoPlace, Placements, find_place, has_levels
@@ -32,6 +32,7 @@ class Mode(IntEnum):
 
 # Causes, mildest first.
 TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH = "topology", "waiting-for-quota", "exceeds-max-quota", "no-matching-flavor"
+_NO_LEVEL = "its topology does not have the requested level"
 _SEVERITY = ("", TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH)
 NOT_COVERED, NO_TOPOLOGY, SEVERAL = "resource-not-covered", "no-topology-flavor", "several-topologies"
 
@@ -428,7 +429,11 @@ class Assigner:
             value = f"={taint['value']}" if taint.get("value") else ""
             return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
         if not flavor_matches(pod_set.pod, flavor.labels):
-            return "its node labels do not match the node selector or affinity of the pods"
+            selector = mapping(pod_set.pod.get("nodeSelector")).items()
+            other = next(((k, v) for k, v in selector if flavor.labels.get(k, v) != v), None)
+            if other is None:
+                return "its node labels do not match the node selector or affinity of the pods"
+            return f"its nodes have {other[0]}={flavor.labels[other[0]]}, and the pods select {other[0]}={other[1]}"
         return ""
 
     def _topology_mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
@@ -440,9 +445,12 @@ class Assigner:
             return ""
         if flavor.topology is None:
             return "it has no topology" if group.covered & pod_set.per_pod.keys() else ""
-        return (
-            "" if has_levels(self.trees[name], pod_set.topology) else "its topology does not have the requested level"
-        )
+        tree, requested = self.trees[name], pod_set.topology
+        if has_levels(tree, requested):
+            return ""
+        levels = filter(None, (requested.required, requested.preferred, *(level for level, _ in requested.slices)))
+        missing = next((level for level in levels if tree.level(level) < 0), None)
+        return f"its topology has no level {missing}, only {', '.join(tree.levels)}" if missing else _NO_LEVEL
 
     # Placement on the topology.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from trainc.api.findings import Finding, Path
+from trainc.api.findings import Finding, Path, did_you_mean
 from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits import assigner, scheduling
@@ -399,6 +399,10 @@ class _Explainer:
             total = written_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
         hint = f"raise the nominalQuota of {self._queue_name} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
+        # More quota alone is no help where the nodes would not hold the pods.
+        chosen = {item.pod_set.name: [self.state.cluster.flavors[flavor]] for item in self.assignment.pod_sets}
+        if self.inventory.nodes and self.inventory.shortfall(self.workload, chosen):
+            hint = f"{hint}, and add nodes: the flavor's do not hold the job"
         if fewer:
             hint = f"{_reduce(*fewer, self._other_trainers(fewer[0]))}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else assigned.pod_set.name)
@@ -460,6 +464,15 @@ class _Explainer:
                 )
                 return f"add to the pod spec: tolerations: [{texts}]"
         topology = assigned.pod_set.topology
+        levels = [
+            level
+            for flavor in flavors
+            if flavor.name in self.state.trees
+            for level in self.state.trees[flavor.name].levels
+        ]
+        requested = filter(None, (topology.required, topology.preferred))
+        if near := next((did_you_mean(level, levels) for level in requested if level not in levels), ""):
+            return near
         softened = with_topology(self.workload, assigned.pod_set.name, type(topology)())
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"

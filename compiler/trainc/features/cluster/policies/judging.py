@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from trainc.api.documents import label_of
+from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
@@ -46,13 +46,18 @@ class Judge:
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, policies: PolicySet, minor: int) -> Judge:
-        """Build a judge. Namespaces come from the policy folders alone: a job would choose its own labels for them."""
-        namespaces = matching.namespaces_of(policies.other_documents)
+    def of(cls, policies: PolicySet, minor: int, cluster: Sequence[Document] = ()) -> Judge:
+        """Build a judge. Namespaces come from the policy folders, and from the snapshot of the cluster, never from jobs.
+
+        A snapshot may lack a Namespace; among the policies, one that is missing is unknown, which is not allowed.
+        """
+        of_policies = matching.namespaces_of(policies.other_documents)
+        namespaces = {**matching.namespaces_of(cluster), **of_policies}
         about = [binding.policy.spec["matchConstraints"] for binding in policies.bindings]
-        labels = map(matching.labels_of, namespaces.values())
-        secured = any(s.level != "privileged" for by_mode in map(standards, labels) for s in by_mode.values())
-        looks_inside = secured or any(matching.is_about(constraints, matching.CHILDREN) for constraints in about)
+        secured = _are_secured(of_policies)
+        looks_inside = _are_secured(namespaces) or any(
+            matching.is_about(constraints, matching.CHILDREN) for constraints in about
+        )
         return cls(policies, namespaces, minor, looks_inside, secured)
 
     @property
@@ -161,6 +166,11 @@ class Judge:
     def _unsecured(self, subject: Subject, message: str) -> Finding:
         finding = _not_evaluated(message, _NAMESPACE, refused=True)
         return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
+
+
+def _are_secured(namespaces: Mapping[str, Any]) -> bool:
+    labels = map(matching.labels_of, namespaces.values())
+    return any(s.level != "privileged" for by_mode in map(standards, labels) for s in by_mode.values())
 
 
 class _Case:

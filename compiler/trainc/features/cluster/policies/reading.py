@@ -17,19 +17,19 @@ from trainc.features.cluster.policies.loading import load
 
 
 def read_policies(
-    folders: Sequence[str], documents: Sequence[Document], options: Options = Options()
+    folders: Sequence[str], cluster: Sequence[Document] = (), options: Options = Options()
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Read the policies in `folders`; return a judge (None if there is nothing to evaluate) and the problems found.
 
-    `documents` are those of the input. Nothing of them has a say in what is allowed.
+    `cluster` is the snapshot of a cluster. Nothing of the input has a say in what is allowed.
     """
-    policies, diagnostics = files.read_paths(folders, options.limits, everything=True)
-    judge, more = judge_of(policies, documents, options)
+    policies, diagnostics = files.read_paths(folders, options.limits, everything=True) if folders else ([], [])
+    judge, more = judge_of(policies, cluster, options)
     return judge, [*diagnostics, *more]
 
 
 def judge_of(
-    policies: Sequence[Document], documents: Sequence[Document], options: Options
+    policies: Sequence[Document], cluster: Sequence[Document], options: Options
 ) -> tuple[Judge | None, list[Diagnostic]]:
     """Like `read_policies`, for policies that have been read."""
     minor = int((options.kubernetes or releases.DEFAULT_KUBERNETES).partition(".")[2])
@@ -41,5 +41,5 @@ def judge_of(
         message = "regular expressions in `policies:` of trainc.yaml need the extra `policy`"
         hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"
         return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
-    judge = Judge.of(policy_set, minor)
+    judge = Judge.of(policy_set, minor, cluster)
     return (None if judge.is_idle else judge), list(policy_set.diagnostics)

@@ -301,18 +301,17 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
             raise UsageError(f"there is no runtime {name!r}; {near}")
         inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
     cluster = settings.configuration.cluster
-    snapshot = None
+    of_cluster = None
     if cluster is not None and os.path.exists(cluster):
-        snapshot = [
-            document.data for document in files.read_paths([cluster], settings.options.limits, everything=True)[0]
-        ]
+        of_cluster = files.read_paths([cluster], settings.options.limits, everything=True)[0]
+    snapshot = None if of_cluster is None else [document.data for document in of_cluster]
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else compiling.kept_in(settings.output, settings, inputs.documents)
     folder = os.path.dirname(settings.configuration.file or "")
     like = other.manifest_set if other is not None and other.options == settings.options else None
     manifests = read_manifests(inputs, settings.options, settings.policy(), keeping, folder, like)
-    judge, problems = compiling.judge_of(settings, inputs.documents) if manifests.compiled else (None, [])
+    judge, problems = compiling.judge_of(settings, of_cluster) if manifests.compiled else (None, [])
     configuration = settings.configuration
     return ReadSide(
         side.label,

@@ -61,7 +61,7 @@ def _compiled(
     diagnostics = [*problems, *contradictions, *inputs.diagnostics]
     has_policies = any(str(item.get("apiVersion")).startswith("admissionregistration.k8s.io/") for item in items)
     judge_of = ask("policies", "judge documents") if has_policies else None
-    judge, of_policies = judge_of(inputs.documents, inputs.documents, options) if judge_of else (None, [])
+    judge, of_policies = judge_of(inputs.documents, (), options) if judge_of else (None, [])
     diagnostics += of_policies
     try:
         rules = policy.Policy(tuple(rule for overlay in overlays for rule in overlay.rules))

@@ -124,7 +124,7 @@ class _Facts:
     def of(cls, settings: Settings, compiled: Sequence[OneJob], documents: Sequence[Document]) -> _Facts:
         """Ask the features that know, as far as trainc.yaml names a cluster and policies."""
         rules, cluster = settings.policy(), settings.configuration.cluster
-        judge, problems = compiling.judge_of(settings, documents)
+        judge, problems = compiling.judge_of(settings)
         if has_errors(problems):
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
