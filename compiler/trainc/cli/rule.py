@@ -26,17 +26,20 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Print a page, or the list of pages."""
     if arguments.all == bool(arguments.code):
         raise UsageError("pass either a CODE or --all")
-    known_codes = sorted([*codes(), *codes_of_plugins()])
     if arguments.all:
+        known_codes = sorted([*codes(), *codes_of_plugins()])
         width = max(map(len, known_codes))
         streams.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in known_codes))
         return Status.DONE
     code = current_code(arguments.code)
     spelled = _to_code(arguments.code)
-    code = next((candidate for candidate in known_codes if candidate.lower() == spelled.lower()), code)
+    for known_codes in (codes, codes_of_plugins):  # Those of plugins are looked up only if it is none of ours.
+        code = next((known for known in known_codes() if known.lower() == spelled.lower()), code)
+        if code in known_codes():
+            break
     text = page(code)
     if text is None:
-        near = did_you_mean(spelled, known_codes)
+        near = did_you_mean(spelled, [*codes(), *codes_of_plugins()])
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
     if code.lower() != spelled.lower():
