@@ -33,9 +33,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DONE
     code = current_code(arguments.code)
     spelled = _to_code(arguments.code)
-    for known_codes in (codes, codes_of_plugins):  # Those of plugins are looked up only if it is none of ours.
-        code = next((known for known in known_codes() if known.lower() == spelled.lower()), code)
-        if code in known_codes():
+    for read in (codes, codes_of_plugins):  # Those of plugins are looked up only if it is none of ours.
+        code = next((known for known in read() if known.lower() == spelled.lower()), code)
+        if code in read():
             break
     text = page(code)
     if text is None:
