@@ -29,18 +29,45 @@ from trainc.startup.records import dataclass
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compile, discard the manifests, and report."""
+    """Compile, discard the manifests, and report; before that, apply fixes if that is asked for."""
+    stdin: list[bytes] = []
     try:
-        environments = [(env.environment, Settings.of(env)) for env in Settings.environments_of(arguments)]
+        if arguments.fix or arguments.unsafe_fixes or arguments.diff:
+            from trainc.cli.fixing import apply_fixes
+
+            def again() -> tuple[list[Diagnostic], list[Run]]:
+                checks, diagnostics, _ = _examine(arguments, streams, stdin)
+                return diagnostics, [check.checking for check in checks.values()]
+
+            apply_fixes(again, arguments, streams)
+        checks, diagnostics, loosened = _examine(arguments, streams, stdin)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
+    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
+    for name, check in checks.items():
+        lines = [*check.runs, *([] if arguments.quiet or has_errors(diagnostics) else [check.counted])]
+        if arguments.format == "text":
+            streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
+    return status
+
+
+def _examine(
+    arguments: Arguments, streams: Streams, stdin: list[bytes]
+) -> tuple[dict[str, _Checked], list[Diagnostic], list[Diagnostic]]:
+    """Compile every environment; return that, the findings, and what is checked less strictly than at the base.
+
+    `stdin` keeps what can be read only once. Raises CompileError for settings that cannot be read.
+    """
+    environments = [(env.environment, Settings.of(env)) for env in Settings.environments_of(arguments)]
     settings, loosened = dict(environments), list[Diagnostic]()
     bases = bases_of(settings.values(), arguments)
     if arguments.base is not None:
         settings, loosened = bases.loosened(settings)
-    stdin = read_stdin(environments[0][1], streams)
+    if not stdin:
+        stdin.append(read_stdin(environments[0][1], streams))
     checks = {
-        name: _check(env_settings, stdin, streams.progress, arguments, bases) for name, env_settings in settings.items()
+        name: _check(env_settings, stdin[0], streams.progress, arguments, bases)
+        for name, env_settings in settings.items()
     }
     streams.progress.clear()
     report_unselected([check.checking for check in checks.values()])
@@ -49,12 +76,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled)
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
-    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
-    for name, check in checks.items():
-        lines = [*check.runs, *([] if arguments.quiet or has_errors(diagnostics) else [check.counted])]
-        if arguments.format == "text":
-            streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
-    return status
+    return checks, diagnostics, loosened
 
 
 @dataclass(frozen=True, slots=True)

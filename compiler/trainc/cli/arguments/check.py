@@ -10,6 +10,7 @@ Examples:
   trainc check --format github .
   trainc check --format sarif jobs/ > trainc.sarif
   trainc check --base origin/main
+  trainc check --fix --diff jobs/
 
 Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
 """
@@ -35,6 +36,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="say what trainc.yaml loosens since REV, whose rules count for policies and quotas",
     )
     set_completion(base, "revision")
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="apply fixes: misspelt fields, missing quotes, and what leaves TrainJobs and manifests as they are",
+    )
+    parser.add_argument("--unsafe-fixes", action="store_true", help="apply the other fixes, too; review the result")
+    parser.add_argument(
+        "--diff", action="store_true", help="print what --fix or --unsafe-fixes would change, and write nothing"
+    )
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"

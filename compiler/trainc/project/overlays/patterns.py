@@ -260,7 +260,10 @@ class Edited:
 
     def written(self, path: Path) -> list[tuple[Document, Path]]:
         """Return all places that the value at `path` was made from, the latest first: each a path in a document."""
-        return [(origin.document, origin.path) for origin in self._origins_of(stable_path(path, self.data))]
+        origins = self._origins_of(stable_path(path, self.data))
+        # A trial is an edited document of an edited one.
+        below = (o.document.written(o.path) if o.document.written else [(o.document, o.path)] for o in origins)
+        return [place for places in below for place in places]
 
     def _origins_of(self, steps: FieldPath) -> list[Origin]:
         if (nearest := self.origins.of(steps)) is None:

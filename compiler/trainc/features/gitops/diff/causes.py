@@ -24,9 +24,10 @@ from trainc.features.gitops.diff.sides import ReadSide
 Place: TypeAlias = tuple[int, Document, Path]
 Key: TypeAlias = tuple[str, str]
 # What of the settings and of an overlay decides which jobs there are.
-_CHOOSING = ("sources", "exclude", "select", "overlay", "environments")
+_CHOOSING = ("sources", "exclude", "select", "overlay")
 # The compile options, by the names of their fields, as trainc.yaml and overlays have them.
 _OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
+_IDENTITY = ("name", "namespace")
 _NAMING = ("resources", "namespace", "namePrefix", "nameSuffix")
 
 
@@ -111,7 +112,8 @@ def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
         index = session.index
         checked = (*index.jobs, *index.runtimes.values(), *index.shipped.values())
         for document in (*(one.document for one in checked), *index.other_documents, *side.all_documents):
-            yield document.before or document
+            # A trial is made from a base that overlays have changed.
+            yield (document.before and document.before.before) or document.before or document
     for overlay in side.overlays:
         for loaded in overlay.in_order:
             yield loaded.overlay.document
@@ -220,9 +222,16 @@ class Causes:
         images = [value_at(document.data, path), None if other is None else value_at(other.data, there)]
         return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
 
-    def _differences(self, n: int, document: Document, path: Path) -> Iterator[Place]:
+    def _called_otherwise(self, n: int, document: Document) -> Document | None:
+        """Return the job of the other side that was in the same file under another name or in another namespace."""
+        here, there = self._sides[n].jobs, self._sides[1 - n].jobs
+        gone = [job.document.before or job.document for key, job in there.items() if key not in here]
+        found = [one for one in gone if os.path.normpath(one.file) == os.path.normpath(document.file)]
+        return found[0] if len(found) == 1 else None
+
+    def _differences(self, n: int, document: Document, path: Path, other: Document | None = None) -> Iterator[Place]:
         """Yield the smallest values at or below a place that differ from those of the other side."""
-        other = self._sides[1 - n].like(document)
+        other = other or self._sides[1 - n].like(document)
         if other is None:
             yield n, document, path
             return
@@ -306,11 +315,14 @@ class Causes:
                     yield from self._differences(n, written, at)
 
     def _own(self, key: Key) -> Iterator[Place]:
-        """Yield all that differs in the job's own document."""
-        job = self._sides[1].jobs.get(key)
-        if job is not None:
-            document = job.document
-            yield from self._differences(1, document.before or document, ())
+        """Yield all that differs in the TrainJob, with every step of overlays."""
+        before, after = (known.jobs.get(key) for known in self._sides)
+        if before is None or after is None:
+            return
+        whole = (before.document, ()), (after.document, ())
+        for n, document, path in _smallest(whole, before.document.data, after.document.data):
+            for written, at in document.written(path) if document.written else [(document, path)]:
+                yield from self._differences(n, written, at)
 
     def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
         """Yield all that differs in overlays and in their patches, or only in some fields of overlays."""
@@ -337,28 +349,41 @@ class Causes:
             return
         document = job.document.before or job.document
         sweep = next((sweep for sweep in self._sides[n].side.sweeps if sweep.file == job.document.file), None)
-        if sweep is not None and self._sides[1 - n].like(sweep) is not None:
-            yield from self._differences(n, sweep, ())
-            return
         document = sweep or document
-        other = self._sides[1 - n].like(document)
-        if other is None:
-            yield n, document, ("metadata", "name")
+        other, others = self._sides[1 - n].like(document), self._sides[1 - n].jobs
+        if sweep is not None and other is not None:
+            trial = key[1][key[1].rfind("-trial-") :]
+            if not any(it.document.file == sweep.file and name.endswith(trial) for (_, name), it in others.items()):
+                yield from self._differences(n, sweep, ())
+                return
+        elif other is None:
+            called = self._called_otherwise(n, document)
+            named: Place = n, document, ("metadata", "name")
+            yield from [named] if called is None else self._identity(n, document, called, _IDENTITY)
             return
-        found = [*self._differences(n, document, ("metadata",)), *self._overlaid(_NAMING)]
-        found += self._of_settings(n, _CHOOSING)
+        selected = any(known.side.configuration.select for known in self._sides)
+        found = list(self._identity(n, document, other, (*_IDENTITY, "labels") if selected else _IDENTITY))
+        found += [*self._overlaid(_NAMING), *self._of_settings(n, _CHOOSING)]
         yield from found or self._differences(n, document, ())
+
+    def _identity(self, n: int, document: Document, other: Document | None, names: Iterable[str]) -> Iterator[Place]:
+        """Yield what differs in some fields of the metadata."""
+        for path in (("metadata", name) for name in names):
+            if other is not None and value_at(document.data, path) != value_at(other.data, path):
+                yield from self._differences(n, document, path, other)
 
     def _of_settings(self, n: int, names: Sequence[str]) -> Iterator[Place]:
         for side in (n, 1 - n):
-            settings = self._sides[side].side.settings
-            environment = self._sides[side].side.configuration.environment
-            for name in names if settings is not None else ():
-                paths: list[Path] = [(name,)] if name != "environments" else [("environments", environment)]
-                paths += [("environments", environment, name)] if environment and name != "environments" else []
-                for path in paths:
-                    if settings is not None and value_at(settings.data, path) is not None:
-                        yield from self._differences(side, settings, path)
+            known = self._sides[side].side
+            environment, settings = known.configuration.environment, known.settings
+            paths: list[Path] = [(name,) for name in names]
+            if environment:
+                other = self._sides[1 - side].side.settings
+                is_new = other is None or value_at(other.data, ("environments", environment)) is None
+                paths += [("environments", environment, *((name,) if not is_new else ())) for name in names]
+            for path in dict.fromkeys(paths) if settings is not None else ():
+                if settings is not None and value_at(settings.data, path) is not None:
+                    yield from self._differences(side, settings, path)
 
     def _options(self, key: Key, places: list[Place]) -> Iterator[str]:
         """Find the settings without whose change the job would be compiled to something else; yield those without a line."""

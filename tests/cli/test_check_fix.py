@@ -1,0 +1,79 @@
+"""`trainc check --fix`: what is applied without asking, what with --unsafe-fixes, and that nothing else of a file changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+
+# Line ends of two kinds, a mark at the start, and no line end at the end.
+TEXT = """\
+\ufeff# A job. \r
+apiVersion: trainer.kubeflow.org/v1alpha1\r
+kind: TrainJob
+metadata: {name: a,   namespace: t}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    numNodes: 2
+    command: [torchrun, train.py]
+    env:
+    - {name: X, value: "1"}
+    resourcesPerNode: {limits: {nvidia.com/gpu: 8}}\
+"""
+NODES, COMMAND, ENV = "    numNodes: 2\n", "    command: [torchrun, train.py]\n", '    - {name: X, value: "1"}\n'
+SAFE = {
+    "a misspelt field": [(NODES, "    numNode: 2\n")],
+    "a number for a text": [(ENV, "    - {name: X, value: 1}\n")],
+    "several": [(NODES, "    numNode: 2\n"), (ENV, "    - {nme: X, value: 1}\n")],
+}
+# The first is what --unsafe-fixes writes.
+UNSAFE = {
+    "words of a command": [(COMMAND, "    command: [torchrun, --nnodes=4, train.py]\n")],
+}
+NEVER = {
+    "an unknown field": [(NODES, f"{NODES}    hosts: 3\n")],
+    "a runtime that there is not": [("torch-distributed", "torch-distribute")],
+}
+
+
+def with_mistakes(mistakes: list[tuple[str, str]]) -> bytes:
+    text = TEXT
+    for right, wrong in mistakes:
+        assert right in text
+        text = text.replace(right, wrong)
+    return text.encode()
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "flags"),
+    [*((m, ["--fix"]) for m in SAFE.values()), *((m, ["--unsafe-fixes"]) for m in UNSAFE.values())],
+    ids=[*SAFE, *UNSAFE],
+)
+def test_a_fix_changes_its_words_alone(
+    mistakes: list[tuple[str, str]], flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.yaml"
+    file.write_bytes(with_mistakes(mistakes))
+    shown = run("check", "--release", "2.3", *flags, "--diff", "a.yaml")
+    assert file.read_bytes() == with_mistakes(mistakes)
+    assert all(f"+{right.rstrip()}" in shown.stdout for right, _ in mistakes), shown.stdout
+    said = run("check", "--release", "2.3", *flags, "a.yaml")
+    assert file.read_bytes() == TEXT.encode()
+    assert said.status == 0
+    assert said.stderr.splitlines()[0].startswith("fixed ")
+
+
+@pytest.mark.parametrize("mistakes", [*UNSAFE.values(), *NEVER.values()], ids=[*UNSAFE, *NEVER])
+def test_what_may_change_a_job_is_left_alone(
+    mistakes: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.yaml"
+    file.write_bytes(with_mistakes(mistakes))
+    said = run("check", "--release", "2.3", "--fix", "a.yaml")
+    assert file.read_bytes() == with_mistakes(mistakes)
+    assert said.stderr.startswith("fixed 0 findings")
+    assert ("--unsafe-fixes" in said.stderr.splitlines()[0]) is (mistakes in UNSAFE.values())
