@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from trainc.features.cluster.why.causes import why as why
     from trainc.features.migration.v1.migrate import Migration as Migration
     from trainc.features.migration.v1.migrate import migrate as migrate
-    from trainc.findings import Diagnostic, Source
-    from trainc.findings.compile_error import CompileError
+    from trainc.findings import CompileError, Diagnostic, Source
     from trainc.functions import JobResult, catalog, compile_many, compile_trainjob
     from trainc.options import Limits, Options
     from trainc.paths import compile_paths
@@ -27,7 +26,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "Compilation": "trainc.compilation",
     "CompiledJob": "trainc.compilation",
-    "CompileError": "trainc.findings.compile_error",
+    "CompileError": "trainc.findings",
     "Diagnostic": "trainc.findings",
     "JobResult": "trainc.functions",
     "Source": "trainc.findings",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trainc.compilation import Compilation
 from trainc.explain import place
-from trainc.findings import Diagnostic
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic
 from trainc.findings.policy import Rules, keep_severities
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.releases import normalize_release

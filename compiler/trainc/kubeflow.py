@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.features.authoring.sdk.backend import OfflineBackend, offline_client
-    from trainc.features.authoring.sdk.preflight import PreflightWarning, preflight
+    from trainc.features.authoring.sdk.backend import OfflineBackend, PreflightWarning, offline_client, preflight
     from trainc.features.authoring.sweeps.matrix import sweep
 
 __all__ = ["OfflineBackend", "PreflightWarning", "offline_client", "preflight", "sweep"]
 _HOMES = {
     "OfflineBackend": "trainc.features.authoring.sdk.backend",
-    "PreflightWarning": "trainc.features.authoring.sdk.preflight",
+    "PreflightWarning": "trainc.features.authoring.sdk.backend",
     "offline_client": "trainc.features.authoring.sdk.backend",
-    "preflight": "trainc.features.authoring.sdk.preflight",
+    "preflight": "trainc.features.authoring.sdk.backend",
     "sweep": "trainc.features.authoring.sweeps.matrix",
 }
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")

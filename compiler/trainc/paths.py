@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from trainc.compilation import Compilation
 from trainc.explain import place
-from trainc.findings import has_errors
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, has_errors
 from trainc.findings.policy import Policy
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs

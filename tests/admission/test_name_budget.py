@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.admission.admit import creation_refusals
-from trainc.admission.defaults import bake_defaults
-from trainc.admission.derived_names import derived_names, longest_name
+from trainc.admission.versions import bake_defaults
 from trainc.findings import Finding
-from trainc.kube.jobset import JobSet
+from trainc.kube.jobset import JobSet, derived_names, longest_name
 
 VERSION = "0.12"
 COUNTS = st.sampled_from([1, 9, 10, 11, 99, 100, 101, 1000, 1001, 100_000])

@@ -9,9 +9,8 @@ import pytest
 from tables import cases
 
 from trainc.admission.admit import creation_refusals
-from trainc.admission.defaults import bake_defaults
 from trainc.admission.post_admission import post_admission_checks
-from trainc.admission.versions import jobset_version
+from trainc.admission.versions import bake_defaults, jobset_version
 from trainc.findings import Finding, Severity, format_path
 from trainc.kube.jobset import JobSet
 

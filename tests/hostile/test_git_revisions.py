@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.options import Limits
 from trainc.reading.git import repository_of, write_revision
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.options import Limits
 from trainc.reading.git import Repository, repository_of, write_revision
 

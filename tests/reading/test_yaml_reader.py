@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reading import data_of, errors_of, read
 
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_value
 

@@ -8,13 +8,11 @@ from marshal import dumps, loads
 from typing import Any
 
 from trainc.admission.creation import check_creation
-from trainc.admission.defaults import bake_defaults
 from trainc.admission.outline import outline_of, with_words
 from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
-from trainc.admission.versions import jobset_version
+from trainc.admission.versions import bake_defaults, jobset_version
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, items, mapping, pod_spec_of
 from trainc.kube.jobset import JobSet

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.derived_names import (
+from trainc.admission.versions import JobSetVersion
+from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
+from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.jobset import (
     DerivedName,
+    JobSet,
+    ReplicatedJob,
     claim_name,
     coordinator_label,
     job_name,
     longest_name,
+    number,
     pod_name,
     service_name,
+    text,
 )
-from trainc.admission.versions import JobSetVersion
-from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
-from trainc.kube.documents import Json, items, mapping, objects
-from trainc.kube.jobset import JobSet, ReplicatedJob, number, text
 from trainc.kube.names import (
     DNS_1035_FORM,
     DNS_1123_FORM,

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trainc.admission.creation import coordinator_label_problem, too_long
-from trainc.admission.derived_names import pod_template_names
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Severity
 from trainc.kube.documents import Json, items, mapping, objects
-from trainc.kube.jobset import JobSet, ReplicatedJob, text
+from trainc.kube.jobset import JobSet, ReplicatedJob, pod_template_names, text
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace

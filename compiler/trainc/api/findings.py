@@ -1,6 +1,7 @@
 """What is wrong and where: findings, diagnostics, and the words of both."""
 
 from trainc.findings import (
+    CompileError,
     Diagnostic,
     Finding,
     Path,
@@ -14,7 +15,6 @@ from trainc.findings import (
     sort_diagnostics,
     write,
 )
-from trainc.findings.compile_error import CompileError
 from trainc.findings.text import (
     aligned,
     counted,

@@ -18,8 +18,7 @@ from typing import TypeVar
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
-from trainc.findings import Diagnostic, Source, has_errors
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options

@@ -11,8 +11,7 @@ from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselect
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
-from trainc.findings import Diagnostic, Source, has_errors, sort_diagnostics
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
 from trainc.project.configuration import merge_diagnostics

@@ -20,8 +20,7 @@ from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import Diagnostic, has_errors, sort_diagnostics
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
 from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics

@@ -14,8 +14,7 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import Diagnostic, Finding, Severity, has_errors
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json, value_at
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 
 # The completion scripts, in shells/, are the same for every version: each asks `trainc __complete` for the candidates.
 _SHELLS = ("bash", "zsh", "fish")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.findings import Diagnostic, Path, Source
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.names import RUNTIME_KINDS

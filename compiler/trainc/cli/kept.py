@@ -12,8 +12,7 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.revisions import here
 from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
-from trainc.findings import Diagnostic, Source
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options

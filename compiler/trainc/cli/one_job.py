@@ -16,7 +16,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import identity_of
 from trainc.kube.jobset import JobSet

@@ -8,7 +8,7 @@ from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
 from trainc.cli.settings import Settings
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.findings.text import aligned, counted, escape_line, first_of
 from trainc.kube.documents import POD_SPEC, identity_of, mapping, objects, value_at
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS

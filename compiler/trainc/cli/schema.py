@@ -10,7 +10,7 @@ from trainc.cli.arguments.schema import KINDS
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.reporting import report
 from trainc.features import features
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.settings_file import read_configuration

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
-from trainc.findings import Diagnostic, has_errors
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, has_errors
 from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json

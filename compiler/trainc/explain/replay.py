@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from trainc.admission.defaults import bake_defaults
+from trainc.admission.versions import bake_defaults
 from trainc.emit.secrets import provide
 from trainc.emit.shaping import SHAPES
 from trainc.emit.yaml_writer import TOP, with_ordered_keys

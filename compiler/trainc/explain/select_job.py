@@ -10,8 +10,7 @@ from trainc.explain import place
 from trainc.explain.kept import as_in_file
 from trainc.explain.model import Explanation
 from trainc.explain.replay import Recorder
-from trainc.findings import Diagnostic, has_errors, sort_diagnostics
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json

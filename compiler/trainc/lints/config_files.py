@@ -7,8 +7,7 @@ from functools import lru_cache
 from posixpath import basename, join, normpath
 from typing import Any
 
-from trainc.findings import Finding
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Finding
 from trainc.knowledge.facts import Fact
 from trainc.lints.training import Training
 from trainc.options import Limits

@@ -218,7 +218,7 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
 
     A device plugin that shares GPUs offers more of them under the same name.
     """
-    from trainc.kube.instance_types import most_gpus
+    from trainc.kube.devices import most_gpus
 
     resources = entry.container.resources
     limits = resources.get("limits") or {}
@@ -245,7 +245,7 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
 
 def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
     """Yield (label, values) for each label of nodes of which a pod needs one of these values."""
-    from trainc.kube.instance_types import COUNT_LABELS, TYPE_LABELS
+    from trainc.kube.devices import COUNT_LABELS, TYPE_LABELS
 
     labels = (*TYPE_LABELS, *COUNT_LABELS)
     for label, value in (spec.get("nodeSelector") or {}).items():

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import Diagnostic, Finding, Report, has_errors, sort_diagnostics
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.findings import Diagnostic, Finding
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Finding
 from trainc.options import Limits
 from trainc.project.configuration import CODE, Configuration
 from trainc.reading.document import Document

@@ -11,8 +11,7 @@ from tempfile import TemporaryFile
 from typing import IO
 from unicodedata import normalize
 
-from trainc.findings import Diagnostic
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.opening import error_reason, is_git_folder, is_inside, repository_above

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from trainc.findings import Diagnostic, Path, Source
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.block_lines import LinePositions, read_lines
 from trainc.reading.document import Chunk, Document, is_printed, items, split

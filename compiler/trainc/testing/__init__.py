@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.features.cluster.policies.assertions import assert_allowed, assert_denied
+    from trainc.features.cluster.policies.reading import assert_allowed, assert_denied
     from trainc.testing.compiling import CompileFailure, CompileJobs, CompileManifests
     from trainc.testing.snapshots import ManifestSnapshotExtension
 

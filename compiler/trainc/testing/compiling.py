@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from trainc.compilation import Compilation
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError
 from trainc.kube.documents import Manifest
 from trainc.options import Options
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path, Source
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Source
 from trainc.findings.policy import Rule, read_rules
 from trainc.kube.documents import Json
 from trainc.options import Limits

@@ -12,7 +12,7 @@ from builders import compiled, runtime, trainjob
 from commands import run
 
 from trainc.cli.command import Status
-from trainc.features.authoring.graph.ranks import ranks_json, ranks_text
+from trainc.features.authoring.graph.model import ranks_json, ranks_text
 from trainc.ir.parallelism import FRAMEWORKS, groups
 from trainc.plugins.ranks import Layout, Ranks
 

@@ -11,8 +11,7 @@ import pytest
 
 from trainc.admission.updates import JobSetRules
 from trainc.features.gitops.diff.changes import compare_manifests, normalize, strip_server_fields
-from trainc.features.gitops.diff.delivery import Outcome
-from trainc.features.gitops.diff.verdicts import verdict_on
+from trainc.features.gitops.diff.delivery import Outcome, verdict_on
 
 pytestmark = pytest.mark.slow
 

@@ -53,7 +53,7 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
         case "json":
             document = {**graph_json(graph), **({"pod": job.pod} if job.pod else {})}
             if arguments.ranks:
-                from trainc.features.authoring.graph.ranks import ranks_json
+                from trainc.features.authoring.graph.model import ranks_json
 
                 document["ranks"] = ranks_json(Ranks.read(manifests))
             return escape_report(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json=True)
@@ -63,6 +63,6 @@ def _format(graph: Graph, job: OneJob, arguments: Arguments, streams: Streams) -
             drawn = escape_report(text, colored=paint.is_on)
             if not arguments.ranks:
                 return drawn
-            from trainc.features.authoring.graph.ranks import ranks_text
+            from trainc.features.authoring.graph.model import ranks_text
 
             return f"{drawn}\n{ranks_text(Ranks.read(manifests))}"

@@ -170,11 +170,11 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.api.admission import updates
     from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
+    from trainc.features.gitops.diff.command import review_of
     from trainc.features.gitops.diff.comparison import compare
     from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, chosen_method
-    from trainc.features.gitops.diff.groups import explain_groups
     from trainc.features.gitops.diff.model import Side as Compared
-    from trainc.features.gitops.diff.review import review_of
+    from trainc.features.gitops.diff.model import explain_groups
 
     notes = _left_out(before, after)
     was, becomes = before.manifest_set, after.manifest_set

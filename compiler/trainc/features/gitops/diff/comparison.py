@@ -14,10 +14,8 @@ from trainc.api.output import name_hash
 from trainc.api.records import replace
 from trainc.features.gitops.diff import delivery, model
 from trainc.features.gitops.diff.changes import Change, compare_manifests
-from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome
-from trainc.features.gitops.diff.groups import group_jobs, sum_of
-from trainc.features.gitops.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status
-from trainc.features.gitops.diff.verdicts import Verdict, verdict_on
+from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, Verdict, verdict_on
+from trainc.features.gitops.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status, group_jobs, sum_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
 

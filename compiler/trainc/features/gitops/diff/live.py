@@ -20,11 +20,17 @@ from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, nam
 from trainc.api.records import dataclass, field, replace
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change, compare_manifests, normalize, strip_server_fields
-from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, chosen_method, effective_method
+from trainc.features.gitops.diff.delivery import (
+    REFUSED,
+    DeliveryMethod,
+    Outcome,
+    chosen_method,
+    effective_method,
+    sync_outcome,
+)
 from trainc.features.gitops.diff.manifests import JobKey, ManifestSet
 from trainc.features.gitops.diff.model import Names, plain_names
 from trainc.features.gitops.diff.sides import ReadSide
-from trainc.features.gitops.diff.verdicts import sync_outcome
 from trainc.features.gitops.diff.waiting import Wait, Waiting
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]

@@ -12,8 +12,20 @@ from trainc.api.records import pattern
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
-from trainc.features.gitops.diff.groups import across, notes_of, reason_of, status_word, sum_of
-from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Review, Versions, error_line
+from trainc.features.gitops.diff.model import (
+    Diff,
+    Group,
+    JobDiff,
+    ObjectDiff,
+    Review,
+    Versions,
+    across,
+    error_line,
+    notes_of,
+    reason_of,
+    status_word,
+    sum_of,
+)
 from trainc.features.gitops.diff.text import (
     COLUMNS,
     as_arrow,

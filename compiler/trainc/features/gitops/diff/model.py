@@ -12,8 +12,7 @@ from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Manifest, Quantity, quantity
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
-from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, group_size, groups_of
-from trainc.features.gitops.diff.verdicts import Verdict
+from trainc.features.gitops.diff.delivery import DeliveryMethod, Outcome, Verdict, group_size, groups_of
 
 # Match the objects of both sides by API version, kind, namespace and name.
 

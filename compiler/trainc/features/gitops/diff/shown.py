@@ -13,10 +13,9 @@ from trainc.api.settings import Options
 from trainc.features.gitops.diff.command import compare_sides, read_both
 from trainc.features.gitops.diff.comparison import compare
 from trainc.features.gitops.diff.delivery import LABELS, chosen_method
-from trainc.features.gitops.diff.groups import across, reason_of
 from trainc.features.gitops.diff.manifests import names_of
 from trainc.features.gitops.diff.markdown import HARMFUL, what, who
-from trainc.features.gitops.diff.model import Diff, Side, error_line
+from trainc.features.gitops.diff.model import Diff, Side, across, error_line, reason_of
 from trainc.features.gitops.diff.sides import environments_of_sides, look_up, sides_of, with_arguments
 from trainc.features.gitops.diff.text import diff_text, fate_of, headline
 

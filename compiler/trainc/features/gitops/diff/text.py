@@ -15,10 +15,19 @@ from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import documents, quantity
 from trainc.api.output import yaml_writer
 from trainc.features.gitops.diff.changes import Change
-from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome
-from trainc.features.gitops.diff.groups import notes_of, reason_of, status_word, sum_of
-from trainc.features.gitops.diff.model import Diff, Group, JobDiff, ObjectDiff, Totals, Versions
-from trainc.features.gitops.diff.verdicts import Verdict
+from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome, Verdict
+from trainc.features.gitops.diff.model import (
+    Diff,
+    Group,
+    JobDiff,
+    ObjectDiff,
+    Totals,
+    Versions,
+    notes_of,
+    reason_of,
+    status_word,
+    sum_of,
+)
 
 # A sign ("+", "-", or " " for context) and the text that follows it.
 SignedLine: TypeAlias = tuple[str, str]
