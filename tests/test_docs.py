@@ -11,9 +11,9 @@ import pytest
 from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, trainc_commands
 
 from trainc.cli.command import COMMANDS, build_parser, parse_arguments
-from trainc.cli.version import read_port
 from trainc.options import Delivery, SecretsMode
 from trainc.project.overlays.overlay import OVERLAY
+from trainc.reading.yaml_reader import read_port
 
 _HEAD = ("apiVersion", "kind", "metadata")
 DOCS = ROOT / "docs"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.ir.deviations import DEVIATIONS
+from trainc.ir.deviations import deviations
 from trainc.ir.info import Info
 from trainc.ir.release import release_facts
 from trainc.ir.trainjob import TrainJob
@@ -70,7 +70,7 @@ def test_an_observer_is_told_of_each_change_and_of_nothing_else() -> None:
 def test_what_a_plugin_names_is_there(plugin: Plugin) -> None:
     assert isinstance(load_attribute(plugin.passes, "PASSES"), Passes)
     assert all(callable(load_attribute(lint.module, lint.function)) for lint in plugin.lints)
-    known = {deviation.id for deviation in DEVIATIONS}
+    known = {deviation.id for deviation in deviations()}
     assert plugin.defects <= known
     assert not plugin.detectors or set(load_attribute(plugin.detectors, "DETECTORS")) <= known
     assert bool(plugin.policy) != (plugin.applies_to is not None) or plugin.gang is not None

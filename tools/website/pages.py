@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.findings.codes import codes, page, summary_of
-from trainc.ir.deviations import DEVIATIONS
+from trainc.ir.deviations import deviations
 from website.words import WORDS
 
 _TOP = (
@@ -140,7 +140,7 @@ def _rules_index() -> str:
         "Only with `--semantics controller`": [],
     }
     jobs, repositories, clusters, local, older, controller = groups.values()
-    of_controller = {deviation.code for deviation in DEVIATIONS}
+    of_controller = {deviation.code for deviation in deviations()}
     homes = {**dict.fromkeys(_OF_REPOSITORIES, repositories), **dict.fromkeys(_OF_CLUSTERS, clusters), "run": local}
     homes |= dict.fromkeys(_OF_OLDER_APIS, older)
     for code, known in codes().items():

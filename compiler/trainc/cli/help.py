@@ -32,140 +32,29 @@ from trainc.cli.command import (
 
 # The commands of the first screen, as one meets them.
 _USUAL = ("new", "check", "build", "diff", "explain", "graph", "fits", "report", "rule", "init")
-# Topic -> its line among the commands.
-TOPICS = {
-    "commands": "all commands and topics, in a line each",
-    "input": "what is read: paths, runtimes, overlays, trainc.yaml",
-    "output": "where manifests go, and which files trainc replaces or deletes",
-    "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
-    "sync-options": "what each sync option does to a running job",
-    "sweeps": "one TrainJob for each combination of values",
-    "dump": "a dump of the cluster, for `diff --live`, `why` and `import`",
-    "limits": "bounds on the size and complexity of input",
-    "diagnostics": "severities, colors, and formats for CI",
-    "exit-codes": "what the exit code of a command means",
-}
-_TEXTS = {
-    "input": """\
-PATH is a file, a folder or - for stdin. Folders are searched for .yaml, .yml and .json files in sorted order;
-hidden folders and the output folder are skipped. Without PATH, trainc reads the `sources` of trainc.yaml, or
-the current folder if there is none.
-
-A TrainJob's runtime is looked up in the same input, then in each --runtimes folder, then in the built-in catalog
-(`trainc runtimes list`). The first match wins.
-
-trainc.yaml is looked up in the current folder and its parents, no further than the folder with .git.
-Options on the command line override overlays, and overlays override trainc.yaml.
-
---release accepts any spelling of a Trainer release: 2.3, v2.3 and 2.3.1 are the same. If neither it nor
-trainc.yaml sets one, the newest is used.
-
-These options go with every command that compiles:
-""",
-    "output": """\
-Manifests go to stdout, diagnostics to stderr. If there is any error, no manifest is written at all, so
-`kubectl apply -f <(trainc build .)` is safe.
-
-With -o DIR each TrainJob gets one file, DIR/NAMESPACE/NAME.yaml. Its first line says what it was compiled from.
-trainc only ever replaces or deletes files that start with that line; delete the line to keep a file as your own.
-
-Files of jobs that no longer exist are deleted if the build covers everything that trainc.yaml lists, or with
---prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given. A source that exists, but of
-which nothing was read, is an error (trainc rule SourceSkipped), and nothing is deleted.
-
-With `rebuild: changed-jobs` in trainc.yaml, the file of a job stays as it was built while its TrainJob, after overlays,
-is the same; a changed runtime or release reaches it with --rebuild NAME. NAME is a job, NAMESPACE/NAME, a glob such as
-'nlp/*', or all. --keep NAME keeps the file of a job that would be compiled.
-
---check writes nothing and exits with 1 if DIR is out of date. A kept file has to be as it is in HEAD or, with --base
-REV, as it was where the branch left REV; so has a file that trainc did not write. --base none trusts all files. The update is all-or-nothing: after an
-interrupted build, run `trainc build` again.
-""",
-    "delivery": """\
-How the output gets to the cluster. These options go with every command that compiles, and have an effect
-with --semantics gitops (the default) only:
-""",
-    "sync-options": """\
---sync-option NAME sets a sync option on the objects of a job, for the tool that --delivery names. `=true` may be
-left out. This is what each one does to a job that is already running:
-""",
-    "sweeps": """\
-A Sweep in the input stands for one TrainJob per combination of values:
-
-  apiVersion: trainc/v1alpha1
-  kind: Sweep
-  base: jobs/llm.yaml                                        the TrainJob, as PATH[#[NAMESPACE/]NAME]
-  parameters:
-    lr: {min: 1e-5, max: 1e-3, count: 3, scale: log}         1e-05, 0.0001, 0.001
-    batch: [16, 32]                                          or {min: 16, max: 64, step: 16}
-  exclude: [{lr: 1e-3, batch: 16}]                           combinations to skip
-  include: [{lr: 1e-2, batch: 64}]                           additional combinations, after the others
-  maxTrials: 20                                              default: 100
-  budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
-
-Its trials are compiled instead of the base. They are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the
-base, or metadata.name of the sweep. Commands about one job also take FILE#NAME#3 for trial 3.
-
-Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
-OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
-
-An OptimizationJob with searchAlgorithm: {grid: {}} is a sweep, too.
-
-Without `base`, the TrainJob is in the file of the sweep. The hours of a trial are its activeDeadlineSeconds, or
-hoursPerTrial if that is less.
-""",
-    "dump": """\
-`trainc diff --live FILE`, `trainc why --dump FILE` and `trainc import FILE` read what kubectl prints. trainc never asks a
-cluster itself:
-
-  kubectl get jobsets.jobset.x-k8s.io,trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org,\
-clustertrainingruntimes.trainer.kubeflow.org,workloads.kueue.x-k8s.io,clusterqueues.kueue.x-k8s.io,\
-localqueues.kueue.x-k8s.io,workloadpriorityclasses.kueue.x-k8s.io,podgroups.scheduling.x-k8s.io,\
-jobs.batch,configmaps,pods,events -A -o yaml --show-managed-fields > live.yaml
-
-Leave out what the cluster does not have: kubectl then says that it "doesn't have a resource type". With Volcano, add
-podgroups.scheduling.volcano.sh; for jobs of Training Operator v1, their kinds, such as pytorchjobs.kubeflow.org. With
-the other objects of `trainc fits` (docs/fits.md), a job that waits gets its verdict as well. Instead of -A, name a
-namespace with -n. FILE may be - for stdin. A large dump is read faster with -o json.
-
-Leave Secrets out: they are not needed, and trainc does not read them. Only --show-managed-fields tells who changed a
-field. Without Workloads, pods and events the dump does not say why a job waits. What else is missing from a
-dump is named as unknown; nothing is concluded from it.
-""",
-    "limits": """\
-Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.
-These options go with every command that reads files:
-""",
-    "diagnostics": """\
-error     the cluster would reject it, or the job is certain to fail or hang; nothing is written
-warning   most likely a mistake
-info      worth knowing
-
-`trainc rule CODE` explains the code in brackets. -q shows errors only. `trainc check --format github` annotates
-pull requests, `--format sarif` feeds code scanning, and `--format json` is for scripts.
-
-Output to a terminal is colored, unless NO_COLOR is set; FORCE_COLOR=1 colors any output, and
---color always or never overrides both.
-""",
-    "exit-codes": """\
-0    success
-1    the input has errors, or --check or --exit-code found a difference
-2    wrong usage: unknown options, or options that contradict each other
-3    a bug in trainc; please report it
-130  interrupted with Ctrl-C
-141  the reader of the output went away
-143  ended by SIGTERM, as CI does after its time limit
-""",
-}
+# The topics in their order. Each but the first is a file in topics/, with its line among the commands first.
+TOPICS = "commands input output delivery sync-options sweeps dump limits diagnostics exit-codes".split()
 _OPTIONS = {"input": add_input, "delivery": add_shaping, "limits": add_limits}
 _INDENTED = 72
+
+
+def summary_of(topic: str) -> str:
+    """The line of a topic among the commands."""
+    return _read(topic)[0] if topic != "commands" else "all commands and topics, in a line each"
+
+
+def _read(topic: str) -> tuple[str, str]:
+    from trainc.reading.opening import read_text
+
+    summary, _, text = read_text(__file__, f"topics/{topic}.txt").partition("\n\n")
+    return summary, text
 
 
 def topic_text(topic: str) -> str:
     """The page of a topic."""
     options = topic_options(topic, _OPTIONS[topic]) if topic in _OPTIONS else ""
     listed = "".join(f"{line}\n" for line in _sync_options()) if topic == "sync-options" else ""
-    return "\n".join(part for part in (_TEXTS[topic], options, listed) if part)
+    return "\n".join(part for part in (_read(topic)[1], options, listed) if part)
 
 
 def _sync_options() -> Iterator[str]:
@@ -285,7 +174,7 @@ def overview() -> str:
 
 def _all_commands() -> str:
     groups = ((title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items())
-    listed = (*groups, ("Topics", TOPICS.items()))
+    listed = (*groups, ("Topics", [(topic, summary_of(topic)) for topic in TOPICS]))
     return "\n".join(_listed(title, rows) for title, rows in listed)
 
 

@@ -29,6 +29,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def version_text(*, verbose: bool = False) -> str:
     """Version, releases with pinned tags and commits, and plugins; if `verbose`, differences with their upstream status."""
     from trainc.plugins import FOLDERS
+    from trainc.reading.yaml_reader import read_port
 
     port = read_port()
     repositories = port["repositories"]
@@ -73,17 +74,6 @@ def _upstream(column: dict[str, Any]) -> str:
     when = f" since {column['since']}" if "since" in column else f" by {column['asOf']}" if "asOf" in column else ""
     threads = f" ({', '.join(column['in'])})" if "in" in column else ""
     return f"{column['state']}{when}{threads}" + (f": {column['because']}" if "because" in column else "")
-
-
-def read_port() -> dict[str, Any]:
-    """Read PORT.yaml, which lists the pinned upstream releases."""
-    # As importlib.resources, also from an archive; that would import as much as all the rest of the command.
-    from pkgutil import get_data
-
-    from trainc.reading.yaml_reader import read_value
-
-    port: dict[str, Any] = read_value((get_data("trainc", "PORT.yaml") or b"").decode())
-    return port
 
 
 def describe_defect() -> str:

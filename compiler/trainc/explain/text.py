@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Origin
 from trainc.findings import Source
 from trainc.findings.text import escape_line
-from trainc.ir.deviations import DEVIATIONS
+from trainc.ir.deviations import deviations
 from trainc.kube.documents import POD_TEMPLATE, FieldPath, format_field, is_item_name
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -197,7 +197,7 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
         yield f"from {name} {format_field(origin_input.path)}{paint(value, 'value')}{where}"
     if origin.rule:
         yield origin.rule
-    for deviation in DEVIATIONS:
+    for deviation in deviations():
         if deviation.id == origin.deviation:
             yield f"{paint('deviation ' + deviation.id, 'deviation')}: {deviation.summary};"
             yield paint(f"  {deviation.reason}", "faint")

@@ -8,7 +8,7 @@ itself. What it adds to the rest is found here by name, and imported when it is 
 
 - `command`: a command: what its help says and what it takes is in `arguments.py` of the folder, what it does in `command.py`.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
-- `codes`: whether it has diagnostic codes, in `codes.py` of the folder, with a page of each in `rules/`.
+- Its diagnostic codes, if it has any, are in `codes.txt` of the folder, with a page of each in `rules/`.
 - `kinds`: kinds of documents of trainc's own, each with its record, as `module.name` in the folder.
 - `adds`: functions and records for extension points, as `module.name` in the folder. `added` yields those of all features
   for one point, and `ask` returns that of one feature, for features that show each other's results.
@@ -34,7 +34,6 @@ class Feature:
     command: str = ""
     summary: str = ""
     group: str = ""
-    codes: bool = False
     public: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     adds: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +73,7 @@ FEATURES = (
             "text": "formats.text_of",
             "svg": "formats.svg_of",
             "flowchart": "formats.flowchart",
-            "ranks of pod": "ranks.ranks_of_pod",
+            "ranks of pod": "model.ranks_of_pod",
         },
     ),
     Feature(
@@ -82,12 +81,10 @@ FEATURES = (
         "diff",
         "show what changes, and what the cluster will do about it",
         "look",
-        adds={"text": "shown.text_between", "fate": "shown.fate_between", "since": "shown.changes_since"},
+        adds={"text": "command.text_between", "fate": "command.fate_between", "since": "command.changes_since"},
     ),
     Feature("gitops/report", "report", "write an HTML page about all jobs", "look"),
-    Feature(
-        "authoring/run", "run", "run a job as processes on this machine, to see its ranks meet", "look", codes=True
-    ),
+    Feature("authoring/run", "run", "run a job as processes on this machine, to see its ranks meet", "look"),
     Feature(
         "cluster/fits",
         "fits",
@@ -105,7 +102,6 @@ FEATURES = (
             "missing": "references.missing_objects",
             "created": "references.created_by",
         },
-        codes=True,
     ),
     Feature(
         "cluster/why",
@@ -115,22 +111,20 @@ FEATURES = (
         public={"Waiting": "causes", "why": "causes"},
         adds={"causes": "causes.causes_by_job"},
     ),
-    Feature("cluster/doctor", "doctor", "check whether a cluster has what the jobs need", "cluster", codes=True),
+    Feature("cluster/doctor", "doctor", "check whether a cluster has what the jobs need", "cluster"),
     Feature(
         "cluster/policies",
         adds={
             "judge": "reading.read_policies",
             "judge documents": "reading.judge_of",
-            "test assert_allowed": "assertions.assert_allowed",
-            "test assert_denied": "assertions.assert_denied",
+            "test assert_allowed": "reading.assert_allowed",
+            "test assert_denied": "reading.assert_denied",
         },
-        codes=True,
     ),
     Feature(
         "authoring/sweeps",
         kinds={"Sweep": "matrix.SWEEP"},
         adds={"expand": "inputs.read_sweeps"},
-        codes=True,
     ),
     Feature(
         "migration/v1",
@@ -138,7 +132,6 @@ FEATURES = (
         "rewrite older APIs and dialects in the current one",
         "move",
         public={"Migration": "migrate", "migrate": "migrate"},
-        codes=True,
         adds={"plan": "migrate.Plan"},
     ),
     Feature("cluster/import_", "import", "bring the jobs of a cluster into git", "move"),
@@ -161,7 +154,6 @@ FEATURES = (
         "run as a kustomize function or plugin",
         "tools",
         adds={"kustomize config": "kustomization.kustomize_config"},
-        codes=True,
     ),
     Feature(
         "gitops/argocd",
@@ -169,7 +161,6 @@ FEATURES = (
         "run as an Argo CD config management plugin",
         "tools",
         adds={"file": "files.text_of", "health checks of flux": "health.flux_health_checks"},
-        codes=True,
     ),
 )
 

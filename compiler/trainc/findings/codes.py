@@ -1,6 +1,6 @@
 """All diagnostic codes, with the severity and the compiler stage of each, and the page about each.
 
-The pages are rules/<Code>.md, here and in the folders of features.
+The codes are listed in codes.txt and the pages are rules/<Code>.md, here and in the folders of features.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from trainc.features import features
 from trainc.findings import Severity
@@ -34,126 +34,6 @@ class Code:
     stage: Stage
 
 
-_TABLE: Mapping[Stage, Mapping[Severity, str]] = {
-    "settings": {
-        "error": "BrokenPlugin ForeignNamespace InvalidConfiguration RuntimeReplaced UnknownPlugin",
-        "warning": "IgnoreWithoutReason SettingsNotUsed UnknownCode",
-        "info": "FindingsIgnored OptionWithoutEffect PreviewRelease ReleaseNotPinned UnusedIgnore",
-    },
-    "read": {
-        "error": """
-            DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding LegacyTrainingJob NoSuchPath
-            NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases
-            TooManyDocuments TooManyValues UnreadableFile UnrenderedTemplate UnsupportedKey UnsupportedTag YAMLSyntax
-        """,
-        "warning": "LeftOut NotSelected SkippedDocument",
-        "info": "OtherExtension",
-    },
-    "template": {"error": "TemplateError"},
-    "overlay": {
-        "error": "InvalidOverlay PatchFailed PatchTargetMissing",
-        "warning": "ImageNotUsed",
-    },
-    "dialect": {
-        "error": "ElasticWithNumNodes",
-        "warning": """
-            BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
-            MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned
-            UnreleasedAPI VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
-        """,
-    },
-    "schema": {
-        "error": """
-            InvalidQuantity InvalidStorageUri InvalidTime MissingAncestorContainer MutuallyExclusivePolicies
-            NodeAlreadyInjected OutOfRange MisplacedPodSpec ReplicasNotOne
-            StartupPolicyWithDependsOn EmptyField UnknownField UnsupportedFramework
-            VolumeClaimNamespaceSet WrongType
-        """,
-        "warning": "DeprecatedField TorchNumProcPerNodeRemoved",
-    },
-    "resolve": {
-        "error": """
-            AmbiguousTrainer DialectNeedsGitOps DuplicateRuntime
-            DuplicateTrainJob InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion
-            UnknownKind UnsupportedRuntimeRef
-        """,
-        "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
-        "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
-    },
-    "validate": {
-        "error": """
-            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
-            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA
-            NamespaceMissing NoNodes PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv
-            ReservedInitContainer TooManyNodes UnknownPatchTarget UnsupportedModel
-            UnsupportedQLoRA WorkloadAPIMissing
-        """,
-        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
-    },
-    "lint": {
-        "error": """
-            AmbiguousGPU BatchDoesNotDivide CommandCannotStart GPUWithoutLimit GangInSequence
-            GangMinMemberTooLarge HostNetworkWithoutDNS InvalidImage InvalidKueueValue
-            InvalidLauncherArguments InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames
-            NothingToRun ParallelismMismatch PlaceholderNotReplaced PodsWithoutIndex RanksDoNotMeet
-            RecipeTwice StaleReference TooManyPodSets
-            UnexpandedShellVariable UnsetVariable UnusableStorageUri
-        """,
-        "warning": """
-            ArgumentNotSplit ArgumentsDropped ClaimOnSeveralNodes ClaimsNotCounted CountsIgnoreRuntimeResources
-            DeadlineNotPropagated DuplicateSubdomain EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened
-            FluxTasksWantAllGPUs ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas
-            GangNeverComplete HeldAfterEnd HeredocRewritten HostfileNotRead IdleDevices InitializerNotOrdered
-            InitializerVolumeNotShared InvalidVariableValue LauncherMultiplied LoRAIgnored MPIImagesDiffer
-            MPINodesAwaited ManagedByNotPropagated MasterAddressWrong MetadataNotPropagated
-            MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
-            DeviceLacksFeature FileNotMounted MisplacedSetting SettingRefused SettingsDisagree
-            ModelNotOfRecipe MoreDevicesThanNode MoreProcessesThanDevices MovingImageTag NoLauncher OutputDeletedWithJob
-            PatchCreatesTarget PlainToken QueuedWithoutRequests RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue
-            TTLRerun TensorParallelAcrossNodes TorchrunArgOverridesPolicy TypographicCharacter
-            UnlikelyAmount UnlikelyResource UnnamedPortsLost ValueOverridden VolumeNotMounted
-        """,
-        "info": """
-            DataNotMounted MoreThreadsThanCPUs NoPullSecret OutputNotKept QueuedBehindInitializer RestartsByDefault
-            RestartsMultiply SettingWithoutEffect
-            RetainedClaim TopologyNeedsGate TopologyWithoutQueue UnsuitableSharedMemory
-        """,
-    },
-    "admission": {
-        "error": """
-            BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed
-            DependsOnEmpty DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong
-            DuplicateFailureRule DuplicateItem DuplicateVolumeClaim ExceedsQuota ExtendedResourceNotInteger
-            ExtendedResourceUnequal FeatureGateOff FieldImmutable FieldNotInKubernetes InvalidAddress
-            InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
-            InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy
-            InvalidMessagePattern InvalidName InvalidPath InvalidResources InvalidRestartPolicy
-            InvalidSelector InvalidSubdomain InvalidVolumeClaimName JobNameTooLong MissingJobSetName
-            MissingRequired NotAJobSet NotAllowedHere NotInPod ObjectRenamed OutsideLimitRange
-            OverheadNotOfClass PodFailurePolicyNeedsNever PriorityNotOfClass
-            QuotaNeedsResources RequestExceedsLimit RuntimeClassConflict SecretNotAllowed TooLong TooMany
-            TooManyPods TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob
-            UnsupportedValue ValueAndValueFrom VolumeClaimNameTooLong VolumeClaimNotMounted
-            VolumeClaimShadowsVolume WebhookDefaultMissing
-        """,
-        "warning": "DeprecatedInKubernetes",
-    },
-    "policy": {"error": "ImageNotPinned RegistryNotAllowed"},
-    "emit": {
-        "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",
-        "warning": "DeadlineDropped FluxSubstitution",
-        "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
-    },
-    "output": {
-        "error": "FileInTheWay ForeignFile FrozenJob InterruptedBuild KeepOrRebuild KeptNotProven NoBase OutputStale"
-        " SourceSkipped",
-        "info": "AdoptedFile FilesKept KeptAsBuilt KeptCannotRebuild SettingsLoosened",
-    },
-    "fits": {"error": "SnapshotIncomplete SnapshotUnreadable"},
-    "sweep": {"error": "InvalidSweep"},
-}
-
 # Where the site that `make site` builds is published, such as https://docs.example.com/trainc/latest; empty if nowhere.
 # This is the only place that says it. TRAINC_DOCS_URL and `docsUrl` in trainc.yaml name another copy.
 DOCS_URL = ""
@@ -161,6 +41,7 @@ DOCS_URL = ""
 # The entry points of plugins' codes.
 GROUP = "trainc.codes"
 _SUFFIX = ".md"
+_CODES = "codes.txt"
 # Codes that came in pairs and had one fix: the names of older releases, in comments and settings, mean the new ones.
 _FORMER: Mapping[str, str] = {
     **dict.fromkeys(("AmbiguousTrainerContainer", "AmbiguousTrainerJob"), "AmbiguousTrainer"),
@@ -181,11 +62,14 @@ def current_code(code: str) -> str:
 _IGNORABLE = ("lint", "admission", "policy", "fits")
 
 
+# Where codes are listed and have their pages: here, and in the folders of features.
+_HERE = os.path.dirname(__file__)
+
+
 @cache
 def codes() -> Mapping[str, Code]:
     """Return all codes, those of features among them, sorted by name."""
-    tables = [_TABLE, *(feature.load("codes.CODES") for feature in features() if feature.codes)]
-    return dict(sorted((code, entry) for table in tables for code, entry in _codes_in(table)))
+    return dict(sorted(entry for home in _homes() for entry in _codes_in(home)))
 
 
 @cache
@@ -196,17 +80,25 @@ def codes_of_plugins() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in codes()}
 
 
-def _codes_in(table: Mapping[Stage, Mapping[Severity, str]]) -> Iterator[tuple[str, Code]]:
-    for stage, by_severity in table.items():
-        for severity, names in by_severity.items():
-            yield from ((code, Code(severity, stage)) for code in names.split())
+def _homes() -> list[str]:
+    return [home for home in (_HERE, *(f.folder for f in features())) if os.path.isfile(os.path.join(home, _CODES))]
+
+
+def _codes_in(home: str) -> Iterator[tuple[str, Code]]:
+    """Read a list of codes: lines with a stage and a severity, and below each, indented, the codes of both."""
+    with open(os.path.join(home, _CODES), encoding="utf-8") as file:
+        for line in file:
+            if not line.startswith(" "):
+                stage, severity = line.split()
+                code = Code(cast("Severity", severity), cast("Stage", stage))
+            else:
+                yield from ((name, code) for name in line.split())
 
 
 @cache
 def _pages() -> Mapping[str, str]:
     """Return the file of each page, by its code."""
-    homes = (os.path.dirname(__file__), *(feature.folder for feature in features() if feature.codes))
-    folders = [os.path.join(home, "rules") for home in homes]
+    folders = [os.path.join(home, "rules") for home in _homes()]
     files = (os.path.join(folder, name) for folder in folders for name in os.listdir(folder))
     return {os.path.basename(file).removesuffix(_SUFFIX): file for file in files if file.endswith(_SUFFIX)}
 
@@ -216,8 +108,8 @@ def page(code: str) -> str | None:
     if (path := _pages().get(code)) is not None:
         with open(path, encoding="utf-8") as stream:
             text = stream.read()
-        # The codes of features are imported only if it is one of them.
-        entry = dict(_codes_in(_TABLE)).get(code) or codes()[code]
+        # The codes of features are read only if it is one of them.
+        entry = dict(_codes_in(_HERE)).get(code) or codes()[code]
     elif code in codes_of_plugins():
         text, entry = _page_of_plugin(code), Code("warning", "lint")
     else:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
-from trainc.ir.deviations import DEVIATIONS
+from trainc.ir.deviations import deviations
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
 from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
@@ -27,7 +27,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
             detectors |= load_attribute(plugin.detectors, "DETECTORS")
-    for deviation in DEVIATIONS:
+    for deviation in deviations():
         detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None
         if path is not None:

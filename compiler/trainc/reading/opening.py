@@ -28,12 +28,17 @@ _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
 
 
+def read_text(module: str, name: str) -> str:
+    """Return the text of a file that stands beside a module of trainc, whose `__file__` this is given."""
+    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
+        return file.read()
+
+
 def read_data(module: str, name: str) -> Any:
     """Return the data of a JSON file that stands beside a module of trainc, whose `__file__` this is given."""
     import json  # a plain compile reads no such file
 
-    with open(os.path.join(os.path.dirname(module), name), "rb") as file:
-        return json.loads(file.read())
+    return json.loads(read_text(module, name))
 
 
 @contextmanager

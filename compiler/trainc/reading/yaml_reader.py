@@ -288,3 +288,12 @@ def _too_many(source: Source | None, limits: Limits) -> Diagnostic:
     message = f"more than {limits.documents:,} documents; the rest was not read"
     hint = "build fewer files at a time, or raise the limit (--max-documents)"
     return Diagnostic("TooManyDocuments", "error", message, hint, source=source)
+
+
+def read_port() -> dict[str, Any]:
+    """Read PORT.yaml, which lists the pinned upstream releases and the differences from them."""
+    from pkgutil import get_data
+
+    # As importlib.resources, also from an archive; that would import as much as all the rest of a command.
+    port: dict[str, Any] = read_value((get_data("trainc", "PORT.yaml") or b"").decode())
+    return port

@@ -149,6 +149,6 @@ def test_defaults_of_the_webhook_are_written_out() -> None:
 
 
 def test_ids_of_shapes_are_deviations_with_a_reason() -> None:
-    from trainc.ir.deviations import DEVIATIONS
+    from trainc.ir.deviations import deviations
 
-    assert set(SHAPES) <= {deviation.id for deviation in DEVIATIONS}
+    assert set(SHAPES) <= {deviation.id for deviation in deviations()}

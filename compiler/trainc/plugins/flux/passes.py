@@ -17,6 +17,7 @@ from trainc.ir.trainjob import TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
+from trainc.reading import opening
 from trainc.startup.records import replace
 
 # Volumes and mounts of a Flux job.
@@ -75,89 +76,10 @@ INSTALL = ("/bin/bash", f"{CONFIG_DIR}/init.sh")
 
 _BROKER_PORT = 8050
 
-_BROKER_CONFIG = Template(
-    """\
-[access]
-allow-guest-user = true
-allow-root-owner = true
 
-[resource]
-path = "$install/config/R"
-
-[bootstrap]
-curve_cert = "$install/config/curve.cert"
-default_port = $port
-default_bind = "tcp://$device:%p"
-default_connect = "tcp://%h.$domain:%p"
-hosts = [{ host = "$hosts" }]
-
-[archive]
-dbpath = "$install/config/state/job-archive.sqlite"
-period = "1m"
-busytimeout = "50s"
-
-[sched-fluxion-qmanager]
-queue-policy = "$queue"
-"""
-)
-
-_INIT = Template(
-    """\
-#!/bin/bash
-# Copies Flux out of the installer image and writes the broker's configuration for $nodes node(s).
-set -eu
-config=$install/config
-mkdir -p "$$config/state" "$$config/run" "$$config/cron.d" "$install/view" "$install/software"
-cat > "$$config/broker.toml" <<'BROKER_CONFIG'
-$broker
-BROKER_CONFIG
-# The view's real folder hides behind a link; its programs also expect /opt/software.
-view=$$(find /opt/views/._view -mindepth 1 -maxdepth 1 -type d | head -n 1)
-cp -R "$${view:-/opt/view}/." "$install/view/"
-cp -R /opt/software/. "$install/software/"
-"""
-)
-
-_ENTRYPOINT_SCRIPT = Template(
-    """\
-#!/bin/bash
-# Starts this host's Flux broker; the lead broker runs the job's command.
-set -eu
-config=$install/config
-view=$install/view
-cp -R "$install/software/." /opt/software/
-export PATH="$$PATH:$$view/bin"
-export LD_LIBRARY_PATH="$${LD_LIBRARY_PATH:-}:$$view/lib"
-packages=$$(find "$$view/lib" -maxdepth 2 -type d -path "$$view/lib/python3*/site-packages" | head -n 1)
-export PYTHONPATH="$${PYTHONPATH:-}:$$packages"
-export FLUX_RC_EXTRA="$$view/etc/flux/rc1.d"
-
-# The broker refuses a certificate that others can read.
-install -m 0600 $curve/curve.cert "$$config/curve.cert"
-flux R encode --hosts='$hosts' $resources > "$$config/R"
-
-broker=(
-  --config-path "$$config/broker.toml"
-  -Sstatedir="$$config/state"
-  -Srundir="$$config/run"
-  -Slocal-uri="local://$$config/run/local"
-  -Scron.directory="$$config/cron.d"
-  -Stbon.fanout=256
-  -Slog-stderr-level=0
-  -Slog-stderr-mode=local
-)
-
-if [ "$$(hostname)" != "$lead" ]; then
-  # A follower may start before the lead broker does: try again until it has taken part and left in peace.
-  until flux start "$${broker[@]}"; do sleep 2; done
-  exit 0
-fi
-if [ "$$#" -eq 0 ] || [ -z "$$*" ]; then
-  exec flux broker "$${broker[@]}"
-fi
-exec flux start "$${broker[@]}" flux run $flags $command
-"""
-)
+def _filled(file: str, **values: object) -> str:
+    """Fill in one of the templates that stand beside this module."""
+    return Template(opening.read_text(__file__, file)).substitute(install=INSTALL_DIR, **values)
 
 
 def scripts(job: TrainJob, info: Info) -> dict[str, str]:
@@ -173,8 +95,8 @@ def scripts(job: TrainJob, info: Info) -> dict[str, str]:
     prefix = f"{job.name}-{node.name if node and info.gitops else names.NODE}-0"
     domain = subdomain(job, info) if info.gitops else job.name
     hosts = f"{prefix}-[{_span(nodes)}]"
-    broker = _BROKER_CONFIG.substitute(
-        install=INSTALL_DIR,
+    broker = _filled(
+        "broker.toml.in",
         port=_BROKER_PORT,
         device=settings["FLUX_NETWORK_DEVICE"],
         domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
@@ -182,8 +104,8 @@ def scripts(job: TrainJob, info: Info) -> dict[str, str]:
         queue=settings["FLUX_QUEUE_POLICY"],
     ).rstrip()
     per_task = max(1, devices // max(1, processes)) if info.gitops else devices
-    entrypoint = _ENTRYPOINT_SCRIPT.substitute(
-        install=INSTALL_DIR,
+    entrypoint = _filled(
+        "entrypoint.sh.in",
         curve=CURVE_DIR,
         hosts=hosts,
         resources=f"--cores={_span(processes)}" + (f" --gpu={_span(devices)}" if devices else ""),
@@ -192,7 +114,7 @@ def scripts(job: TrainJob, info: Info) -> dict[str, str]:
         # The controller passes one word, which the shell must split; `gitops` passes separate words.
         command='"$@"' if info.gitops else "$*",
     )
-    installer = _INIT.substitute(install=INSTALL_DIR, nodes=nodes, broker=broker)
+    installer = _filled("init.sh.in", nodes=nodes, broker=broker)
     hosted = (job.name, nodes)
     no_devices, deviation = "" if devices else "no GPU is requested", "flux-command-words" if info.gitops else ""
     entrypoint = info.made(entrypoint, *hosted, processes, devices, rule=no_devices, deviation=deviation)

@@ -11,8 +11,8 @@ from clusters import GPU, HOST, RACK, Json, flavor, jobset, kueue, local, namesp
 from tables import cases
 
 from trainc import Fit, fits
-from trainc.cli.version import read_port
 from trainc.kube.kueue_versions import DEFAULT, normalize_kueue, step_of, version_of
+from trainc.reading.yaml_reader import read_port
 
 PREFIX = "kueue.x-k8s.io/podset-"
 ON_RACK = {f"{PREFIX}required-topology": RACK}

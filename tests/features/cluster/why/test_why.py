@@ -11,7 +11,7 @@ import pytest
 
 from trainc import Waiting, why
 from trainc.cli.main import main
-from trainc.features.cluster.why import reasons
+from trainc.features.cluster.why.causes import DATA
 
 APIS = {
     "Workload": "kueue.x-k8s.io/v1beta2",
@@ -38,17 +38,11 @@ def only(found: list[Waiting]) -> Waiting:
     return found[0]
 
 
-TABLES = {
-    "Workload": reasons.WORKLOAD,
-    "JobSet": reasons.JOBSET,
-    "TrainJob": reasons.TRAINJOB,
-    "Job": reasons.JOB,
-    "Pod": reasons.POD,
-}
 ROWS = [
-    pytest.param(kind, condition_type, status, reason, meaning, id=f"{kind} {condition_type} {reason or 'other'}")
-    for kind, table in TABLES.items()
-    for (condition_type, status), meanings in table.items()
+    pytest.param(kind, *form.split(), reason, meaning, id=f"{kind} {form} {reason or 'other'}")
+    for kind, table in DATA["conditions"].items()
+    if kind != "Queue"
+    for form, meanings in table.items()
     for reason, meaning in meanings.items()
 ]
 
@@ -75,26 +69,26 @@ JOBSET = "FailedJobs ReachedMaxRestarts DeadlineExceeded FailJobSetFailurePolicy
 
 
 def test_every_reason_of_kueue_and_jobset_is_known() -> None:
-    for table, upstream in ((reasons.WORKLOAD, KUEUE), (reasons.JOBSET, JOBSET)):
-        assert set(upstream) <= {reason for meanings in table.values() for reason in meanings}
+    for kind, upstream in (("Workload", KUEUE), ("JobSet", JOBSET)):
+        assert set(upstream) <= {reason for meanings in DATA["conditions"][kind].values() for reason in meanings}
 
 
-@pytest.mark.parametrize(("reason", "meaning"), [*reasons.QUEUE["Active", "False"].items()])
-def test_the_queue_is_the_cause_of_all_that_waits_in_it(reason: str, meaning: tuple[str, str]) -> None:
+@pytest.mark.parametrize(("reason", "meaning"), [*DATA["conditions"]["Queue"]["Active False"].items()])
+def test_the_queue_is_the_cause_of_all_that_waits_in_it(reason: str, meaning: list[str]) -> None:
     dump = [
         manifest("LocalQueue", "team", spec={"clusterQueue": "gpus"}),
         manifest("ClusterQueue", "gpus", status=condition("Active", "False", reason or "Unheard")),
         manifest("Workload", spec={"queueName": "team"}, status=condition("QuotaReserved", "False", "Suspended")),
     ]
     found = next(waiting for waiting in why(dump) if waiting.object == "ClusterQueue gpus")
-    assert (found.cause, found.hint) == meaning
+    assert [found.cause, found.hint] == meaning
 
 
 POD_STATES = [
-    ({"waiting": {"reason": reason}}, f"container node: {meaning[0]}") for reason, meaning in reasons.CONTAINER.items()
+    ({"waiting": {"reason": reason}}, f"container node: {meaning[0]}") for reason, meaning in DATA["container"].items()
 ] + [
-    ({"terminated": {"exitCode": code}}, f"container node: {meaning[0]}, exit code {code}")
-    for code, meaning in reasons.EXIT_CODES.items()
+    ({"terminated": {"exitCode": int(code)}}, f"container node: {meaning[0]}, exit code {code}")
+    for code, meaning in DATA["exit codes"].items()
 ]
 
 
@@ -104,10 +98,7 @@ def test_a_container_that_does_not_run_says_why(state: dict[str, Any], cause: st
     assert only(why([pod])).cause == cause
 
 
-EVENT_TEXTS = [(words, meaning) for words, meaning in reasons.EVENTS]
-
-
-@pytest.mark.parametrize(("words", "meaning"), EVENT_TEXTS)
+@pytest.mark.parametrize(("words", "meaning"), [(words, meaning) for words, *meaning in DATA["events"]])
 def test_an_event_says_who_refuses_the_pods(words: str, meaning: tuple[str, str]) -> None:
     event = manifest("Event", "e", involvedObject={"kind": "Job", "namespace": "nlp", "name": "llm"}, type="Warning")
     event |= {"reason": "FailedCreate", "message": f"Error creating: {words} x"}

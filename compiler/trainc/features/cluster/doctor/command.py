@@ -9,8 +9,8 @@ from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import KINDS, Dump
-from trainc.api.command import Files, compiling, report, version
-from trainc.api.documents import files
+from trainc.api.command import Files, compiling, report
+from trainc.api.documents import files, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Finding, escape_report, has_errors
 from trainc.api.git import git
 from trainc.api.kube import Manifest, documents, mapping, names, objects, releases
@@ -160,7 +160,7 @@ def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[
     created_by = ask("fits", "created")
     applied = (*(document.data for document in compiled.inputs.documents), *manifests)
     release = settings.options.release or releases.NEWEST_RELEASE
-    pinned = version.read_port()["releases"]
+    pinned = yaml_reader.read_port()["releases"]
     pins = pinned[release]
     requirements = Requirements(
         release,

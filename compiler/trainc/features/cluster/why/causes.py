@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.cluster import Dump, live_objects
+from trainc.api.documents import opening
 from trainc.api.findings import Source
 from trainc.api.kube import Json, mapping, names, objects
 from trainc.api.records import dataclass
-from trainc.features.cluster.why import reasons
 
 Key: TypeAlias = tuple[str, str, str]  # kind, namespace, name
-_KINDS = {"TrainJob": reasons.TRAINJOB, "JobSet": reasons.JOBSET, "Job": reasons.JOB, "Pod": reasons.POD}
+# What conditions, states and events mean, each as a sentence about the object and what to do. Conditions are listed by kind,
+# by type with status, and by reason ("" for any other).
+DATA: Json = opening.read_data(__file__, "reasons.json")
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _RESTARTS_ARE_MANY = 3
 
@@ -88,7 +90,7 @@ class _Why:
         if kind == "Workload":
             yield from self._of_workload(key, document)
             return
-        yield from _of_conditions(key, status, _KINDS[kind])
+        yield from _of_conditions(key, status, kind)
         if kind in ("TrainJob", "JobSet"):
             yield from self._of_job(key, document)
         if kind == "JobSet":
@@ -137,7 +139,7 @@ class _Why:
     def _of_workload(self, key: Key, document: Json) -> Iterator[Waiting]:
         spec, status = mapping(document.get("spec")), mapping(document.get("status"))
         held = {str(c.get("type")): c.get("status") for c in objects(status.get("conditions"))}
-        found = list(_of_conditions(key, status, reasons.WORKLOAD))
+        found = list(_of_conditions(key, status, "Workload"))
         if held.get("Finished") == "True":
             yield from (waiting for waiting in found if 'type="Finished"' in waiting.path)
             return
@@ -186,7 +188,7 @@ class _Why:
                 "create it, or point the LocalQueue to another one",
             )
         for at, queue in ((("LocalQueue", key[1], name), local), (("ClusterQueue", "", cluster_queue), behind or {})):
-            known = list(_of_conditions(at, mapping(queue.get("status")), reasons.QUEUE))
+            known = list(_of_conditions(at, mapping(queue.get("status")), "Queue"))
             yield from known
             policy = mapping(queue.get("spec")).get("stopPolicy")
             if policy not in (None, "None") and not known:
@@ -200,19 +202,19 @@ class _Why:
     def _of_events(self, key: Key) -> Iterator[Waiting]:
         for place, event in self.events.get(key, ()):
             message = str(event.get("message") or "")
-            known = (meaning for words, meaning in reasons.EVENTS if words.casefold() in message.casefold())
-            meaning = next(known, reasons.EVENT_REASONS.get(str(event.get("reason"))))
+            known = (meaning for words, *meaning in DATA["events"] if words.casefold() in message.casefold())
+            meaning = next(known, DATA["event reasons"].get(str(event.get("reason"))))
             if meaning:
                 yield _waiting(place, with_message(f"{key[0]} {key[2]}: {meaning[0]}", message), "message", meaning[1])
 
 
-def _of_conditions(key: Key, status: Json, table: reasons.Conditions) -> Iterator[Waiting]:
+def _of_conditions(key: Key, status: Json, kind: str) -> Iterator[Waiting]:
     for condition in objects(status.get("conditions")):
-        kind, reason = str(condition.get("type")), str(condition.get("reason") or "")
-        meanings = table.get((kind, str(condition.get("status"))), {})
+        of_type, reason = str(condition.get("type")), str(condition.get("reason") or "")
+        meanings = DATA["conditions"].get(kind, {}).get(f"{of_type} {condition.get('status')}", {})
         if meaning := meanings.get(reason, meanings.get("")):
             cause = with_message(meaning[0], condition.get("message"))
-            yield _waiting(key, cause, f'status.conditions[type="{kind}"].reason', meaning[1])
+            yield _waiting(key, cause, f'status.conditions[type="{of_type}"].reason', meaning[1])
 
 
 def _of_steps(key: Key, document: Json) -> Iterator[Waiting]:
@@ -245,7 +247,7 @@ def _of_pod(key: Key, status: Json) -> Iterator[Waiting]:
         for i, container in enumerate(objects(status.get(field))):
             state, name = mapping(container.get("state")), container.get("name")
             waiting = mapping(state.get("waiting"))
-            if meaning := reasons.CONTAINER.get(str(waiting.get("reason"))):
+            if meaning := DATA["container"].get(str(waiting.get("reason"))):
                 cause = with_message(f"container {name}: {meaning[0]}", waiting.get("message"))
                 yield _waiting(key, cause, f"status.{field}[{i}].state.waiting", meaning[1])
             for part, ended in (("state", state), ("lastState", mapping(container.get("lastState")))):
@@ -260,7 +262,7 @@ def _of_end(key: Key, name: Any, ended: Json, path: str) -> Iterator[Waiting]:
         return
     out_of_memory = ended.get("reason") == "OOMKilled"
     unknown = ("its program failed", "check its logs")
-    meaning = reasons.OUT_OF_MEMORY if out_of_memory else reasons.EXIT_CODES.get(code, unknown)
+    meaning = DATA["out of memory"] if out_of_memory else DATA["exit codes"].get(str(code), unknown)
     cause = with_message(f"container {name}: {meaning[0]}, exit code {code}", ended.get("message"))
     yield _waiting(key, cause, path, meaning[1])
 

@@ -1,16 +1,26 @@
-"""What `trainc diff` does."""
+"""What `trainc diff` does, and what other features show of a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
-from trainc.api.findings import CompileError, Diagnostic, escape_report, first_of
+from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
+from trainc.api.jobs import Compilation
+from trainc.api.kube import Manifest, releases
 from trainc.api.records import pattern, replace
-from trainc.features.gitops.diff.model import Diff
+from trainc.api.settings import Options, describe_loosening
+from trainc.features import ask
+from trainc.features.gitops.diff.comparison import compare
+from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
+from trainc.features.gitops.diff.manifests import JobKey, ManifestSet, names_of
+from trainc.features.gitops.diff.markdown import HARMFUL, what, who
+from trainc.features.gitops.diff.model import Diff, Review, across, error_line, reason_of
+from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
     ReadSide,
     Side,
@@ -19,11 +29,14 @@ from trainc.features.gitops.diff.sides import (
     new_diagnostics,
     read_side,
     sides_of,
+    with_arguments,
 )
+from trainc.features.gitops.diff.text import Part as TextPart
+from trainc.features.gitops.diff.text import diff_text, fate_of, headline
 
 if TYPE_CHECKING:
     from trainc.features.gitops.diff.live import LiveDiff
-    from trainc.features.gitops.diff.text import Part as TextPart
+
 
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
@@ -118,7 +131,6 @@ def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
         from trainc.features.gitops.diff.live_report import live_json
 
         return escape_report(diff_json(diffs[""], live_json(live, show_values=arguments.show_values)), json=True)
-    from trainc.features.gitops.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
 
@@ -170,10 +182,6 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.api.admission import updates
     from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
-    from trainc.features.gitops.diff.command import review_of
-    from trainc.features.gitops.diff.comparison import compare
-    from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, chosen_method
-    from trainc.features.gitops.diff.model import Side as Compared
     from trainc.features.gitops.diff.model import explain_groups
 
     notes = _left_out(before, after)
@@ -239,3 +247,168 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     )
     release = f", Trainer {side.options.release or 'newest'}"
     return side.label + release if differ and not side.label.endswith(release) else side.label
+
+
+_SWEEP_CODES = ("SweepSize", "OverBudget")
+
+
+def review_of(before: ReadSide, after: ReadSide) -> Review:
+    """Everything there is to say about two sides that were read."""
+    errors = [
+        (side.label, [d for d in side.manifest_set.errors if d.code not in _SWEEP_CODES]) for side in (before, after)
+    ]
+    return Review(
+        tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
+        tuple(describe_loosening(before.configuration, after.configuration)),
+        tuple(_policies(before, after)),
+        tuple(_cluster(before, after)),
+        tuple(_sweeps(before, after)),
+    )
+
+
+def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """Which jobs the policies of each side deny, by message."""
+    for side in (before, after):
+        if has_errors(side.policy_problems):
+            reason = next(d.message for d in side.policy_problems if d.severity == "error")
+            yield f"The policies of {side.label} cannot be evaluated: {reason}."
+            return
+    was, now = _denials(before), _denials(after)
+    denials_by_status = {
+        "denied": [(message, sorted(jobs - was.get(message, set()))) for message, jobs in now.items()],
+        "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
+        "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
+    }
+    for status, denials in denials_by_status.items():
+        for message, jobs in denials:
+            if jobs:
+                names = first_of(["/".join(filter(None, job)) for job in jobs])
+                verb = "is" if len(jobs) == 1 else "are"
+                yield f"{counted(len(jobs), 'job')} {verb} {status}: {message} ({names})."
+
+
+def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
+    """The jobs that each denial is about, by its message, under the severities that the user has configured."""
+    denied: dict[str, set[JobKey]] = {}
+    session, sources = side.manifest_set.session, side.manifest_set.trainjobs
+    if side.judge is None or session is None:
+        return denied
+    for key, manifests in side.manifest_set.by_job.items():
+        if key in sources:
+            findings = [replace(finding, about=label) for label, finding in side.judge(manifests)]
+            for diagnostic in session.rules(map(sources[key].diagnose_built, findings), False):
+                if diagnostic.severity == "error":
+                    denied.setdefault(diagnostic.message, set()).add(key)
+    return denied
+
+
+def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
+    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
+    snapshot = after.cluster if after.cluster is not None else before.cluster
+    changes = None if snapshot is None else ask("fits", "changes")
+    if changes is None:
+        return []
+    was = snapshot if before.cluster is None else before.cluster
+    old, new = _jobsets_by_job(before.manifest_set), _jobsets_by_job(after.manifest_set)
+    if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.
+        old_manifests = dict(old)
+        new = [(job, manifest) for job, manifest in new if old_manifests.get(job) != manifest]
+        differing = {job for job, _ in new}
+        old = [(job, manifest) for job, manifest in old if job in differing]
+    sentences: Sequence[str] = changes((old, was), (new, snapshot)) if new or was != snapshot else []
+    return sentences
+
+
+def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[str, Manifest]]:
+    """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
+    jobsets = []
+    for manifest in manifest_set.manifests:
+        if manifest["kind"] == "JobSet":
+            key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
+            jobsets.append(("/".join(filter(None, (key[0], manifest_set.names.get(key, key[1])))), manifest))
+    return jobsets
+
+
+def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """The size and cost of sweeps that are new or have changed."""
+    was = {(d.source and d.source.file, d.message) for d in before.manifest_set.diagnostics if d.code in _SWEEP_CODES}
+    for diagnostic in after.manifest_set.diagnostics:
+        file = diagnostic.source and diagnostic.source.file
+        if diagnostic.code in _SWEEP_CODES and (file, diagnostic.message) not in was:
+            over = " This is over its budget." if diagnostic.code == "OverBudget" else ""
+            yield f"{file or 'sweep'}: {diagnostic.message}.{over}"
+
+
+def text_between(before: Compilation, after: Compilation) -> str:
+    """Compare two compilations: the changes, and what the cluster does about them."""
+    sessions = after.sessions or before.sessions
+    options = sessions[0].options if sessions else Options()
+    left = Compared("before", before.manifests, names_of(before.jobs))
+    right = Compared("after", after.manifests, names_of(after.jobs))
+    return diff_text(_compare(left, right, options), lambda _, text: text)
+
+
+def fate_between(before: Sequence[Manifest], after: Sequence[Manifest], options: Options) -> str:
+    """Return what the delivery tool does with a job against what it was: `re-created under Argo CD`."""
+    diff, method = _compare(Compared("before", before), Compared("after", after), options), chosen_method(options)
+    changed = [job for job in diff.jobs if job.status != "unchanged"]
+    return f"{fate_of(changed[0], method)} under {method.label.partition(',')[0]}" if changed else "unchanged"
+
+
+def _compare(before: Compared, after: Compared, options: Options) -> Diff:
+    release = options.release or releases.NEWEST_RELEASE
+    return compare(before, after, updates.JobSetRules(release), [chosen_method(options)], release)
+
+
+# What the report shows of the changes since a revision.
+
+
+def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict[str, Any]:
+    """Compare a revision, `git:REV`, with the input; return the headline, a row for each group, and the review.
+
+    Raises CompileError if the revision cannot be read, and UsageError for several inputs.
+    """
+    if not revision.startswith("git:"):
+        raise UsageError(f"argument --since: write git:{revision}")
+    if len(arguments.paths) > 1 or "-" in arguments.paths:
+        raise UsageError("--since compares one folder, or what trainc.yaml names")
+    side = revision + "".join(f":./{path}" for path in arguments.paths)
+    requested = with_arguments(
+        arguments, sides=[side], releases=None, runtime=None, live=None, all_deliveries=False, paths=[]
+    )
+    look_up(*sides_of(requested))
+    environments = environments_of_sides(requested)
+    diffs: dict[str, Diff] = {}
+    errors: list[str] = []
+    for environment in environments:
+        before, after, problems = read_both(environment, streams)
+        if before is None or after is None:
+            errors += [error_line(d) for d in problems if d.severity == "error"]
+        else:
+            name = environment.environment if len(environments) > 1 else ""
+            diffs[name] = compare_sides(before, after, environment, streams)
+    sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
+    for diff in diffs.values():
+        for label, diagnostics in diff.review.errors:
+            sections.setdefault(f"Does not compile in {label}", []).extend(map(error_line, diagnostics))
+        for title, sentences in diff.review.sections:
+            if sentences:
+                sections.setdefault(title, []).extend(sentences)
+    rows = [
+        {
+            "who": who(group),
+            "what": what(group),
+            "because": reason_of(group),
+            "outcome": LABELS[group.outcome],
+            "is_harmful": group.outcome in HARMFUL,
+        }
+        for group in across((name, diff.groups) for name, diff in diffs.items())
+    ]
+    unchanged = sum(diff.unchanged for diff in diffs.values())
+    return {
+        "since": revision,
+        "headline": headline(*diffs.values()),
+        "unchanged": unchanged,
+        "rows": rows,
+        "sections": sections,
+    }

@@ -1,5 +1,0 @@
-"""The diagnostic codes of this feature; rules/ has the page of each."""
-
-CODES = {
-    "doctor": {"error": "ClusterUnreachable"},
-}
