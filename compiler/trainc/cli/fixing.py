@@ -15,8 +15,7 @@ from typing import TypeAlias
 from trainc.cli.command import Arguments, Streams
 from trainc.cli.compiling import Run
 from trainc.cli.reporting import difference
-from trainc.findings import Diagnostic, Fix, has_errors
-from trainc.findings.compile_error import CompileError
+from trainc.findings import CompileError, Diagnostic, Fix, has_errors
 from trainc.findings.text import counted
 from trainc.options import Limits
 from trainc.output.keeping import digest_of, own_trainjob
