@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import Result, run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -89,27 +90,7 @@ def test_it_is_not_a_document_of_the_input(repository: Path) -> None:
     assert run("build").stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "relase: '2.3'\n",
-            "trainc.yaml:1:1: error[InvalidConfiguration] relase: trainc.yaml has no field relase here",
-        ),
-        ("relase: '2.3'\n", "help: did you mean release?"),
-        ("weather: fine\n", "help: choose one of sources, select, runtimes, "),
-        ("release: 2.3\n", "release: expected a string, got the number 2.3"),
-        ("release: '1.9'\n", "unknown Trainer release '1.9'"),
-        ("semantics: git\n", "help: use 'gitops' or 'controller'"),
-        ("sources: jobs\n", "help: write a list: sources: [jobs]"),
-        ("runtimes: [1]\n", "runtimes[0]: expected a string, got the number 1"),
-        ("output: 1\n", "output: expected a string, got the number 1"),
-        ("a: 1\n---\nb: 1\n", "trainc.yaml must be a single document"),
-        ("a: [\n", "error[YAMLSyntax]"),
-        ("- a\n", "error[NotAnObject]"),
-        (JOB, "trainc.yaml:2:1: error[InvalidConfiguration] kind: this is a TrainJob, not a trainc settings file"),
-    ],
-)
+@cases("text", "expected")
 def test_what_is_wrong_with_it_is_reported_and_nothing_is_built(text: str, expected: str) -> None:
     configure(text)
     result = run("build", "jobs")

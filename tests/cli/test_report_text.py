@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import Paint, excerpt, summarize, text_report
@@ -160,19 +161,7 @@ def test_of_very_many_the_errors_come_first() -> None:
     assert report.endswith("... and 1,001 more; fix these first\n1 error, 2,000 warnings in 1 file\n")
 
 
-@pytest.mark.parametrize(
-    ("case", "line", "column", "message", "underlined"),
-    [
-        ("a value that the message names", "memory: 16GB", 1, "'16GB' is not an amount", "16GB"),
-        ("a value in quotes", 'numNodes: "4"', 1, "expected a number, got the string '4'", '"4"'),
-        ("a value before a comment", "name: Llama # mine", 1, "'Llama' is not a name", "Llama"),
-        ("a value in a flow mapping", "limits: {cpu: 2x, memory: 1Gi}", 10, "'2x' is not an amount", "2x"),
-        ("a key that the message names", "replicas: 3", 1, "Trainer 2.3 has no field replicas here", "replicas"),
-        ("a value that ends a sentence", "numNodes: 0", 1, "numNodes is 0: the job has no pods", "0"),
-        ("a value that is inside another word", "numNodes: 4", 1, "expected 41 or more", "numNodes"),
-        ("a value that is nothing", "limits:", 1, "limits is empty", "limits"),
-    ],
-)
+@cases("case", "line", "column", "message", "underlined")
 def test_the_value_is_underlined_where_the_finding_is_about_it(
     case: str, line: str, column: int, message: str, underlined: str, tmp_path: Path
 ) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import run
 from repositories import commit, edit, git, job, runtime, write
+from tables import cases
 
 SETTINGS = """\
 release: "2.3"
@@ -34,25 +36,11 @@ def on_branch() -> None:
     git("checkout", "-q", "-b", "work")
 
 
-CASES = {
-    # trainc.yaml at the base, in the change, and whether the error is silenced.
-    "an exception that the base has": (EXCEPTION, EXCEPTION, True),
-    "an exception that the change grants itself": ("", EXCEPTION, False),
-    "an exception that the change withdraws": (EXCEPTION, "", False),
-    "a stricter rule for some files, which the change drops": (STRICTER, EXCEPTION, False),
-    "a stricter rule for some files, which the change adds": (EXCEPTION, STRICTER, False),
-    "an exception for other files": (
-        EXCEPTION.replace("{Image", '{"jobs/b/**": {Image').replace("}}\n", "}}}\n"),
-        EXCEPTION,
-        False,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
+@cases("before", "after", "is_silenced")
 @pytest.mark.parametrize("command", ["check", "build"])
-def test_what_administrators_decide_is_judged_by_base_and_change(name: str, command: str) -> None:
-    before, after, is_silenced = CASES[name]
+def test_what_administrators_decide_is_judged_by_base_and_change(
+    before: Any, after: Any, is_silenced: Any, command: str
+) -> None:
     write("trainc.yaml", SETTINGS + before)
     on_branch()
     write("trainc.yaml", SETTINGS + after)

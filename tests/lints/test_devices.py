@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json, job, runtime, trainjob
+from tables import cases
 from trainings import findings, reported, training
 
 from trainc import Options, compile_paths
@@ -18,48 +19,18 @@ def of(resource: str, count: int, flag: int | None = None, **fields: Any) -> Jso
 
 
 IDLE, MORE = ("warning", "IdleDevices"), ("warning", "MoreProcessesThanDevices")
-# A resource, how many of it, --nproc_per_node if it is given, other fields, and what is reported.
-COUNTED: dict[str, tuple[str, int, int | None, dict[str, Any], list[tuple[str, str]]]] = {
-    "GPUs of AMD": ("amd.com/gpu", 8, 8, {}, []),
-    "half of the GPUs of AMD": ("amd.com/gpu", 8, 4, {}, [IDLE]),
-    "GPUs of AMD that Trainer counts": ("amd.com/gpu", 8, None, {}, []),
-    "GPUs of Intel": ("gpu.intel.com/xe", 4, 2, {}, [IDLE]),
-    "a partition of a GPU of AMD": ("amd.com/cpx_nps4", 8, 16, {}, [MORE]),
-    "Gaudi": ("habana.ai/gaudi", 8, 8, {}, []),
-    "half of the Gaudis": ("habana.ai/gaudi", 8, 4, {}, [IDLE]),
-    "Gaudis that Trainer does not count": ("habana.ai/gaudi", 4, None, {}, [IDLE]),
-    "Gaudis of which the job says how many": ("habana.ai/gaudi", 4, None, {"numProcPerNode": 4}, []),
-    "one Gaudi": ("habana.ai/gaudi", 1, None, {}, []),
-    "Ascends": ("huawei.com/Ascend910", 8, 16, {}, [MORE]),
-    "Neuron devices": ("aws.amazon.com/neuron", 16, 16, {}, []),
-    "Neuron devices with two cores": ("aws.amazon.com/neuron", 16, 32, {}, []),
-    "Neuron devices with eight cores": ("aws.amazon.com/neuron", 16, 128, {}, []),
-    "more than the cores of Neuron devices": ("aws.amazon.com/neuron", 1, 16, {}, [MORE]),
-    "half of the Neuron devices": ("aws.amazon.com/neuron", 16, 8, {}, [IDLE]),
-    "Neuron cores": ("aws.amazon.com/neuroncore", 32, 16, {}, [IDLE]),
-    "TPUs": ("google.com/tpu", 4, 4, {}, []),
-    "TPUs of one process": ("google.com/tpu", 4, 1, {}, []),
-    "TPUs that Trainer does not count": ("google.com/tpu", 4, None, {}, []),
-    "half of the TPUs": ("google.com/tpu", 4, 2, {}, [IDLE]),
-    "a MIG slice": ("nvidia.com/mig-3g.40gb", 1, 1, {}, []),
-    "MIG slices, of which a process sees one": ("nvidia.com/mig-1g.10gb", 2, 2, {}, [MORE]),
-    "more processes than MIG slices": ("nvidia.com/mig-3g.40gb", 1, 8, {}, [MORE]),
-    "a MIG slice with CPUs, which Trainer counts instead": ("nvidia.com/mig-3g.40gb", 1, None, {"cpu": 16}, [MORE]),
-    "a device of a vendor's own": ("acme.com/npu", 8, 4, {}, []),
-    "a share of a GPU": ("nvidia.com/gpu.shared", 1, 4, {}, []),
-    "GPUs beside a network device": ("nvidia.com/gpu", 8, 8, {"rdma/hca_shared_devices_a": 1}, []),
-}
 
 
-@pytest.mark.parametrize("case", COUNTED)
-def test_processes_are_compared_with_devices_of_every_kind(case: str) -> None:
-    resource, count, flag, more, expected = COUNTED[case]
+@cases("resource", "count", "flag", "more", "expected")
+def test_processes_are_compared_with_devices_of_every_kind(
+    resource: str, count: int, flag: int | None, more: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
     fields = {key: more[key] for key in more if key == "numProcPerNode"}
     document = of(resource, count, flag, **fields)
     document["spec"]["trainer"]["resourcesPerNode"]["limits"] |= {
         k: v for k, v in more.items() if k != "numProcPerNode"
     }
-    assert findings(document) == expected
+    assert findings(document) == [tuple(each) for each in expected]
 
 
 def test_what_trainer_does_not_count_is_reported_at_the_devices() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -140,54 +138,13 @@ def test_the_hint_for_smaller_nodes_has_as_many_gpus_in_all() -> None:
     assert "write nvidia.com/gpu: 4 and numNodes: 8" in found.hint
 
 
-def login(registry: str, *, encoded: bool = True, namespace: str = "team-a") -> Json:
-    text = json.dumps({"auths": {registry: {"auth": "eDp5"}}})
-    data = {"data": {".dockerconfigjson": base64.b64encode(text.encode()).decode()}}
-    secret = data if encoded else {"stringData": {".dockerconfigjson": text}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "regcred", "namespace": namespace},
-        "type": "kubernetes.io/dockerconfigjson",
-        **secret,
-    }
-
-
-ACCOUNT = {
-    "apiVersion": "v1",
-    "kind": "ServiceAccount",
-    "metadata": {"name": "default", "namespace": "team-a"},
-    "imagePullSecrets": [{"name": "regcred"}],
-}
 ACME, NIM = "registry.acme.example/team/train:1.0", "nvcr.io/nim/acme/train:1.0"
-PULLS: dict[str, tuple[str, Json, list[Json], int]] = {
-    "a registry that always needs a login": (NIM, {}, [], 1),
-    "a login in the input": (ACME, {}, [login("registry.acme.example")], 1),
-    "a login with a scheme": (ACME, {}, [login("https://registry.acme.example/v1/", encoded=False)], 1),
-    "a pull secret": (NIM, {"imagePullSecrets": [{"name": "nvcr"}]}, [], 0),
-    "a login that the pods use": (
-        ACME,
-        {"imagePullSecrets": [{"name": "regcred"}]},
-        [login("registry.acme.example")],
-        0,
-    ),
-    "a login of the service account": (ACME, {}, [login("registry.acme.example"), ACCOUNT], 0),
-    "a login for another registry": (ACME, {}, [login("ghcr.io")], 0),
-    "a login of another namespace": (ACME, {}, [login("registry.acme.example", namespace="team-b")], 0),
-    "a public image": ("nvcr.io/nvidia/pytorch:26.01-py3", {}, [], 0),
-    "a Secret that is no login": (ACME, {}, [{**login("registry.acme.example"), "type": "Opaque"}], 0),
-    "a Secret that cannot be read": (
-        ACME,
-        {},
-        [{**login("registry.acme.example"), "data": {".dockerconfigjson": "%%"}}],
-        0,
-    ),
-}
 
 
-@pytest.mark.parametrize("case", PULLS)
-def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(case: str, tmp_path: Path) -> None:
-    image, pod, others, count = PULLS[case]
+@cases("image", "pod", "others", "count")
+def test_a_pull_secret_is_missed_where_the_input_shows_that_it_is_needed(
+    image: str, pod: Json, others: list[Json], count: int, tmp_path: Path
+) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump_all([training(T, nodes=1, pod=pod, image=image), *others]))
     found = compile_paths([str(path)], options=Options(release="2.3")).diagnostics

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from builders import container, diagnostics_of, job, runtime, trainjob
+from tables import cases
 
 PREFIX = "kueue.x-k8s.io/"
 RACK = "cloud.provider.com/topology-rack"
@@ -82,22 +83,7 @@ def test_requests_are_judged_by_the_version_and_warned_of_without_one(
     assert {version: found(annotations, version) for version in by_version} == by_version
 
 
-@pytest.mark.parametrize(
-    ("annotations", "expected"),
-    [
-        (spreading(), []),
-        (spreading(0.45, workloadLabelSelectors=[{"key": "app", "operator": "In", "values": ["a"]}]), []),
-        (spreading("1"), ["warning"]),
-        (spreading("0"), ["warning"]),
-        (spreading("a lot"), ["warning"]),
-        (spreading(rules=[]), ["warning"]),
-        (spreading(rules=[{"topologyKey": "_", "maxShareAllowingPlacement": "0.5"}]), ["warning"]),
-        (spreading(workloadLabelSelectors=[{"key": "app", "operator": "NotIn", "values": ["a"]}]), ["warning"]),
-        ({f"{PREFIX}podset-topology-spreading": spreading()[f"{PREFIX}podset-topology-spreading"]}, ["warning"]),
-        ({**REQUIRED, f"{PREFIX}podset-topology-spreading": "zone"}, ["warning"]),
-        ({**REQUIRED, f"{PREFIX}podset-topology-spreading": "[" * 100_000}, ["warning"]),
-    ],
-)
+@cases("annotations", "expected")
 def test_rules_for_spreading_are_read(annotations: dict[str, str], expected: list[str]) -> None:
     assert found(annotations, "0.20") == expected
     assert found(annotations, "0.20", "MisspeltKueueName") == []

@@ -78,27 +78,8 @@ def test_data_of_a_shared_folder_that_is_not_mounted_is_an_info(command: str, fi
     assert len(infos("DataNotMounted", command, **fields)) == found
 
 
-MEMORY = {"medium": "Memory", "sizeLimit": "16Gi"}
-SHM: dict[str, tuple[str, dict[str, Any], int]] = {
-    "a disk": (T, claim("/dev/shm", emptyDir={}), 1),
-    "a disk with a limit": (T, claim("/dev/shm/", emptyDir={"sizeLimit": "64Gi"}), 1),
-    "no more than without it": (T, claim("/dev/shm", emptyDir={"medium": "Memory", "sizeLimit": "64Mi"}), 1),
-    "many workers": (T + "--num_workers=16", {}, 1),
-    "many workers of Transformers": (T + "--dataloader_num_workers 8", {}, 1),
-    "many workers of hydra": (T + "data.num_workers=8", {}, 1),
-    "memory": (T + "--num_workers=16", claim("/dev/shm", emptyDir=MEMORY), 0),
-    "memory without a limit": (T, claim("/dev/shm", emptyDir={"medium": "Memory"}), 0),
-    "the node's": (T + "--num_workers=16", claim("/dev/shm", hostPath={"path": "/dev/shm"}), 0),
-    "no workers": (T + "--num_workers=0", {}, 0),
-    "one worker": (T + "--num_workers 1", {}, 0),
-    "workers that are not known": (T + "--num_workers=$WORKERS", {}, 0),
-    "nothing about workers": (T, {}, 0),
-}
-
-
-@pytest.mark.parametrize("case", SHM)
-def test_shared_memory_that_does_not_suit_is_an_info(case: str) -> None:
-    command, fields, found = SHM[case]
+@cases("command", "fields", "found")
+def test_shared_memory_that_does_not_suit_is_an_info(command: str, fields: dict[str, Any], found: int) -> None:
     assert len(infos("UnsuitableSharedMemory", command, **fields)) == found
 
 

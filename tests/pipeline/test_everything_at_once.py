@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json
+from tables import cases
 from trainings import reported, training
 
 TOKEN = {"name": "HF_TOKEN", "value": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"}
@@ -49,44 +50,8 @@ def test_a_runtime_that_is_misspelt_is_one_finding_of_several() -> None:
     assert {"RuntimeNotFound", "InvalidLauncherArguments", "WrongType"} <= set(codes(document))
 
 
-TOLERATION = {"key": "spot", "operator": "Equals", "value": True, "effect": "NoSchedul"}
-# A mistake that the schema refuses, beside others.
-AT_ONCE: dict[str, tuple[Json, list[str]]] = {
-    "a name in capitals": (
-        changed("metadata.name", "LLM_Pretrain", command=["torchrun"]),
-        ["InvalidLauncherArguments", "InvalidName"],
-    ),
-    "a long name": (changed("metadata.name", "a" * 71), ["InvalidName", "JobNameTooLong"]),
-    "amounts": (
-        changed("spec.trainer.resourcesPerNode", {"limits": {"memory": "64GB"}, "requests": {"memory": "64m"}}),
-        ["InvalidQuantity", "UnlikelyAmount"],
-    ),
-    "a toleration": (
-        training(["torchrun", "t.py"], pod={"tolerations": [TOLERATION]}),
-        ["UnsupportedValue", "UnsupportedValue", "WrongType"],
-    ),
-    "a number in text, which is clear": (
-        changed("spec.trainer.numNodes", "4", command=["torchrun", "--nnodes=2", "t.py"]),
-        ["WrongType"],
-    ),
-    "a field that nothing knows": (
-        changed("spec.initialiser", {}, command=["torchrun", "--rdzv_backend=c10d", "t.py"]),
-        ["RanksDoNotMeet", "UnknownField"],
-    ),
-    "an item of a list": (
-        changed("spec.trainer.env", ["A=1", TOKEN]),
-        ["WrongType"],
-    ),
-    "a number in a variable": (
-        changed("spec.trainer.env", [{"name": "A", "value": 1}, TOKEN]),
-        ["PlainToken", "WrongType"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", AT_ONCE)
-def test_what_is_wrong_with_the_rest_is_in_the_first_report(case: str) -> None:
-    document, expected = AT_ONCE[case]
+@cases("document", "expected")
+def test_what_is_wrong_with_the_rest_is_in_the_first_report(document: Json, expected: list[str]) -> None:
     assert codes(document) == sorted(expected)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -20,7 +21,6 @@ spec:
     resourcesPerNode:
       limits: {nvidia.com/gpu: 8}
 """
-COMMAND = "command: [torchrun, train.py]"
 LIMITS = "limits: {nvidia.com/gpu: 8}"
 
 
@@ -29,37 +29,7 @@ def checked(text: str, folder: Path) -> str:
     return run("check", str(folder / "job.yaml"), "--release", "2.3").stderr
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "help_text"),
-    [
-        ("name: torch-distributed", "name: ours", "kubectl get clustertrainingruntime ours -o yaml > runtime.yaml"),
-        ("name: torch-distributed", "name: 'a b'", "kubectl get clustertrainingruntime 'a b' -o yaml > runtime.yaml"),
-        (
-            "{name: torch-distributed}",
-            "{name: ours, kind: TrainingRuntime}",
-            "kubectl get trainingruntime ours --namespace team-a -o yaml > runtime.yaml",
-        ),
-        ("spec:\n", "spec:\n  initializer: {dataset: {storageUri: cache://a/b}}\n", "{name: torch-distributed-with-cache}"),
-        ("spec:\n", "spec:\n  initializer: {model: {storageUri: hf://a/b}}\n", "{name: torch-distributed-with-initializers}"),
-        ("spec:\n", "spec:\n  mlPolicy: {numNodes: 2}\n", 'set numNodes under trainer; or, for all jobs of the runtime, add `mlPolicy: {"numNodes": 2}`'),
-        (
-            "spec:\n",
-            "spec:\n  ttlSecondsAfterFinished: 60\n",
-            "add `template: {spec: {ttlSecondsAfterFinished: 60}}` to the spec of the runtime",
-        ),
-        (COMMAND, "command: [bash, -c, “torchrun train.py”]", 'help: write "torchrun train.py"\n'),
-        (COMMAND, f"command: [bash, -c, torchrun train.py {'x' * 80} ”a”]", "help: replace it with '\"'\n"),
-        (COMMAND, 'command: [torchrun, "train.py --name "my run""]', "the whole item: 'train.py --name \"my run\"'\n"),
-        (COMMAND, "command: [torchrun, 'train.py --name 'my run'']", "the whole item: \"train.py --name 'my run'\"\n"),
-        (COMMAND, "command:\N{NO-BREAK SPACE}[torchrun]", "replace it with a normal space: `command: [torchrun]`"),
-        ("  trainer:\n", "  trainer\n", "help: write `trainer:`, or indent"),
-        ("    numNodes: 2", "    numNodes:2", "help: write `numNodes: 2`, or indent"),
-        ("    image: ", "\timage: ", "so write `    image: registry.example.com/train:1`"),
-        (LIMITS, "limits:\n        # nvidia.com/gpu: 8", "as in limits: {nvidia.com/gpu: 8}, or remove it"),
-        (LIMITS, "requests:", "as in requests: {cpu: 16, memory: 64Gi}, or remove it"),
-        (f"\n      {LIMITS}", "", "as in limits: {nvidia.com/gpu: 8}, or remove it"),
-    ],
-)  # fmt: skip
+@cases("old", "new", "help_text")
 def test_the_help_has_text_to_paste(old: str, new: str, help_text: str, tmp_path: Path) -> None:
     assert help_text in checked(JOB.replace(old, new, 1), tmp_path)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-from builders import Json, container, job, runtime, trainjob
+from builders import Json, job, runtime, trainjob
+from tables import cases
 
 from trainc import Options
 from trainc.kube.documents import Manifest
@@ -23,62 +23,14 @@ def result_of(*documents: Json, trace: Trace | None = None, **options: Any) -> R
 
 TORCH = runtime(policy={"torch": {}})
 RESTARTING = runtime(job(pod={"restartPolicy": "Always"}))
-UNKNOWN_CPU = trainjob({"resourcesPerNode": {"limits": {"memory": "64"}}})
-FOUND: dict[str, tuple[tuple[Json, ...], dict[str, Any], tuple[str, str, str]]] = {
-    "a runtime that is missing": (
-        (trainjob({}, runtime="none"),),
-        {},
-        ("RuntimeNotFound", "reference", "trainjob"),
-    ),
-    "a runtime without a gang": (
-        (trainjob({"numNodes": 2}), TORCH),
-        {"gang": "workload"},
-        ("NoGangPolicy", "lowering", "trainjob"),
-    ),
-    "a variable that the plugin reserves": (
-        (trainjob({"env": [{"name": "PET_NNODES", "value": "2"}]}), TORCH),
-        {},
-        ("ReservedEnv", "validation", "trainjob"),
-    ),
-    "an image that is missing": (
-        (trainjob({}), runtime(job(containers=[{"name": "node"}]), policy={"torch": {}})),
-        {},
-        ("MissingImage", "lint", "runtime"),
-    ),
-    "an amount that is most likely wrong": (
-        (UNKNOWN_CPU, TORCH),
-        {},
-        ("UnlikelyAmount", "lint", "trainjob"),
-    ),
-    "a deadline": (
-        (trainjob(activeDeadlineSeconds=60), TORCH),
-        {},
-        ("DeadlineMoved", "deadline-moves-to-trainer", "trainjob"),
-    ),
-    "a pod that the API server refuses": (
-        (trainjob({}), RESTARTING),
-        {},
-        ("InvalidRestartPolicy", "admission", "JobSet team-a/llm"),
-    ),
-    "a Secret that somebody has to create": (
-        (trainjob({}), runtime(job("launcher", None), job(), policy={"mpi": {}})),
-        {},
-        ("SecretNeeded", "secrets", "trainjob"),
-    ),
-    "a variable that Flux would replace": (
-        (trainjob({}), runtime(job(containers=[container(command=["sh", "-c", "echo ${HOME}"])]))),
-        {"delivery": "flux"},
-        ("FluxSubstitution", "delivery", "JobSet team-a/llm"),
-    ),
-}
 
 
-@pytest.mark.parametrize(("documents", "options", "found"), FOUND.values(), ids=FOUND)
+@cases("documents", "options", "found")
 def test_a_finding_knows_its_stage_and_what_it_is_about(
     documents: tuple[Json, ...], options: dict[str, Any], found: tuple[str, str, str]
 ) -> None:
-    findings = result_of(*documents, **options).report.findings
-    assert found in {(finding.code, finding.stage, finding.about) for finding in findings}
+    findings = result_of(*tuple(documents), **options).report.findings
+    assert tuple(found) in {(finding.code, finding.stage, finding.about) for finding in findings}
 
 
 def test_an_error_of_validation_keeps_a_job_from_being_linted_and_built() -> None:

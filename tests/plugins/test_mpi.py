@@ -175,29 +175,7 @@ def test_every_replica_of_the_nodes_is_a_host() -> None:
     assert hosts(first) == [f"llm-node-0-{i}.llm slots=1" for i in range(2)]
 
 
-@pytest.mark.parametrize(
-    ("case", "trainer", "policy", "nodes", "jobs", "code", "path"),
-    [
-        (
-            "a launcher with nobody to launch on", {"numNodes": 2}, {}, None, (job("launcher"),), "MissingLauncher",
-            "spec.trainer.numNodes",
-        ),
-        ("nodes without a launcher", {}, {}, 2, (job("node"),), "MissingLauncher", "spec.runtimeRef"),
-        (
-            "no nodes for a launcher that is one", {"numNodes": 0}, {"runLauncherAsNode": True}, None, None, "NoNodes",
-            "spec.trainer.numNodes",
-        ),
-        (
-            "none in the runtime either", {}, {"runLauncherAsNode": True}, 0, None, "NoNodes", "spec.mlPolicy.numNodes",
-        ),
-        (
-            "more hosts than a ConfigMap holds", {"numNodes": 200_000}, {}, None, None, "HostfileTooLarge",
-            "spec.trainer.numNodes",
-        ),
-        ("more hosts in the runtime", {}, {}, 200_000, None, "HostfileTooLarge", "spec.runtimeRef"),
-        ("a word for slots", {"numProcPerNode": "auto"}, {}, 2, None, "InvalidNumProcPerNode", "spec.trainer.numProcPerNode"),
-    ],
-)  # fmt: skip
+@cases("case", "trainer", "policy", "nodes", "jobs", "code", "path")
 def test_what_mpirun_could_not_do_is_refused(
     case: str, trainer: dict[str, Any], policy: dict[str, Any], nodes: int | None, jobs: Any, code: str, path: str
 ) -> None:

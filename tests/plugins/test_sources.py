@@ -21,40 +21,6 @@ def source(kind: str, uri: str, env: dict[str, str] | None = None) -> dict[str, 
     return {"initializer": {kind: step}}
 
 
-REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "a page of Hugging Face": (
-        source("dataset", "https://huggingface.co/datasets/tatsu-lab/alpaca"),
-        TUNE,
-        "write hf://tatsu-lab/alpaca",
-    ),
-    "a page of a model": (
-        source("model", "https://huggingface.co/meta-llama/Llama-3.2-1B/tree/main"),
-        TUNE,
-        "Llama-3.2-1B",
-    ),
-    "a bucket of Google": (source("model", "gs://acme/llama"), TUNE, "does not know the scheme"),
-    "a claim": (source("dataset", "pvc://data/alpaca"), TUNE, "it downloads from hf, s3, cache"),
-    "a longer name": (source("dataset", "huggingface://tatsu-lab/alpaca"), TUNE, "does not know the scheme"),
-    "a model in a cache": (source("model", "cache://a/b"), TUNE, "it downloads from hf, s3"),
-    "a dataset without an owner": (source("dataset", "hf://squad"), TUNE, "write it like hf://OWNER/squad"),
-    "a dataset as a path": (source("dataset", "hf://datasets/tatsu-lab/alpaca"), TUNE, "write hf://tatsu-lab/alpaca"),
-    "a branch of a model": (source("model", "hf://meta-llama/Llama-3.2-1B/tree/main"), TUNE, "meta-llama/Llama-3.2-1B"),
-    "a revision of a model": (
-        source("model", "hf://meta-llama/Llama-3.2-1B@main"),
-        TUNE,
-        "hf://meta-llama/Llama-3.2-1B",
-    ),
-    "a cache without its place": (source("dataset", "cache://sales/orders"), CACHED, "METADATA_LOC and IAM_ROLE"),
-    "a cache without a role": (
-        source("dataset", "cache://sales/orders", {"METADATA_LOC": "s3a://lake/1.json"}),
-        CACHED,
-        "without IAM_ROLE",
-    ),
-    "a cache without a table": (source("dataset", "cache://sales", CACHE), CACHED, "write cache://SCHEMA/TABLE"),
-    "a cache that nothing brings up": (source("dataset", "cache://a/b", CACHE), TUNE, "torch-distributed-with-cache"),
-}
-
-
 OURS: dict[str, Any] = {"nodes": 1, "runtime": "torch-distributed-with-initializers", "command": ["torchrun", "t.py"]}
 
 
@@ -74,9 +40,10 @@ def test_an_initializer_without_a_source_fails(configured: tuple[str, ...], hint
     assert [(d.code, d.hint) for d in found] == [("UnusableStorageUri", hint) for hint in hints]
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_source_at_which_an_initializer_fails_is_an_error(case: str) -> None:
-    initializer, fields, words = REFUSED[case]
+@cases("initializer", "fields", "words")
+def test_a_source_at_which_an_initializer_fails_is_an_error(
+    initializer: dict[str, Any], fields: dict[str, Any], words: str
+) -> None:
     found = [
         d
         for d in reported(training(**initializer, **fields))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from builders import compiled, container, job, runtime, trainjob
 from builders import diagnostics_of as said_of
+from tables import cases
 
 from trainc import Diagnostic
 
@@ -14,13 +15,6 @@ CODE = "TorchrunArgOverridesPolicy"
 CODES = (CODE, "RanksDoNotMeet")
 TORCH = runtime(policy={"torch": {}})
 SHELL = ["bash", "-c"]
-SCRIPT = """\
-# torchrun --nnodes=9 was tried before
-export NCCL_DEBUG=INFO && cd /app
-exec torchrun \\
-  --nnodes=$PET_NNODES --nproc_per_node=2 \\
-  train.py --nnodes=9
-"""
 
 
 def diagnostics_of(
@@ -34,51 +28,8 @@ def diagnostics_of(
     return [diagnostic for of_code in found for diagnostic in of_code]
 
 
-# The severity, and what the message speaks of.
-OVERRIDING = {
-    "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "error", "waits for 8 nodes"),
-    "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "error", "waits for 8 nodes"),
-    "fewer nodes": (["torchrun", "--nnodes=2", "train.py"], "error", "admits 2 nodes"),
-    "a range of nodes whose larger number the static rendezvous waits for": (
-        ["torchrun", "--nnodes=1:8", "train.py"],
-        "error",
-        "waits for 8 nodes",
-    ),
-    "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "warning", "numProcPerNode"),
-    "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "warning", "numProcPerNode"),
-    "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "error", "the same rank"),
-    "a master at home": (["torchrun", "--master_addr=localhost", "train.py"], "error", "its own address"),
-    "another master": (["torchrun", "--master_addr=10.0.0.7", "train.py"], "warning", "10.0.0.7"),
-    "another port, which all pods agree on": (
-        ["torchrun", "--master-port", "29400", "t.py"],
-        "info",
-        "PET_MASTER_PORT",
-    ),
-    "an endpoint at home": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "error", "its own address"),
-    "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "error", "--standalone"),
-    # `tune run` of torchtune 0.6.1 was run: with options it waits at an address of its own, without any it is one process.
-    "torchtune without an endpoint": (["tune", "run", "--max_restarts=0", "recipe.py"], "error", "train alone"),
-    "torchtune without options": (["tune", "run", "recipe.py", "--config", "c.yaml"], "warning", "train alone"),
-    "torchtune in a shell": ([*SHELL, "tune run --nnodes 4 recipe.py"], "error", "train alone"),
-    "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "error", "8 nodes"),
-    "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "error", "8 nodes"),
-    "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "t.py"], "error", "8 nodes"),
-    "the older launcher": (["python3", "-m", "torch.distributed.launch", "--nnodes=8", "t.py"], "error", "8 nodes"),
-    "torchrun behind another program": (["numactl", "-N", "0", "torchrun", "--nnodes=8", "t.py"], "error", "8 nodes"),
-    "torchrun in a shell": ([*SHELL, "cd /app && torchrun --nnodes=8 train.py"], "error", "8 nodes"),
-    "a quoted value in a shell": ([*SHELL, 'torchrun --nnodes="8" train.py'], "error", "8 nodes"),
-    "a variable that the script sets": ([*SHELL, "N=8; torchrun --nnodes=$N train.py"], "error", "8 nodes"),
-    "a condition, which may not hold": ([*SHELL, "if x; then torchrun --nnodes=8 t.py; fi"], "warning", "8 nodes"),
-    "a long script": ([*SHELL, SCRIPT], "warning", "numProcPerNode"),
-    "another variable": (["torchrun", "--nnodes=$(PET_NPROC_PER_NODE)", "train.py"], "error", "8 nodes"),
-    "another variable in a shell": ([*SHELL, "torchrun --nnodes=$PET_NPROC_PER_NODE train.py"], "error", "8 nodes"),
-    "another variable in braces": ([*SHELL, "torchrun --nnodes=${PET_NPROC_PER_NODE} train.py"], "error", "8 nodes"),
-}
-
-
-@pytest.mark.parametrize("case", OVERRIDING)
-def test_a_flag_that_says_another_thing_than_the_job_is_reported(case: str) -> None:
-    command, severity, words = OVERRIDING[case]
+@cases("command", "severity", "words")
+def test_a_flag_that_says_another_thing_than_the_job_is_reported(command: Any, severity: Any, words: Any) -> None:
     (found,) = diagnostics_of(command)
     assert found.severity == severity
     assert words in found.message

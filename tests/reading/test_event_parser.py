@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import data_of, errors_of, read
+from tables import cases
 
 from trainc.reading import libyaml
 
@@ -40,23 +41,9 @@ def test_documents_read_the_same() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "errors"),
-    [
-        ("a: [1, 2\nb: 3\n", [("YAMLSyntax", 1, 4)]),
-        ("a: {x: 1\n", [("YAMLSyntax", 1, 4)]),
-        ("a: 'x\n", [("YAMLSyntax", 1, 4)]),
-        ("a:\n\tb: 1\n", [("YAMLSyntax", 2, 1)]),
-        ("a: @b\n", [("YAMLSyntax", 1, 4)]),
-        ("a: - b\n", [("YAMLSyntax", 1, 4)]),
-        ('a: "\\ud800"\n', [("YAMLSyntax", 1, 4)]),
-        ("a: 1\n...\nb: 2\n", [("YAMLSyntax", 2, 1)]),
-        ("a: 1\nb: 2\na: 3\n", [("DuplicateKey", 3, 1)]),
-        ("a: " + "[" * 10_000 + "\n", [("TooDeep", 1, 103)]),
-    ],
-)
+@cases("text", "errors")
 def test_errors_are_the_same(text: str, errors: list[tuple[str, int, int]]) -> None:
-    assert errors_of(text) == errors
+    assert errors_of(text) == [tuple(each) for each in errors]
 
 
 @pytest.mark.parametrize("text", ["a:\t1\n", "a: 1\t# one\n", "a: [1,\t2]\n", "a: {b: 1,\tc: 2}\t\n", "a:\n- b:\t1\n"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from reading import data_of, errors_of, read
+from tables import cases
 
 
 @pytest.mark.parametrize(
@@ -24,19 +25,7 @@ def test_lost_indentation_is_the_one_error(text: str, line: int) -> None:
     assert (code, at) == ("FlattenedYAML", line)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "apiVersion: v1\nkind: Namespace\nmetadata:\n",
-        "kind: List\nitems:\n- {kind: A}\n",
-        "kind: A\nmetadata:\nspec:\n",
-        "spec:\nmlPolicy:\n  numNodes: 2\n",
-        "kind: StorageClass\nmetadata: {name: x}\nparameters:\nprovisioner: y\n",
-        "a:\n\tb: 1\nc: 1\n",
-        "a: 1\nb: 2\na: 3\n",
-        '{\n"metadata":\n{\n"name": "x"\n}\n}\n',
-    ],
-)
+@cases("text")
 def test_other_documents_are_not_taken_for_flattened(text: str) -> None:
     assert "FlattenedYAML" not in {code for code, _, _ in errors_of(text)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from reading import data_of, errors_of, read
+from tables import cases
 
 from trainc.findings import CompileError
 from trainc.options import Limits
@@ -40,51 +41,9 @@ def test_a_file_holds_these_documents(text: str, documents: list[object]) -> Non
     assert data_of(text) == documents
 
 
-@pytest.mark.parametrize(
-    ("text", "errors"),
-    [
-        ("a: x\n b: c\n", [("YAMLSyntax", 2, 2)]),
-        ("a: [1, 2\nb: 3\n", [("YAMLSyntax", 1, 4)]),
-        ("a: {x: 1\n", [("YAMLSyntax", 1, 4)]),
-        ("a: 'x\n", [("YAMLSyntax", 1, 4)]),
-        ('a: "x" y\n', [("YAMLSyntax", 1, 8)]),
-        ("a:\n\tb: 1\n", [("YAMLSyntax", 2, 1)]),
-        ("a: @b\n", [("YAMLSyntax", 1, 4)]),
-        ("a: b: c\n", [("YAMLSyntax", 1, 5)]),
-        ("a: - b\n", [("YAMLSyntax", 1, 4)]),
-        ('a: "\\q"\n', [("YAMLSyntax", 1, 5)]),
-        ('a: "\\ud800"\n', [("YAMLSyntax", 1, 7)]),
-        ("a: &b.c 1\n", [("YAMLSyntax", 1, 6)]),
-        ("a: |x\n  y\n", [("YAMLSyntax", 1, 5)]),
-        ("%YAML 1.1\n---\na: 1\n", [("YAMLSyntax", 1, 10)]),
-        ("a: 1\n--- b\nc: 1\n", [("YAMLSyntax", 2, 1)]),
-        ("a: 1\n-----\nc: 1\n", [("YAMLSyntax", 2, 1)]),
-        ("a: 1\n...\nb: 2\n", [("YAMLSyntax", 2, 1)]),
-        ("a: *b\n", [("YAMLSyntax", 1, 4)]),
-        ("a: &b [*b]\n", [("YAMLSyntax", 1, 8)]),
-        ("a: {<<: 3}\n", [("YAMLSyntax", 1, 9)]),
-        ("a: .inf\nb: [.nan]\n", [("NonFiniteNumber", 1, 4), ("NonFiniteNumber", 2, 5)]),
-        ("a: !mine 1\n", [("UnsupportedTag", 1, 4)]),
-        ("a: !!python/object:os.system x\n", [("UnsupportedTag", 1, 4)]),
-        ("!!set {a}\n", [("UnsupportedTag", 1, 1)]),
-        ("a: !!int x\n", [("UnsupportedTag", 1, 4)]),
-        ("a: !!binary /w==\n", [("UnsupportedTag", 1, 4)]),
-        ("!mine a: 1\n", [("UnsupportedTag", 1, 1)]),
-        ("~: 1\n[b]: 2\n", [("UnsupportedKey", 1, 1), ("UnsupportedKey", 2, 1)]),
-        (".inf: 1\n", [("UnsupportedKey", 1, 1)]),
-        ("18446744073709551615: 1\n", [("UnsupportedKey", 1, 1)]),
-        ("a: 1\nb: 2\na: 3\n", [("DuplicateKey", 3, 1)]),
-        ("a: 1\na: 2\na: 3\n", [("DuplicateKey", 2, 1), ("DuplicateKey", 3, 1)]),
-        ("x:\n  - b: 1\n    'b': 2\n", [("DuplicateKey", 3, 5)]),
-        ("1: a\n'1': b\nyes: c\n'true': d\n", [("DuplicateKey", 2, 1), ("DuplicateKey", 4, 1)]),
-        ("- a\n", [("NotAnObject", 1, 1)]),
-        ("\n# c\nhello\n", [("NotAnObject", 3, 1)]),
-        ("42\n", [("NotAnObject", 1, 1)]),
-        ("kind: List\nitems:\n- 3\n- kind: A\n", [("NotAnObject", 3, 3)]),
-    ],
-)
+@cases("text", "errors")
 def test_a_file_is_refused_at_this_place(text: str, errors: list[tuple[str, int, int]]) -> None:
-    assert errors_of(text) == errors
+    assert errors_of(text) == [tuple(each) for each in errors]
 
 
 def test_a_duplicate_key_names_the_line_of_the_first() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import container, job, runtime, trainjob
+from tables import cases
 
 from trainc.findings import Finding, format_path
 from trainc.schema import check
@@ -159,41 +160,7 @@ def test_a_document_with_one_problem(document: Json, code: str, path: str) -> No
     assert reported(document) == [(code, path)]
 
 
-@pytest.mark.parametrize(
-    ("document", "release", "code", "path"),
-    [
-        (
-            runtime(policy={"torch": {"numProcPerNode": "4"}}),
-            "2.1",
-            "UnsupportedValue",
-            "spec.mlPolicy.torch.numProcPerNode",
-        ),
-        (
-            runtime(policy={"torch": {"numProcPerNode": 0}}),
-            "2.0",
-            "UnsupportedValue",
-            "spec.mlPolicy.torch.numProcPerNode",
-        ),
-        (
-            runtime(policy={"numNodes": 1, "torch": {"elasticPolicy": {}}}),
-            "2.0",
-            "ElasticWithNumNodes",
-            "spec.mlPolicy.numNodes",
-        ),
-        (
-            runtime(policy={"mpi": {"mpiImplementation": ""}}),
-            "2.0",
-            "UnsupportedValue",
-            "spec.mlPolicy.mpi.mpiImplementation",
-        ),
-        (
-            runtime(job(dependsOn=[{"name": n, "status": "Ready"} for n in "ab"])),
-            "2.0",
-            "TooMany",
-            "spec.template.spec.replicatedJobs[0].dependsOn",
-        ),
-    ],
-)
+@cases("document", "release", "code", "path")
 def test_a_rule_of_an_old_release(document: Json, release: str, code: str, path: str) -> None:
     assert reported(document, release) == [(code, path)]
 

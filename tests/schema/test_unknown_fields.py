@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import API, LABEL, container, job, runtime, trainjob
+from builders import API, LABEL, container, runtime, trainjob
 from tables import cases
 
 from trainc.findings import Finding, format_path
@@ -19,76 +19,7 @@ def findings(document: Json, release: str = "2.3") -> list[Finding]:
     return check(document, document["kind"], release)[1]
 
 
-_JOB = "spec.template.spec.replicatedJobs[0].template.spec"
-_POD = f"{_JOB}.template.spec"
-
-
-@pytest.mark.parametrize(
-    ("document", "release", "path", "hint"),
-    [
-        (trainjob({"numNode": 2}), "2.3", "spec.trainer.numNode", "did you mean numNodes?"),
-        (trainjob({"num_nodes": 2}), "2.3", "spec.trainer.num_nodes", "did you mean numNodes?"),
-        (runtime(policy={"pytorch": {}}), "2.3", "spec.mlPolicy.pytorch", "did you mean torch?"),
-        (
-            trainjob(labels={"a": "b"}),
-            "2.3",
-            "spec.labels",
-            "use runtimePatches[].trainingRuntimeSpec.template.metadata.labels: the field was removed in Trainer 2.2",
-        ),
-        (
-            trainjob(podSpecOverrides=[]),
-            "2.1",
-            "spec.podSpecOverrides",
-            "use podTemplateOverrides (2.1) or runtimePatches (from 2.2): the field was removed in Trainer 2.1",
-        ),
-        (trainjob(runtimePatches=[]), "2.1", "spec.runtimePatches", "compile with --release 2.2"),
-        (
-            runtime(policy={"torch": {"envInjection": {}}}),
-            "2.2",
-            "spec.mlPolicy.torch.envInjection",
-            "compile with --release 2.3",
-        ),
-        (
-            runtime(policy={"torch": {"numProcPerNode": "auto"}}),
-            "2.2",
-            "spec.mlPolicy.torch.numProcPerNode",
-            "use spec.trainer.numProcPerNode of the TrainJob: the field was removed in Trainer 2.2",
-        ),
-        (
-            runtime(policy={"torch": {"elasticPolicy": {}}}),
-            "2.3",
-            "spec.mlPolicy.torch.elasticPolicy",
-            "removed in Trainer 2.2",
-        ),
-        (
-            runtime(policy={"torch": None, "numProcPerNode": 2}),
-            "2.1",
-            "spec.mlPolicy.numProcPerNode",
-            "indent numProcPerNode under torch",
-        ),
-        (trainjob() | {"runtimeRef": {"name": "rt"}}, "2.3", "runtimeRef", "indent runtimeRef under spec"),
-        (trainjob({"runtimeRef": {}}), "2.3", "spec.trainer.runtimeRef", "move it out, to spec.runtimeRef"),
-        (trainjob({"metadata": {}}), "2.3", "spec.trainer.metadata", "move it to the top level"),
-        (
-            runtime(job(containers=[container(nodeSelector={})])),
-            "2.3",
-            "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].nodeSelector",
-            "move it out, to spec.template.spec.replicatedJobs[0].template.spec.template.spec.nodeSelector",
-        ),
-        (runtime(job(pod={"backoffLimit": 3})), "2.3", f"{_POD}.backoffLimit", f"move it out, to {_JOB}.backoffLimit"),
-        (runtime(job(pod={"labels": {}})), "2.3", f"{_POD}.labels", f"move it out, to {_JOB}.template.metadata.labels"),
-        (runtime(job(pod={"image": "a"})), "2.3", f"{_POD}.image", "move it to containers[].image"),
-        (trainjob({"labels": {}}), "2.3", "spec.trainer.labels", "move it out, to metadata.labels"),
-        (trainjob(queueName="a"), "2.3", "spec.queueName", "labels: {kueue.x-k8s.io/queue-name: ...}"),
-        (
-            runtime(gang={"coscheduling": {"a": 1}}),
-            "2.3",
-            "spec.podGroupPolicy.coscheduling.a",
-            "the only field here is",
-        ),
-        (trainjob() | {"storageUri": ""}, "2.3", "storageUri", "move it to spec.initializer.dataset.storageUri"),
-    ],
-)
+@cases("document", "release", "path", "hint")
 def test_a_hint_says_what_was_meant(document: Json, release: str, path: str, hint: str) -> None:
     (finding,) = [f for f in findings(document, release) if f.code == "UnknownField"]
     assert format_path(finding.path) == path

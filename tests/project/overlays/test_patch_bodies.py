@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import cases
 
 from trainc.findings import Source
 from trainc.options import Limits
@@ -15,21 +16,7 @@ REMOVE = [{"op": "remove", "path": "/a"}]
 ENTRY = ("patches", 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "bodies"),
-    [
-        ("a: 1\n", [{"a": 1}]),
-        ("a: 1\n---\nb: 2\n", [{"a": 1}, {"b": 2}]),
-        ("- {op: remove, path: /a}\n", [REMOVE]),
-        ("-\n  op: remove\n  path: /a\n", [REMOVE]),
-        ('[{"op": "remove", "path": "/a"}]', [REMOVE]),
-        ("# why\n\n- {op: remove, path: /a}\n", [REMOVE]),
-        ("a: 1\n---\n- {op: remove, path: /a}\n", [{"a": 1}, REMOVE]),
-        ("# nothing\n", []),
-        ("", []),
-        ("a:\n- 1\n", [{"a": [1]}]),
-    ],
-)
+@cases("text", "bodies")
 def test_mappings_merge_and_lists_are_operations(text: str, bodies: list[Any]) -> None:
     found, problems = bodies_of(text, "p.yaml", Limits())
     assert not problems

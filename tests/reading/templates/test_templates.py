@@ -32,52 +32,12 @@ def failure(template: str, **values: Any) -> tuple[int, str]:
     return diagnostic.source.line, diagnostic.message
 
 
-@pytest.mark.parametrize(
-    ("template", "values", "output"),
-    [
-        ("a: {{ x }}\n", {"x": 1}, "a: 1\n"),
-        ("a: {{ x }}\n", {"x": None}, "a: null\n"),
-        ("a: {{ x }}\n", {"x": True}, "a: true\n"),
-        ("a: {{ x }}\n", {"x": {"gpu": [1, False]}}, 'a: {"gpu": [1, false]}\n'),
-        ("a: {{ x.y['z'] }}", {"x": {"y": {"z": 3}}}, "a: 3"),
-        ("a: {{ x | default(5) }}", {}, "a: 5"),
-        ("{% for i in range(2) %}\n- {{ i }}\n{% endfor %}\nend\n", {}, "- 0\n- 1\nend\n"),
-        ("{% for k, v in x.items() %}{{ k }}={{ v }};{% endfor %}", {"x": {"a": 1}}, "a=1;"),
-        ("{{ 'a' ~ 1 ~ x }}", {"x": True}, "a1true"),
-        ("{{ x | join(',') }} {{ x | map('upper') | list }}", {"x": ["a", "b"]}, 'a,b ["A", "B"]'),
-        ("{{ x | tojson }}", {"x": 'say "hi"'}, '"say \\"hi\\""'),
-        ("s: |\n  {{ x | indent(2) }}\n", {"x": "a\nb"}, "s: |\n  a\n  b\n"),
-        ("{{ x | replace('a', 'b') | upper }}", {"x": "aa"}, "BB"),
-        ("{% macro m(n) %}<{{ n }}>{% endmacro %}{{ m(1) }}{{ m(n=2) }}", {}, "<1><2>"),
-        (
-            "{% set ns = namespace(t=0) %}{% for i in x %}{% set ns.t = ns.t + i %}{% endfor %}{{ ns.t }}",
-            {"x": [1, 2]},
-            "3",
-        ),
-        ("{{ x }}", {"x": "{{ y }}"}, "{{ y }}"),
-        ("{% raw %}{{ x }}{% endraw %}", {}, "{{ x }}"),
-        ("{{ 2 ** 10 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ [1] + [2] }}", {}, "1024 3 3 [1, 2]"),
-    ],
-)
+@cases("template", "values", "output")
 def test_what_a_template_yields(template: str, values: dict[str, Any], output: str) -> None:
     assert text(template, **values) == output
 
 
-@pytest.mark.parametrize(
-    ("template", "line", "message"),
-    [
-        ("a: 1\nb: {{ x }}\n", 2, "'x' is undefined"),
-        ("a: 1\n\n{% if x.y.z %}{% endif %}", 3, "'x' is undefined"),
-        ("{% for i in range(2) %}\n- {{ i }}\n{{ nope }}{% endfor %}", 3, "'nope' is undefined"),
-        ("{{ known.nope }}", 1, "has no attribute 'nope'"),
-        ("a: 1\n{% if %}\n", 2, "malformed"),
-        ("a: 1\n{{ 'x' | shout }}", 2, "No filter named 'shout'"),
-        ("{% for %}", 1, "malformed"),
-        ("\n{{ 1 / 0 }}", 2, "division by zero"),
-        ("\n\n{{ 'a' + 1 }}", 3, "the template fails"),
-        ("{{ known() }}", 1, "the template fails"),
-    ],
-)
+@cases("template", "line", "message")
 def test_what_fails_is_reported_on_its_line(template: str, line: int, message: str) -> None:
     found, reported = failure(template, known={})
     assert found == line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import cases
 
 from trainc.features.authoring.run.printed import FirstFailure, Splitter, calls
 
@@ -30,11 +30,6 @@ def test_a_text_without_lines_is_not_kept_for_ever() -> None:
     assert [len(line) for line in lines] == [1_500_000, 1]
 
 
-def crash(message: str, *frames: str, prefix: str = "") -> list[str]:
-    called = [f'  File "{file}", line {number}, in step' for file, _, number in (f.partition(":") for f in frames)]
-    return [f"{prefix}{line}" for line in ("Traceback (most recent call last):", *called, "    code", message)]
-
-
 def first(*printed: tuple[str, str, list[str]]) -> str:
     failure = FirstFailure()
     for pod, rank, lines in printed:
@@ -43,36 +38,7 @@ def first(*printed: tuple[str, str, list[str]]) -> str:
     return failure.text
 
 
-OWN = crash("ValueError: bad shard", "/w/train.py:31", "/usr/lib/python3.11/json.py:4")
-ELASTIC = crash(
-    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "/x/site-packages/torch/run.py:1"
-)
-
-
-@pytest.mark.parametrize(
-    ("printed", "text"),
-    [
-        pytest.param(
-            [("node-0-1", "3", OWN)], "node-0-1, rank 3: ValueError: bad shard (train.py:31)", id="the user's line"
-        ),
-        pytest.param([("n", "", OWN)], "n: ValueError: bad shard (train.py:31)", id="no rank where none is known"),
-        pytest.param(
-            [("n", "", crash("E: x", "/w/a.py:1", prefix="[rank7]: "))], "n, rank 7: E: x (a.py:1)", id="torch's prefix"
-        ),
-        pytest.param(
-            [("n", "0", OWN), ("n", "1", crash("RuntimeError: Connection closed", "/w/a.py:1"))],
-            "n, rank 0: ValueError: bad shard (train.py:31)",
-            id="what follows in others is not the cause",
-        ),
-        pytest.param(
-            [("n", "0", [*OWN, "", "During handling of the above exception, another exception occurred:", "", *crash("B: y", "/w/b.py:2")])],
-            "n, rank 0: B: y (b.py:2)",
-            id="what a rank raises in the end",
-        ),
-        pytest.param([("n", "", ELASTIC)], "", id="a launcher reports its rank"),
-        pytest.param([("n", "", ["Traceback of costs", "ValueError: no"])], "", id="no traceback"),
-    ],
-)  # fmt: skip
+@cases("printed", "text")
 def test_the_exception_that_came_first_is_found(printed: list[tuple[str, str, list[str]]], text: str) -> None:
     assert first(*printed) == text
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import Result, run
+from tables import cases
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -112,26 +113,10 @@ def test_sizes_that_differ_are_summed() -> None:
     assert "4 trials of 8 to 16 GPUs for 1 h each: 48 GPU-hours" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place"),
-    [
-        ("base: job.yaml", "bases: job.yaml", ("sweep.yaml:3:1", "[InvalidSweep]")),
-        ("base: job.yaml", "base: other.yaml", ("sweep.yaml:3:1", "[InvalidSweep]")),
-        ("base: job.yaml", "base: job.yaml#other", ("sweep.yaml:3:1", "[InvalidSweep]")),
-        ("lr: [1e-4, 1e-3]", "lr: [1e-4, 1e-4]", ("sweep.yaml:5:14", "[InvalidSweep]")),
-        ("lr: [1e-4", "lr-: [1e-4", ("sweep.yaml:5:3", "[InvalidSweep]")),
-        ("{lr: 1e-3, batch: 16}", "{rate: 1e-3}", ("sweep.yaml:8:4", "[InvalidSweep]")),
-        ("{lr: 1e-3, batch: 16}", "{lr: 5}", ("sweep.yaml:8:3", "[ExcludesNothing]")),
-        ("kind: Sweep", "kind: Sweep\nmaxTrials: 0", ("sweep.yaml:3:1", "[InvalidSweep]")),
-        ("kind: Sweep", "kind: Sweep\nmaxTrials: 2", ("sweep.yaml:5:1", "[TooManyTrials]")),
-        ("kind: Sweep", "kind: Sweep\nbudget: {gpuHours: 0}", ("sweep.yaml:3:10", "[InvalidSweep]")),
-        ("kind: Sweep", "kind: Sweep\nmetadata: {name: 5}", ("sweep.yaml:3:12", "[InvalidSweep]")),
-        ("kind: Sweep", "kind: Sweep\nmetadata: [x]", ("sweep.yaml:3:1", "[InvalidSweep]")),
-    ],
-)
+@cases("old", "new", "place")
 def test_a_mistake_is_reported_at_its_place(old: str, new: str, place: tuple[str, str]) -> None:
     result = swept(SWEEP.replace(old, new))
-    assert place in told(result), result.stderr
+    assert tuple(place) in told(result), result.stderr
     assert "help:" in result.stderr
 
 

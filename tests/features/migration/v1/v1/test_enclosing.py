@@ -167,26 +167,7 @@ def test_experiments_with_equal_jobs_share_a_runtime() -> None:
     assert made[2]["spec"]["trialTemplate"]["trialSpec"]["spec"]["runtimeRef"]["name"] == "tune"
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        (
-            {"kind": "ConfigMap", "data": {"job.yaml": "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n"}},
-            'data["job.yaml"]',
-        ),
-        (
-            {"kind": "CronJob", "spec": {"command": ["sh", "-c", 'echo \'{"kind": "MPIJob", "apiVersion": "kubeflow.org/v1"}\'']}},
-            "spec.command[2]",
-        ),
-        (
-            {"kind": "Experiment", "apiVersion": "kubeflow.org/v1alpha3", "spec": {"trialTemplate": {"goTemplate": {
-                "rawTemplate": "apiVersion: kubeflow.org/v1\nkind: TFJob"}}}},
-            "spec.trialTemplate.goTemplate.rawTemplate",
-        ),
-        ({"kind": "ManifestWork", "spec": {"workload": {"manifests": [PYTORCH]}}}, "spec.workload.manifests[0]"),
-    ],
-    ids=["a ConfigMap", "a script", "an older Experiment", "any other kind"],
-)  # fmt: skip
+@cases("document", "path")
 def test_a_job_in_any_other_place_stays_and_is_named_with_its_path(document: Document, path: str) -> None:
     with pytest.raises(CompileError) as refused:
         migrate([document])
