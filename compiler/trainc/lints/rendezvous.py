@@ -285,7 +285,7 @@ def is_v1_host(host: str, job: str) -> bool:
 
 def _own_variables(training: Training) -> frozenset[str]:
     """Return the names of the container's variables that have another value in each pod."""
-    differing = set(_OWN_VALUES & training.variables.keys())
+    differing = set(_OWN_VALUES.intersection(training.variables))
     for variable in training.entry.container.env:
         field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         if field in _OWN_FIELDS or _INDEX_FIELD in str(field):

@@ -60,7 +60,7 @@ def number(text: str) -> str | int | float:
         return text
     if text.isdecimal() and len(text) < 19 and (text[0] != "0" or text == "0"):
         return int(text)
-    value: float | None = integer(text)
+    value: int | float | None = integer(text)
     if value is None:
         value = decimal(text)
     return text if value is None else through_json(value)
@@ -92,7 +92,7 @@ def decimal(text: str) -> float | None:
     return None
 
 
-def through_json(value: float) -> int | float:
+def through_json(value: int | float) -> int | float:  # noqa: PYI041 - a compiler of annotations would make a float of it
     """Return a number as Go reads it back from JSON: integral numbers are integers if they fit in 64 bits."""
     if isinstance(value, int):
         return value if value in _INT64 else float(value)
