@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import is_
 from typing import Any, TypeAlias
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS, Json
@@ -56,19 +57,24 @@ def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
         if not isinstance(value, dict):
             raise Refused
         stored = {}
+        same = True
         for field, item in value.items():
             try:
                 accept_item = fields[field]
             except KeyError:
                 accept_item = fields[field] = _accept_field(type_definition, field, release, form)
-            if item is not None and (item := accept_item(item)) is not None:
-                stored[field] = item
+            if item is not None and (accepted := accept_item(item)) is not None:
+                stored[field] = accepted
+                same = same and accepted is item
+            else:
+                same = False
         for field in required:
             if field not in stored and value.get(field) is None:
                 raise Refused
         if complete is not None:
             complete(value, stored)
-        return stored
+        # What is stored as it was written is not kept twice: of tens of thousands of jobs that is a quarter.
+        return value if same and len(stored) == len(value) else stored
 
     return accept
 
@@ -137,7 +143,9 @@ def accept_list(accept_item: Accept, key: str, release: str, keeps_empty: bool) 
         items = list(map(accept_item, value))
         if len(items) > 1 and has_duplicates is not None and has_duplicates(items):
             raise Refused
-        return items if items or keeps_empty else None
+        if not items and not keeps_empty:
+            return None
+        return value if all(map(is_, items, value)) else items
 
     return accept
 
@@ -165,7 +173,9 @@ def accept_map(accept_value: Accept, keeps_empty: bool) -> Accept:
             for name, item in value.items()
             if item is not None
         }
-        return entries if entries or keeps_empty else None
+        if not entries and not keeps_empty:
+            return None
+        return value if len(entries) == len(value) and all(entries.get(k) is v for k, v in value.items()) else entries
 
     return accept
 
