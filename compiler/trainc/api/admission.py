@@ -5,9 +5,4 @@ from trainc.admission.post_admission import pod_refusals
 from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
 
-__all__ = [
-    "pod_refusals",
-    "pod_usage",
-    "read_amounts",
-    "updates",
-]
+__all__ = ["pod_refusals", "pod_usage", "read_amounts", "updates"]

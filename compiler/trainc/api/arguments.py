@@ -3,10 +3,4 @@
 from trainc.cli import command
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 
-__all__ = [
-    "Arguments",
-    "Status",
-    "Streams",
-    "UsageError",
-    "command",
-]
+__all__ = ["Arguments", "Status", "Streams", "UsageError", "command"]

@@ -3,11 +3,4 @@
 from trainc.kube import kueue_versions, live_objects
 from trainc.reading.cluster import CLUSTER, KINDS, Dump, group_of
 
-__all__ = [
-    "CLUSTER",
-    "KINDS",
-    "Dump",
-    "group_of",
-    "kueue_versions",
-    "live_objects",
-]
+__all__ = ["CLUSTER", "KINDS", "Dump", "group_of", "kueue_versions", "live_objects"]

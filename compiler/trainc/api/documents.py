@@ -6,14 +6,4 @@ from trainc.reading import catalog, files, opening, yaml_reader
 from trainc.reading.document import Document, label_of
 from trainc.schema import check
 
-__all__ = [
-    "Document",
-    "catalog",
-    "check",
-    "dialects",
-    "enclosed",
-    "files",
-    "label_of",
-    "opening",
-    "yaml_reader",
-]
+__all__ = ["Document", "catalog", "check", "dialects", "enclosed", "files", "label_of", "opening", "yaml_reader"]

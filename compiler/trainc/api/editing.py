@@ -7,12 +7,4 @@ from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline import fragments
 from trainc.reading import edits, ignores
 
-__all__ = [
-    "Claim",
-    "check_rendered",
-    "edits",
-    "fragments",
-    "ignores",
-    "lint_all_jobs",
-    "variable_names",
-]
+__all__ = ["Claim", "check_rendered", "edits", "fragments", "ignores", "lint_all_jobs", "variable_names"]

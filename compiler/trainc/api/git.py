@@ -3,7 +3,4 @@
 from trainc.cli import revisions
 from trainc.reading import git
 
-__all__ = [
-    "git",
-    "revisions",
-]
+__all__ = ["git", "revisions"]

@@ -2,6 +2,4 @@
 
 from trainc.cli import kept
 
-__all__ = [
-    "kept",
-]
+__all__ = ["kept"]

@@ -4,12 +4,4 @@ from trainc.ir.info import Info
 from trainc.plugins.plugin import Gang, Lint, Passes, Plugin, always
 from trainc.plugins.registry import enabled
 
-__all__ = [
-    "Gang",
-    "Info",
-    "Lint",
-    "Passes",
-    "Plugin",
-    "always",
-    "enabled",
-]
+__all__ = ["Gang", "Info", "Lint", "Passes", "Plugin", "always", "enabled"]

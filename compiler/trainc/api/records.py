@@ -3,9 +3,4 @@
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
-__all__ = [
-    "dataclass",
-    "field",
-    "pattern",
-    "replace",
-]
+__all__ = ["dataclass", "field", "pattern", "replace"]

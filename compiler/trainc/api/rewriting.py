@@ -4,9 +4,4 @@ from trainc.pipeline import patches
 from trainc.reading import libyaml
 from trainc.reading.document import Chunk, items
 
-__all__ = [
-    "Chunk",
-    "items",
-    "libyaml",
-    "patches",
-]
+__all__ = ["Chunk", "items", "libyaml", "patches"]

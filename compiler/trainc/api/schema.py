@@ -3,8 +3,4 @@
 from trainc.schema import document_kinds, unknown_fields
 from trainc.schema.defaults import DEFAULTS
 
-__all__ = [
-    "DEFAULTS",
-    "document_kinds",
-    "unknown_fields",
-]
+__all__ = ["DEFAULTS", "document_kinds", "unknown_fields"]

@@ -104,13 +104,7 @@ class Revision:
             return self._histories[there](file)
 
         return Base(
-            self.name,
-            self.shown(path),
-            contents.get,
-            cache(trainjobs),
-            history,
-            settings.adopted,
-            settings.frozen,
+            self.name, self.shown(path), contents.get, cache(trainjobs), history, settings.adopted, settings.frozen
         )
 
     def inputs(self, environment: str) -> tuple[Settings, Inputs]:

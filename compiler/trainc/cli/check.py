@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 from trainc.admission.admit import check_rendered
 from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
-from trainc.cli.compiling import (
-    Run,
-    is_checked,
-    nothing_found,
-    read_stdin,
-    report_unselected,
-    start,
-)
+from trainc.cli.compiling import Run, is_checked, nothing_found, read_stdin, report_unselected, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings

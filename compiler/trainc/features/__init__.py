@@ -121,11 +121,7 @@ FEATURES = (
             "test assert_denied": "reading.assert_denied",
         },
     ),
-    Feature(
-        "authoring/sweeps",
-        kinds={"Sweep": "matrix.SWEEP"},
-        adds={"expand": "inputs.read_sweeps"},
-    ),
+    Feature("authoring/sweeps", kinds={"Sweep": "matrix.SWEEP"}, adds={"expand": "inputs.read_sweeps"}),
     Feature(
         "migration/v1",
         "migrate",

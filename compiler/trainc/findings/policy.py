@@ -154,10 +154,7 @@ def _with_hint(diagnostic: Diagnostic, hint: str) -> Diagnostic:
 _LEVEL: Mapping[str, Any] = {"type": "string", "enum": list(LEVELS)}
 _FIELDS: Mapping[str, Any] = {"level": _LEVEL, "reason": {"type": "string"}}
 _RULE: Mapping[str, Any] = {
-    "anyOf": [
-        _LEVEL,
-        {"type": "object", "properties": _FIELDS, "required": ["level"], "additionalProperties": False},
-    ],
+    "anyOf": [_LEVEL, {"type": "object", "properties": _FIELDS, "required": ["level"], "additionalProperties": False}],
     "errorMessage": f"write {', '.join(LEVELS[:-1])} or {LEVELS[-1]}",
 }
 RULES_SCHEMA: Mapping[str, Any] = {

@@ -87,11 +87,7 @@ LineOf: TypeAlias = Callable[[int], str | None]
 
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 # The value after a key on the same line: a quoted scalar, a plain scalar up to a comment, or a flow item.
-_VALUES = (
-    pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
-    pattern(r":\s+(.*?)\s*(?:\s#.*)?$"),
-    pattern(r":\s+([^,{}\[\]]*)"),
-)
+_VALUES = (pattern(r":\s+(\"[^\"]*\"|'[^']*')"), pattern(r":\s+(.*?)\s*(?:\s#.*)?$"), pattern(r":\s+([^,{}\[\]]*)"))
 # The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
 _NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")

@@ -109,12 +109,7 @@ def _is_in_tables(training: Training) -> bool:
     # The last command sees all that the others have set.
     names += (name for start in starts for name in start.variables.assigned)
     names += starts[-1].variables if starts else ()
-    if concerns(
-        names,
-        training.device,
-        entry.image,
-        text,
-    ):
+    if concerns(names, training.device, entry.image, text):
         return True
     words = _WORD_ENDS.split(text)
     programs = (word.rpartition("/")[2] for word in words if not word.startswith("-"))

@@ -219,11 +219,7 @@ _OF_NAMESPACE = {
     "configMaps": "ConfigMap",
     "serviceAccounts": "ServiceAccount",
 }
-_OF_CLUSTER = {
-    "priorityClasses": "PriorityClass",
-    "runtimeClasses": "RuntimeClass",
-    "storageClasses": "StorageClass",
-}
+_OF_CLUSTER = {"priorityClasses": "PriorityClass", "runtimeClasses": "RuntimeClass", "storageClasses": "StorageClass"}
 _MOST_NODES = 100_000
 # The kubelet's default.
 _PODS_PER_NODE = "110"

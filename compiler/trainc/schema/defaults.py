@@ -55,10 +55,7 @@ DEFAULTS = Since[Default](
             "volcano.NetworkTopologySpec.mode": "hard",
             "volcano.NetworkTopologySpec.highestTierAllowed": 1,
         },
-        "2.2": {
-            "trainer.FluxMLPolicySource.numProcPerNode": 1,
-            "jobset.VolumeRetentionPolicy.whenDeleted": "Delete",
-        },
+        "2.2": {"trainer.FluxMLPolicySource.numProcPerNode": 1, "jobset.VolumeRetentionPolicy.whenDeleted": "Delete"},
     }
 )
 

@@ -74,7 +74,7 @@ _EXPECTED = {
 _FIELD_HINTS: dict[Path, str] = {
     ("spec", "trainer", "numProcPerNode"): (
         "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)"
-    ),
+    )
 }
 
 
@@ -228,7 +228,7 @@ def _required(failure: _Failure) -> Iterator[Finding]:
 _ADDITIONS: dict[Path, str] = {
     ("spec", "runtimeRef"): write(
         "{name: torch-distributed}", "; `trainc runtimes list` shows the others", field="runtimeRef", verb="add"
-    ),
+    )
 }
 _EXAMPLES = {"containers": "[{name: node, image: ...}]", "mountPath": "/data", "topologyKey": "kubernetes.io/hostname"}
 

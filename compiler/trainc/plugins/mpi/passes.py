@@ -125,10 +125,7 @@ _IMPLEMENTATIONS = {
             hydra=True,
         ),
         Implementation(
-            "MPICH",
-            "{}:{}\n",
-            {"HYDRA_HOST_FILE": HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _SSH_ARGS},
-            hydra=True,
+            "MPICH", "{}:{}\n", {"HYDRA_HOST_FILE": HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _SSH_ARGS}, hydra=True
         ),
     )
 }

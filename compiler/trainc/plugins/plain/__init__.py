@@ -4,9 +4,4 @@ from __future__ import annotations
 
 from trainc.plugins.plugin import Plugin, always
 
-PLUGIN = Plugin(
-    name="PlainML",
-    passes="trainc.plugins.plain.passes",
-    applies_to=always,
-    yields=True,
-)
+PLUGIN = Plugin(name="PlainML", passes="trainc.plugins.plain.passes", applies_to=always, yields=True)

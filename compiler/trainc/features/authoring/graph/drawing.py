@@ -15,14 +15,7 @@ import svg
 from trainc.api.findings import escape_xml
 from trainc.api.jobs import Dependency
 from trainc.api.records import dataclass, replace
-from trainc.features.authoring.graph.model import (
-    Graph,
-    Step,
-    gang,
-    layers,
-    size,
-    total,
-)
+from trainc.features.authoring.graph.model import Graph, Step, gang, layers, size, total
 
 # The layout of the drawing: a card for each step, a column for each layer, a frame around the gang.
 #

@@ -31,8 +31,5 @@ def text_of(name: str, version: str, image: str = "", index: str = "") -> str:
         text = dump_yaml([{"static": [parameter.announcement for parameter in PARAMETERS]}])
         parameters = "".join(f"    {line}" for line in text.splitlines(keepends=True))
     return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(
-        version=version,
-        parameters=parameters,
-        image=image or "python:3.13-slim",
-        index=f"={index}" if index else "",
+        version=version, parameters=parameters, image=image or "python:3.13-slim", index=f"={index}" if index else ""
     )

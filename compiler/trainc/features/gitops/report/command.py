@@ -20,16 +20,7 @@ from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.report.overview import Quotas, node_types, overview_of
-from trainc.features.gitops.report.page import (
-    Details,
-    Heading,
-    Job,
-    Link,
-    link_into,
-    objects_of,
-    page,
-    row_of,
-)
+from trainc.features.gitops.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
 
 _States: TypeAlias = Mapping[tuple[str, str], str]
 _Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
