@@ -14,7 +14,7 @@ from perturb import changed, others
 from tables import cases
 
 from trainc.admission import admit
-from trainc.admission.outline import outline_of, with_words
+from trainc.admission.admit import outline_of, with_words
 from trainc.findings import Finding
 from trainc.ir.release import release_facts
 

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from trainc.knowledge.logs import cause_in_log
-from trainc.knowledge.tables import read
+from trainc.knowledge.tables import cause_in_log, read
 
 LINES = {
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB": "resourcesPerNode",

@@ -10,8 +10,7 @@ from tables import cases
 
 from trainc.findings.codes import codes
 from trainc.knowledge import tables
-from trainc.knowledge.conditions import failure, holds, parse
-from trainc.knowledge.facts import Fact, Facts, number
+from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, parse
 from trainc.knowledge.index import names
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))

@@ -1,7 +1,7 @@
 """What an editor asks while somebody types: edits, parts of documents, and what is said about a line."""
 
 from trainc.admission.admit import check_rendered
-from trainc.knowledge.variables import variable_names
+from trainc.knowledge.tables import variable_names
 from trainc.lints.manifests import Claim
 from trainc.lints.registry import lint_all_jobs
 from trainc.pipeline import fragments

@@ -10,11 +10,11 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
-from io import BytesIO, RawIOBase, StringIO
-from typing import Any, BinaryIO, NoReturn
+from io import BufferedReader, BufferedWriter, BytesIO, RawIOBase, StringIO, TextIOWrapper
+from typing import Any, BinaryIO, NoReturn, TextIO, TypeVar, cast
 
 from trainc import __version__
 from trainc.cli.command import (
@@ -29,7 +29,6 @@ from trainc.cli.command import (
     build_parser,
     parse_arguments,
 )
-from trainc.cli.streams import whole_input, whole_messages, whole_output
 from trainc.startup.records import replace
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
@@ -162,3 +161,77 @@ def _run(command: Command, command_line: list[str], streams: Streams) -> int:
         return Status.DONE
     except SystemExit:  # argparse has already printed the usage error.
         return Status.USAGE
+
+
+# The streams of the process: each byte that is written to one is written, or an OSError says so.
+
+
+T = TypeVar("T")
+
+
+class _Whole(RawIOBase):
+    """A raw stream that waits for a pipe that does not block, and writes all that it is given or raises OSError.
+
+    A raw write may take a part of the bytes without an error, and Python's own stdout is raw under PYTHONUNBUFFERED. A
+    pipe that does not block looks like the end of the input, and like one that has taken nothing.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._raw = getattr(stream, "raw", stream)
+
+    def write(self, data: Any) -> int:
+        left = size = len(view := memoryview(data).cast("B"))
+        while left:
+            taken = self._waiting(lambda: self._raw.write(view[size - left :]), "POLLOUT")  # noqa: B023 - called at once
+            if not taken:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            left -= taken
+        return size
+
+    def readinto(self, buffer: Any) -> int:
+        return int(self._waiting(lambda: self._raw.readinto(buffer), "POLLIN"))
+
+    def _waiting(self, act: Callable[[], T | None], event: str) -> T:
+        while (done := act()) is None:
+            import select
+
+            if not hasattr(select, "poll"):  # Windows has no pipes that do not block.
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            poll = select.poll()
+            poll.register(self.fileno(), getattr(select, event))
+            poll.poll()
+        return done
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def isatty(self) -> bool:
+        return bool(self._raw.isatty())
+
+
+def whole_input(stream: TextIO) -> BinaryIO:
+    """The bytes of the process's standard input; a pipe that does not block is waited for."""
+    return BufferedReader(_Whole(stream.buffer))
+
+
+def whole_output(stream: TextIO) -> BinaryIO:
+    """The bytes that go to the process's standard output, all of them once they are flushed."""
+    return BufferedWriter(_Whole(stream.buffer))
+
+
+def whole_messages(stream: TextIO) -> TextIO:
+    """The text that goes to the process's standard error, line by line. A stream of a notebook is taken as it is."""
+    if not hasattr(stream, "buffer"):
+        return stream
+    return TextIOWrapper(
+        cast("BinaryIO", BufferedWriter(_Whole(stream.buffer))),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=True,
+    )

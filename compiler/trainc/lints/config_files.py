@@ -8,7 +8,7 @@ from posixpath import basename, join, normpath
 from typing import Any
 
 from trainc.findings import CompileError, Finding
-from trainc.knowledge.facts import Fact
+from trainc.knowledge.conditions import Fact
 from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.records import dataclass, replace

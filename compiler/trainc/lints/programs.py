@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding, suggest
-from trainc.knowledge.conditions import failure, holds, parse
-from trainc.knowledge.facts import Fact, Facts, number
+from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, parse
 from trainc.knowledge.tables import Row, Table
 from trainc.lints.config_files import folders
 from trainc.lints.runs import Run, runs

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
-from trainc.knowledge.facts import Fact, Facts, is_on
+from trainc.knowledge.conditions import Fact, Facts, is_on
 from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
 from trainc.knowledge.tables import Table, read, table
 from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files

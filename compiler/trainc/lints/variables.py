@@ -193,7 +193,7 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
-    from trainc.knowledge.variables import variable_names
+    from trainc.knowledge.tables import variable_names
 
     names = variable_names()
     if not name.upper().startswith(names.prefixes) or name in names.known:
@@ -206,7 +206,7 @@ def _meant(name: str) -> str:
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
     from trainc.findings.text import correct_spelling
-    from trainc.knowledge.variables import variable_names
+    from trainc.knowledge.tables import variable_names
 
     names = variable_names()
     lists = names.lists
@@ -249,7 +249,7 @@ def _instead(value: str) -> str:
 def _allocator(value: str) -> tuple[str, str] | None:
     """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
     from trainc.findings.text import correct_spelling
-    from trainc.knowledge.variables import variable_names
+    from trainc.knowledge.tables import variable_names
 
     known = variable_names().allocator_settings
     for setting in value.split(","):
