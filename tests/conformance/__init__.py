@@ -44,6 +44,7 @@ SETS = (
     Recorded("fits", "queues.judge_fits"),
     Recorded("now", "queues.judge_now"),
     Recorded("now-facts", "queues.judge_now"),
+    Recorded("incidents", "queues.judge_incidents"),
     Recorded("v1", "v1.judge_pods"),
     Recorded("runs", "runs.judge_runs"),
     Recorded("runs2", "runs.judge_runs"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from conformance import Case
-from trainc import Fit, fits
+from trainc import Fit, fits, why
 
 
 def judge_fits(cases: Iterable[Case]) -> Iterator[tuple[str, list[str]]]:
@@ -41,6 +41,14 @@ def judge_now(cases: Iterable[Case]) -> Iterator[tuple[str, list[str]]]:
         answered = {key: getattr(fit, key) for key in wanted}
         answered |= {key: list(value) for key, value in answered.items() if isinstance(value, tuple)}
         yield case["id"], [] if answered == wanted else [f"{answered}, recorded {wanted}"]
+
+
+def judge_incidents(cases: Iterable[Case]) -> Iterator[tuple[str, list[str]]]:
+    """Compare what is said first of a dump: the object, and what cause and help have to name."""
+    for case in cases:
+        first, wanted = why(case["objects"])[0], case["answer"]
+        is_named = first.object == wanted["object"] and wanted["cause"] in first.cause and wanted["hint"] in first.hint
+        yield case["id"], [] if is_named else [f"{first}, and it should be {wanted}"]
 
 
 def _decided(recorded: Case) -> dict[str, Any]:

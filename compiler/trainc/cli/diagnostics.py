@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trainc.reading.edits import Edit, EditedText
 
 # The first ones show what to fix, the rest are noise; --format json lists all.
-_SAID_ONCE = frozenset(("SecretNeeded",))
+_SAID_ONCE = frozenset(("ClientSideApply", "SecretNeeded", "ServiceAccountNeeded"))
 
 
 @dataclass(slots=True)

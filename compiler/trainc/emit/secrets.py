@@ -35,6 +35,17 @@ def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], documents: Sequenc
     return Provision(manifests, tuple(finding for provision in provisions for finding in provision.findings))
 
 
+def service_accounts(job: TrainJob, accounts: Sequence[str], documents: Sequence[Json]) -> Iterator[Finding]:
+    """Yield an info for each service account that pods use and the input does not create: without it, no pod is."""
+    namespaces = ("", job.namespace)
+    created = {identity_of(d)[1] for d in documents if d.get("kind") == "ServiceAccount" and identity_of(d)[0] in namespaces}  # fmt: skip
+    for name in sorted({*accounts} - {"default", *created}):
+        where = f" --namespace {job.namespace}" if job.namespace else ""
+        message = f"the pods use the service account {name!r}, which is not in the output"
+        hint = f"create it if it does not exist, with what it may do: kubectl create serviceaccount {name}{where}"
+        yield Finding("ServiceAccountNeeded", "info", message, hint)
+
+
 # Secrets modes as functions: from the Secret that pods expect to the objects that provide it.
 
 

@@ -127,7 +127,8 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     if options.delivery == "argocd":
         return for_argocd(manifests, options.sync_options), []
     if options.delivery != "flux":
-        return list(manifests), []
+        queued = any(names.QUEUE_LABEL in manifest["metadata"].get("labels", {}) for manifest in manifests)
+        return list(manifests), [_CLIENT_SIDE] if queued else []
     chosen = [option for option in sync_options_of("flux") if option.name in options.sync_options]
     delivered = []
     for manifest in manifests:
@@ -150,6 +151,15 @@ def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
     if not added:
         return manifest
     return with_value(manifest, ("metadata", "annotations"), {**added, **annotations_of(manifest)})
+
+
+_CLIENT_SIDE = Finding(
+    "ClientSideApply",
+    "info",
+    "once Kueue has admitted the job, `kubectl apply` of the unchanged file is refused: it removes what Kueue wrote",
+    "use `kubectl apply --server-side`",
+    ("metadata", "labels", names.QUEUE_LABEL),
+)
 
 
 # Argo CD: sync waves, so that the PodGroup and everything that pods mount exist first, and the chosen sync options.

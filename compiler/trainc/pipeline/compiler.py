@@ -255,18 +255,19 @@ def _check_kubernetes(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
 
 
 def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
-    """Add the objects that provide the Secrets which the pods mount."""
+    """Add the objects that provide the Secrets which the pods mount, and name the service accounts that they need."""
     secrets = registry.provided_secrets(lowered.job, lowered.info, lowered.plugins)
-    if not secrets:
+    accounts = [name for pod_set in lowered.info.pod_sets if (name := lowered.info.pod_spec(pod_set.name).get("serviceAccountName"))]  # fmt: skip
+    if not secrets and not accounts:
         return manifests, ()
-    from trainc.emit.secrets import provide
+    from trainc.emit.secrets import provide, service_accounts
 
     session = lowered.session
     other_documents = [document.data for document in session.index.other_documents]
     provision = provide(lowered.job, secrets, other_documents, session.options)
     if provision.manifests:
         manifests = in_apply_order([*provision.manifests, *manifests])
-    return manifests, provision.findings
+    return manifests, (*provision.findings, *service_accounts(lowered.job, accounts, other_documents))
 
 
 STAGES: tuple[Stage, ...] = (

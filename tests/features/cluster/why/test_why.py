@@ -41,7 +41,7 @@ def only(found: list[Waiting]) -> Waiting:
 ROWS = [
     pytest.param(kind, *form.split(), reason, meaning, id=f"{kind} {form} {reason or 'other'}")
     for kind, table in DATA["conditions"].items()
-    if kind != "Queue"
+    if kind in APIS
     for form, meanings in table.items()
     for reason, meaning in meanings.items()
 ]
@@ -81,7 +81,7 @@ def test_the_queue_is_the_cause_of_all_that_waits_in_it(reason: str, meaning: li
         manifest("Workload", spec={"queueName": "team"}, status=condition("QuotaReserved", "False", "Suspended")),
     ]
     found = next(waiting for waiting in why(dump) if waiting.object == "ClusterQueue gpus")
-    assert [found.cause, found.hint] == meaning
+    assert [found.cause, found.hint] == [f"ClusterQueue gpus: {meaning[0]}", meaning[1]]
 
 
 POD_STATES = [

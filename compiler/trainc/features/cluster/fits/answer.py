@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from math import inf
 from typing import Any, Literal, TypeAlias
 
@@ -334,7 +335,9 @@ class _Judge:
         if outcome.verdict in ("fits", "unknown") and outcome.runs is not False and outcome.why is None:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()
             flavors = {part.pod_set.name: self._flavors(part) for part in assigned}
-            evicted = findings.about_job(job.name, evictable_pods(workload, flavors, self.cluster, self.inventory))
+            evictable = evictable_pods(workload, flavors, self.cluster, self.inventory)
+            refused_later = findings.tolerations_of_flavors(workload, flavors)
+            evicted = findings.about_job(job.name, chain(evictable, refused_later))
         return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
-from trainc.api.kube import mapping, names, value_at
+from trainc.api.kube import POD_SPEC, mapping, names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
-from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
+from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.references import Missing
 from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
@@ -97,6 +97,21 @@ def without_class(classes: Iterable[Missing]) -> Iterator[Finding]:
     for gap in classes:
         message = f"{gap}, so Kueue makes no Workload for the job and never starts it"
         yield Finding("NeverFits", "error", message, gap.hint, gap.path)
+
+
+def tolerations_of_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]]) -> Iterator[Finding]:
+    """Kueue adds a flavor's tolerations to those of an admitted job, which are one value: git's would replace it."""
+    for pod_set in workload.pod_sets:
+        own = pod_set.pod.get("tolerations") or ()
+        for flavor in flavors.get(pod_set.name, ()) if own else ():
+            if any(toleration not in own for toleration in flavor.tolerations):
+                message = (
+                    f"ResourceFlavor {flavor.name} adds tolerations to those of the pods: once Kueue has admitted the job, "
+                    "JobSet refuses every further apply of the unchanged file, and Flux stops the whole Kustomization"
+                )
+                hint = "leave the tolerations to the ResourceFlavor, and take them out of the job"
+                path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, "tolerations")
+                yield Finding("TolerationsOfFlavor", "warning", message, hint, path)
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:

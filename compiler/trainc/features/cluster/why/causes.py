@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.cluster import Dump, live_objects
@@ -15,6 +15,13 @@ Key: TypeAlias = tuple[str, str, str]  # kind, namespace, name
 # What conditions, states and events mean, each as a sentence about the object and what to do. Conditions are listed by kind,
 # by type with status, and by reason ("" for any other).
 DATA: Json = opening.read_data(__file__, "reasons.json")
+# Kinds and groups, from the inside out: what a pod says is more often the cause than what is said of its job.
+_KINDS = {"Pod": "", "PodGroup": "scheduling.volcano.sh", "Job": "batch", "Workload": names.KUEUE_GROUP, "JobSet": "jobset.x-k8s.io", "TrainJob": "trainer.kubeflow.org"}  # fmt: skip
+# Hints to look where the dump shows a cause anyway.
+_LOOK_INSIDE = ("check its JobSet and pods", "check the exit code and logs of its pods")
+# A deactivated Workload has two reasons in one: DeactivatedDueTo<reason of DeactivationTarget>.
+_DEACTIVATED = "DeactivatedDueTo"
+_ENDED = {"Complete", "Completed", "Failed"}
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _RESTARTS_ARE_MANY = 3
 
@@ -49,10 +56,9 @@ def causes_by_job(dump: Dump) -> dict[str, list[Waiting]]:
 class _Why:
     def __init__(self, dump: Dump) -> None:
         self.dump = dump
-        groups = (("trainer.kubeflow.org", "TrainJob"), ("jobset.x-k8s.io", "JobSet"), (names.KUEUE_GROUP, "Workload"), ("batch", "Job"), ("", "Pod"))  # fmt: skip
         self.objects: dict[Key, Json] = {
             (kind, namespace, name): document
-            for group, kind in groups
+            for kind, group in _KINDS.items()
             for (namespace, name), document in dump.of_group(group, kind).items()
         }
         self.events: dict[Key, list[tuple[Key, Json]]] = {}
@@ -81,90 +87,107 @@ class _Why:
             causes = found.setdefault(f"{namespace}/{name}".lstrip("/"), {})
             # One cause of many pods of a job is listed once.
             known = {waiting.cause for waiting in causes}
-            causes.update({waiting: None for waiting in self._causes(key, document) if waiting.cause not in known})
+            new = [waiting for waiting in self._causes(key, document) if waiting.cause not in known]
+            causes.update({waiting: None for waiting in new if not causes or waiting.hint not in _LOOK_INSIDE})
         return {job: list(causes) for job, causes in sorted(found.items()) if causes}
 
     def _causes(self, key: Key, document: Json) -> Iterator[Waiting]:
         kind, status = key[0], mapping(document.get("status"))
-        ended = {str(c.get("type")) for c in live_objects.true_conditions(document)}
         if kind == "Workload":
             yield from self._of_workload(key, document)
             return
-        yield from _of_conditions(key, status, kind)
-        if kind in ("TrainJob", "JobSet"):
-            yield from self._of_job(key, document)
+        held = kind in ("TrainJob", "JobSet") and self._is_queued(key, document)
+        events = [] if _types(document) & _ENDED else list(self._of_events(key))
+        yield from events
+        if kind == "Pod":
+            yield from self._of_pod(key, document)
         if kind == "JobSet":
             yield from _of_steps(key, document)
-        if kind == "Pod":
-            yield from _of_pod(key, status)
-        if not ended & {"Complete", "Completed", "Failed"}:
-            yield from self._of_events(key)
+        yield from (w for w in _of_conditions(key, status, kind) if not held or 'type="Suspended"' not in w.path)
+        if kind in ("TrainJob", "JobSet"):
+            yield from self._of_job(key, document, is_reported=bool(events))
 
-    def _of_job(self, key: Key, document: Json) -> Iterator[Waiting]:
+    def _is_queued(self, key: Key, document: Json) -> bool:
+        """Return whether something else than the job itself suspends it: Kueue, or the TrainJob that it was made for."""
+        owner = self.owner(key)
+        return owner != key or owner in self.workloads or names.QUEUE_LABEL in live_objects.labels_of(document)
+
+    def _of_job(self, key: Key, document: Json, *, is_reported: bool) -> Iterator[Waiting]:
         spec, labels = mapping(document.get("spec")), live_objects.labels_of(document)
-        done = {str(c.get("type")) for c in live_objects.true_conditions(document)} & {
-            "Complete",
-            "Completed",
-            "Failed",
-        }
-        if done:
+        if _types(document) & _ENDED:
             if spec.get("ttlSecondsAfterFinished") is not None:
                 cause = f"it has ended, and is deleted {spec['ttlSecondsAfterFinished']} seconds later: as long as git has it, it would then run again"
                 yield _waiting(key, cause, "spec.ttlSecondsAfterFinished", "remove the job from git once it has ended")
             return
-        queue, owner = labels.get(names.QUEUE_LABEL), self.owner(key)
-        if owner != key or owner in self.workloads:
+        if self.owner(key) != key:
             return
-        if queue and self.dump.of_group(names.KUEUE_GROUP, "Workload"):
-            name = labels.get(_PRIORITY)
-            if (
-                name
-                and self.dump.covers("WorkloadPriorityClass")
-                and not self.dump.get("WorkloadPriorityClass", "", str(name))
-            ):
-                cause = f"WorkloadPriorityClass {name} does not exist, so Kueue makes no Workload for it"
-                yield _waiting(key, cause, f'metadata.labels["{_PRIORITY}"]', "create the class, or change the label")
-            elif spec.get("suspend") is True:
-                cause = "Kueue has made no Workload for it, although it names a queue"
-                hint = "check its events; is Kueue's integration for this kind turned on?"
-                yield _waiting(key, cause, f'metadata.labels["{names.QUEUE_LABEL}"]', hint)
-        elif key[0] == "TrainJob" and not mapping(document.get("status")) and spec.get("suspend") is not True:
-            yield _waiting(
-                key,
-                "Trainer's controller has not acted on it",
-                "status",
-                "is the controller running? `trainc doctor` checks",
-            )
+        is_suspended = spec.get("suspend") is True
+        if labels.get(names.QUEUE_LABEL) or key in self.workloads:
+            yield from self._of_queued(key, labels, is_suspended=is_suspended)
+        elif key[0] == "TrainJob" and not mapping(document.get("status")) and not is_suspended and not is_reported:
+            hint = "is the controller running? `trainc doctor` checks"
+            yield _waiting(key, "Trainer's controller has not acted on it", "status", hint)
+
+    def _of_queued(self, key: Key, labels: Json, *, is_suspended: bool) -> Iterator[Waiting]:
+        """What a job that names a queue lacks beside what its Workload says, which is suspended if it has one."""
+        workload, name = self.objects.get(self.workloads.get(key, key), {}), labels.get(_PRIORITY)
+        queue_label, classes = f'metadata.labels["{names.QUEUE_LABEL}"]', "WorkloadPriorityClass"
+        if key in self.workloads:
+            if is_suspended and "Admitted" in _types(workload):
+                hint = (
+                    f"check Kueue's log: does it know this version of {key[0]}s? `trainc doctor` compares the versions"
+                )
+                yield _waiting(key, "Kueue has admitted it, and it is still suspended", "spec.suspend", hint)
+        elif not self.dump.of_group(names.KUEUE_GROUP, "Workload"):
+            if is_suspended:
+                cause = "it waits for Kueue, whose Workloads the dump does not have"
+                yield _waiting(key, cause, queue_label, "add them: `trainc help dump`")
+        elif name and self.dump.covers(classes) and not self.dump.get(classes, "", str(name)):
+            cause = f"WorkloadPriorityClass {name} does not exist, so Kueue makes no Workload for it"
+            yield _waiting(key, cause, f'metadata.labels["{_PRIORITY}"]', "create the class, or change the label")
+        elif is_suspended:
+            cause = "Kueue has made no Workload for it, although it names a queue"
+            yield _waiting(key, cause, queue_label, "check its events; is Kueue's integration for this kind turned on?")
 
     def _of_workload(self, key: Key, document: Json) -> Iterator[Waiting]:
         spec, status = mapping(document.get("spec")), mapping(document.get("status"))
-        held = {str(c.get("type")): c.get("status") for c in objects(status.get("conditions"))}
+        held = {str(c.get("type")): c for c in objects(status.get("conditions"))}
+        is_true = _types(document)
         found = list(_of_conditions(key, status, "Workload"))
-        if held.get("Finished") == "True":
+        if "Finished" in is_true:
             yield from (waiting for waiting in found if 'type="Finished"' in waiting.path)
             return
-        yield from found
-        if spec.get("active") is False and not any(
-            held.get(kind) == "True" for kind in ("Evicted", "DeactivationTarget")
-        ):
-            yield _waiting(key, "it was deactivated", "spec.active", "set spec.active: true to queue it again")
-        if held.get("QuotaReserved") != "True":
-            yield from self._of_queues(key, str(spec.get("queueName") or ""))
-            if "QuotaReserved" not in held and not found and spec.get("active") is not False:
-                hint = "check the jobs before it in its queue: `trainc fits --now` lists them"
-                yield _waiting(
-                    key, "Kueue has not tried it yet: it is behind others in its queue", "status.conditions", hint
-                )
+        if spec.get("active") is False:
+            yield _deactivated(key, held)
+            return
+        yield from self._of_events(key)
+        reported: set[str] = set()
         for i, check in enumerate(objects(status.get("admissionChecks"))):
             if check.get("state") in ("Pending", "Retry", "Rejected"):
                 cause = with_message(f"admission check {check.get('name')} is {check['state']}", check.get("message"))
                 hint = (
-                    "check what the check waits for"
-                    if check["state"] != "Rejected"
-                    else "correct what the check objects to"
+                    "correct what the check objects to" if check["state"] == "Rejected" else "check what it waits for"
                 )
+                if check["state"] != "Pending":
+                    reported = {"AdmissionCheck", "Pending", "UnsatisfiedAdmissionChecks"}
+                    if at := mapping(status.get("requeueState")).get("requeueAt"):
+                        hint += f"; Kueue queues the job again at {at}"
                 yield _waiting(key, cause, f"status.admissionChecks[{i}].state", hint)
-        yield from self._of_events(key)
+        has_quota = "QuotaReserved" in is_true
+        queues = [] if has_quota else list(self._of_queues(key, str(spec.get("queueName") or "")))
+        yield from queues
+        for waiting in found:
+            condition = next((c for kind, c in held.items() if f'type="{kind}"' in waiting.path), {})
+            kind, reason = str(condition.get("type")), str(condition.get("reason"))
+            follows = kind in ("Admitted", "PodsReady") and held.get("QuotaReserved", {}).get("status") == "False"
+            is_known = reason in reported or (queues and "is inactive" in str(condition.get("message")))
+            if not follows and not is_known:
+                yield waiting
+        if not has_quota and "QuotaReserved" not in held and not found and not queues:
+            hint = "check the jobs before it in its queue: `trainc fits --now` lists them"
+            yield _waiting(
+                key, "Kueue has not tried it yet: it is behind others in its queue", "status.conditions", hint
+            )
 
     def _of_queues(self, key: Key, name: str) -> Iterator[Waiting]:
         local = self.dump.get("LocalQueue", key[1], name)
@@ -187,17 +210,33 @@ class _Why:
                 "spec.clusterQueue",
                 "create it, or point the LocalQueue to another one",
             )
-        for at, queue in ((("LocalQueue", key[1], name), local), (("ClusterQueue", "", cluster_queue), behind or {})):
+        for check in self.dump.of("AdmissionCheck").values():
+            name_of_check = str(mapping(check.get("metadata")).get("name"))
+            if behind and name_of_check in _checks_of(behind):
+                at = ("AdmissionCheck", "", name_of_check)
+                yield from _of_conditions(at, mapping(check.get("status")), "AdmissionCheck")
+        is_reported = False
+        for at, queue in ((("ClusterQueue", "", cluster_queue), behind or {}), (("LocalQueue", key[1], name), local)):
             known = list(_of_conditions(at, mapping(queue.get("status")), "Queue"))
-            yield from known
+            # The LocalQueue only repeats what the ClusterQueue is said to lack.
+            yield from (w for w in known if not is_reported or "its ClusterQueue is not active" not in w.cause)
             policy = mapping(queue.get("spec")).get("stopPolicy")
             if policy not in (None, "None") and not known:
                 yield _waiting(
                     at,
-                    f"it is stopped (stopPolicy: {policy})",
+                    f"{at[0]} {at[2]}: it is stopped (stopPolicy: {policy})",
                     "spec.stopPolicy",
                     "ask the administrator of the queues",
                 )
+            is_reported = bool(known)
+
+    def _of_pod(self, key: Key, document: Json) -> Iterator[Waiting]:
+        """What a pod's claims, its node and its containers say."""
+        for volume in objects(mapping(document.get("spec")).get("volumes")):
+            claim = mapping(volume.get("persistentVolumeClaim")).get("claimName")
+            if claim and mapping(document.get("status")).get("phase") == "Pending":
+                yield from self._of_events(("PersistentVolumeClaim", key[1], str(claim)))
+        yield from _of_pod(key, mapping(document.get("status")))
 
     def _of_events(self, key: Key) -> Iterator[Waiting]:
         for place, event in self.events.get(key, ()):
@@ -208,13 +247,48 @@ class _Why:
                 yield _waiting(place, with_message(f"{key[0]} {key[2]}: {meaning[0]}", message), "message", meaning[1])
 
 
+def _types(document: Json) -> set[str]:
+    """The types of an object's conditions that are true."""
+    return {str(condition.get("type")) for condition in live_objects.true_conditions(document)}
+
+
+def _checks_of(queue: Json) -> set[str]:
+    """The names of the admission checks of a ClusterQueue."""
+    spec = mapping(queue.get("spec"))
+    listed = objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks"))
+    of_v1beta1 = spec.get("admissionChecks")
+    return {str(check.get("name")) for check in listed} | set(
+        map(str, of_v1beta1 if isinstance(of_v1beta1, list) else ())
+    )
+
+
+def _deactivated(key: Key, held: Mapping[str, Json]) -> Waiting:
+    """Why a Workload was deactivated: it never runs until somebody activates it."""
+    by = held.get("Evicted") or held.get("DeactivationTarget") or held.get("Requeued") or {}
+    reason = str(by.get("reason")).removeprefix(_DEACTIVATED)
+    table = DATA["conditions"]["Workload"]
+    known = table["DeactivationTarget True"].get(reason) or table["Evicted True"].get(reason)
+    meaning, hint = known or ("", "set spec.active: true on the Workload to queue it again")
+    if "spec.active" not in hint:
+        hint += "; then set spec.active: true on the Workload"
+    cause = with_message(f"it was deactivated{f': {meaning}' if meaning and meaning != 'it was deactivated' else ''}", by.get("message"))  # fmt: skip
+    return _waiting(key, cause, "spec.active", hint)
+
+
 def _of_conditions(key: Key, status: Json, kind: str) -> Iterator[Waiting]:
     for condition in objects(status.get("conditions")):
         of_type, reason = str(condition.get("type")), str(condition.get("reason") or "")
         meanings = DATA["conditions"].get(kind, {}).get(f"{of_type} {condition.get('status')}", {})
         if meaning := meanings.get(reason, meanings.get("")):
-            cause = with_message(meaning[0], condition.get("message"))
-            yield _waiting(key, cause, f'status.conditions[type="{of_type}"].reason', meaning[1])
+            cause, hint = meaning
+            message = str(condition.get("message") or "")
+            if reason in ("Pending", "Inadmissible"):
+                cause, hint = next((known for words, *known in DATA["messages"] if words in message), meaning)
+            if kind == "Pod":
+                hint = "; ".join(what for words, what in DATA["unschedulable"] if words in message) or hint
+            if kind in ("Queue", "AdmissionCheck"):
+                cause = f"{key[0]} {key[2]}: {cause}"
+            yield _waiting(key, with_message(cause, message), f'status.conditions[type="{of_type}"].reason', hint)
 
 
 def _of_steps(key: Key, document: Json) -> Iterator[Waiting]:
