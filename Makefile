@@ -11,6 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Pinned files, each by its hash; `make lock` writes the lists.
 LOCKED := $(PIP) --require-hashes --requirement
 UV := $(BIN)/uv
+SITE_TOOLS := build/site-tools/bin/python
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 # A folder of recorded cases to score instead of the repository's, such as newer recordings.
@@ -25,7 +26,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site pictures test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -172,10 +173,16 @@ bench: $(READY) ## count the instructions of each command, compare trainc with k
 	@PYTHONPATH='$(CURDIR)/tools' $(BIN)/python -m benchmarks.commands '$(CURDIR)/build/bench/bin/trainc' $(if $(RECORD),record)
 	@PYTHONPATH='$(CURDIR)/tools' $(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(foreach commit,$(BEFORE),$(commit)=build/bench-$(commit)/bin/python)
 
-site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
+$(SITE_TOOLS): $(READY) tools/locks/runtime.txt tools/locks/site.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
 	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement tools/locks/runtime.txt --requirement tools/locks/site.txt
-	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)/tools' build/site-tools/bin/python -m website build/site
+	@touch $@
+
+site: $(SITE_TOOLS) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
+	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)/tools' $(SITE_TOOLS) -m website build/site
+
+pictures: playground $(SITE_TOOLS) ## take the pictures of README, the docs and the site again, in Chromium
+	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)/tests:$(CURDIR)/tools' $(SITE_TOOLS) tools/scripts/pictures.py
 
 test-site: site ## test the built site in a browser without a network
 	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website

@@ -14,6 +14,7 @@ import pytest
 from commands import run
 
 from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.cli.help import TOPICS
 from trainc.kube.names import TRAINER_API
 from trainc.kube.releases import RELEASES
 
@@ -32,7 +33,7 @@ SUGGESTED = [
     (["rule", "UnknownFi"], {"UnknownField"}),
     (["build", "a"], {"a b.yaml"}),
     (["build", "--runtimes", ""], {"jobs"}),
-    (["completion", ""], set(SHELLS)),
+    (["completion", ""], {*SHELLS, "powershell"}),
 ]
 ASK_BASH = (
     'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; '
@@ -187,3 +188,22 @@ def test_fields_of_the_job_are_suggested(folder: Path, monkeypatch: pytest.Monke
     assert "spec.network.publishNotReadyAddresses" in answer("explain", "jobs/llm.yaml", "spec.n")
     assert answer("explain", "jobs/nothing.yaml", "spec") == [":4"]
     assert answer("explain", "jobs/l")[-1] == ":0"
+
+
+def test_powershell_asks_as_the_others_do() -> None:
+    script = run("completion", "powershell").stdout
+    assert "__complete @words" in script
+    assert "':4'" in script
+
+
+def test_the_manual_has_every_command_with_its_options_and_every_topic() -> None:
+    page = run("help", "--man").stdout.replace(r"\-", "-")
+    for command in COMMANDS:
+        part = page.partition(f"\n.SS trainc {command.name}\n")[2].partition("\n.S")[0]
+        flags = {flag for action in build_parser(command)._actions for flag in action.option_strings}
+        assert {flag for flag in flags if rf"\fB{flag}\fR" not in part} == set()
+    assert {topic for topic in TOPICS if f"\n.SS {topic}\n" not in page} == {"commands", "exit-codes"}
+    if shutil.which("man"):
+        words = ["man", "--warnings", "--local-file", "-"]
+        done = subprocess.run(words, input=run("help", "--man").stdout, capture_output=True, text=True, check=True)
+        assert done.stderr == ""

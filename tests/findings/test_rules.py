@@ -88,7 +88,8 @@ def reported(block: str, tmp_path: Path) -> set[tuple[str, str]]:
         path.write_text(block, encoding="utf-8")
     # An option's file is one of those of the block.
     words = [str(tmp_path / word) if (tmp_path / word).is_file() else word for word in words]
-    result = run(command, str(path), *words)
+    more = ["--verbose"] if command in ("build", "check") else []
+    result = run(command, str(path), *words, *more)
     return set(re.findall(r"(error|warning|info)\[([A-Za-z]+)\]", result.stderr))
 
 

@@ -176,10 +176,11 @@ def _requirements_of(wheel: Path) -> list[str]:
 
 def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> dict[str, str]:
     """Bundle scripts and styles into one file each, with the details of this build; return their names in `target`."""
-    from trainc.kube.releases import RELEASES
+    from trainc.kube.releases import NEWEST_RELEASE, RELEASES
 
     known = {
         "RELEASES": list(RELEASES),
+        "RELEASE": NEWEST_RELEASE,
         "VERSION": wheel.name.split("-")[1],
         "EXAMPLES": {title: _example(HERE.parents[1] / path) for title, path in EXAMPLES.items()},
         "PYTHON": python,

@@ -39,6 +39,7 @@ def build(output: Path) -> None:
         lay_out(HERE.parents[1], Path(source), demo_html(), playground=PLAYGROUND.is_dir())
         for part in ("conf.py", "templates", "static"):
             _copy(HERE / part, Path(source, part))
+        _copy(HERE.parent / "playground" / "src" / "icon.svg", Path(source, "static"))
         _sphinx(Path(source), folder)
     if PLAYGROUND.is_dir():
         _copy(PLAYGROUND, folder / "playground")

@@ -20,6 +20,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 html_theme = "furo"
 html_title = f"trainc {version}"
 html_static_path = ["static"]
+html_logo = html_favicon = "static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["versions.js"]
 templates_path = ["templates"]

@@ -31,12 +31,12 @@ class Scene:
     edits: Mapping[str, str]
 
 
-_REPAIRED = {"eight": "8"}
-_CORRECT = {'--nnodes, "8", ': ""}
+_MISTYPED = {"gpu: 8": "gpu: eight"}
+_CORRECT = {"gpu: eight": "gpu: 8", '--nnodes, "8", ': ""}
 SCENES = (
+    Scene("A hang", "trainc check llm.yaml", 1, {}),
     Scene("The job", "cat llm.yaml", 0, {}),
-    Scene("A typo", "trainc check llm.yaml", 1, {}),
-    Scene("A hang", "trainc check llm.yaml", 1, _REPAIRED),
+    Scene("A typo", "trainc check llm.yaml", 1, _MISTYPED),
     Scene("Graph", "trainc graph llm.yaml", 0, _CORRECT),
     Scene("Explain", "trainc explain llm.yaml parallelism", 0, {}),
     Scene("Build", "trainc build llm.yaml", 0, {}),

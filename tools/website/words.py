@@ -20,6 +20,8 @@ WORDS = {
     "docs/gangs": "gang deadlock coscheduling all-or-nothing volcano podgroup partial start priority queue",
     "docs/gitops": "argo argocd flux fluxcd gitops sync waves secret token sealed external secrets kueue kubectl apply deploy",
     "docs/nemo-run": "nemo nvidia megatron executor podtemplateoverrides launch",
+    "docs/first-job": "first getting started quickstart begin",
+    "docs/install": "install installation setup pip windows macos completion powershell man",
     "docs/kubeflow-sdk": "sdk notebook jupyter python client submit trainerclient customtrainer",
     "docs/kustomize": "kustomize transformer plugin krm kubectl krew namePrefix images",
     "docs/merged-job": "rollback rollout rerun retire delete finished completed ttl lifecycle rebuild revert stop end cancel job kill abort",
@@ -39,6 +41,6 @@ WORDS = {
     "docs/testing": "pytest test runtimes unit",
     "docs/training-operator-v1": "pytorchjob mpijob tfjob xgboostjob paddlejob jaxjob migrate migration old operator v1 elastic mpi",
     "docs/troubleshooting": "stuck hang oom out of memory error crash pending nccl timeout deadlock shared shm spot preempted slow imagepullbackoff logs",
-    "docs/tutorial": "install getting started first quickstart apply existing",
+    "docs/tutorial": "getting started quickstart apply existing",
     "docs/v1-details": "appwrapper katib networkpolicy kueue v1beta1 v1beta2 translation details",
 }

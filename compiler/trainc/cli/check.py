@@ -15,6 +15,7 @@ from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.text import counted
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics
 from trainc.startup.records import dataclass
@@ -35,9 +36,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         checks, diagnostics, loosened = _examine(arguments, streams, stdin)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
+    counts = arguments.format == "text" and not arguments.quiet and not has_errors(diagnostics)
+    if counts:  # The counts say the release.
+        diagnostics = [d for d in diagnostics if d.code != "ReleaseNotPinned"]
     status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
     for name, check in checks.items():
-        lines = [*check.runs, *([] if arguments.quiet or has_errors(diagnostics) else [check.counted])]
+        lines = [*check.runs, *([check.counted] if counts else [])]
         if arguments.format == "text":
             streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
     return status
@@ -106,7 +110,8 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         f"{counted(checking.compiled, 'TrainJob')} compiled",
         f"{counted(checking.runtimes_tried, 'unused runtime')} tried",
     ]
-    return _Checked(checking, compiled, runs, ", ".join(counts if checking.runtimes_tried else counts[:2]))
+    newest = "" if settings.options.release else f" for Trainer {NEWEST_RELEASE}, the newest"
+    return _Checked(checking, compiled, runs, ", ".join(counts if checking.runtimes_tried else counts[:2]) + newest)
 
 
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:

@@ -189,7 +189,7 @@ class Command:
 GROUPS = {
     "write": "Write and compile",
     "look": "Understand",
-    "cluster": "Ask a cluster",
+    "cluster": "Look at a cluster",
     "move": "Bring jobs along",
     "tools": "For other tools",
 }

@@ -4,6 +4,7 @@ Examples:
   trainc completion bash > ~/.local/share/bash-completion/completions/trainc
   trainc completion zsh > ~/.zfunc/_trainc          (a folder in $fpath)
   trainc completion fish > ~/.config/fish/completions/trainc.fish
+  trainc completion powershell >> $PROFILE
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError,
 from trainc.findings import CompileError
 
 # The completion scripts, in shells/, are the same for every version: each asks `trainc __complete` for the candidates.
-_SHELLS = ("bash", "zsh", "fish")
+_SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The first ones show what to fix, the rest are noise; --format json lists all.
 _SAID_ONCE = frozenset(("ClientSideApply", "SecretNeeded", "ServiceAccountNeeded"))
+# True of every job of a project, whatever is in it: texts say it with --verbose.
+STANDING = frozenset(("RestartsByDefault",))
 
 
 @dataclass(slots=True)

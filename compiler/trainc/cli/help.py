@@ -4,6 +4,7 @@ Examples:
   trainc help
   trainc help build
   trainc help sync-options
+  trainc help --man > ~/.local/share/man/man1/trainc.1
 """
 
 from __future__ import annotations
@@ -140,11 +141,17 @@ _FILES = (".yaml", ".yml", ".json")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the argument for a command or topic."""
     set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), "topic")
+    parser.add_argument("--man", action="store_true", help="print all of it as a manual page for man")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the requested page."""
-    streams.write(_page(arguments.topic))
+    if arguments.man:
+        from trainc.cli.man import manual
+
+        streams.write(manual())
+    else:
+        streams.write(_page(arguments.topic))
     return Status.DONE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Literal, TextIO
 
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.diagnostics import Files, full_message, once, rule_page
+from trainc.cli.diagnostics import STANDING, Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import replace
@@ -113,7 +113,8 @@ def report(
         streams.write(github_report(diagnostics))
     else:
         paint = Paint(chosen.get("color", "auto"), streams.err)
-        text = text_report(diagnostics, files or Files(), paint, quiet=chosen.get("quiet", False))
+        shown = [d for d in diagnostics if d.severity != "info" or d.code not in STANDING or chosen.get("verbose")]
+        text = text_report(shown, files or Files(), paint, quiet=chosen.get("quiet", False))
         streams.err.write(text)
     return Status.DIAGNOSED if is_failure(diagnostics, strict=chosen.get("strict", False)) else Status.DONE
 

@@ -1,5 +1,5 @@
 // The page: what is typed goes to trainc in the worker, and what it answers is shown. Nothing is sent anywhere.
-import { BYTES, EXAMPLES, RELEASES, VERSION } from "build";
+import { BYTES, EXAMPLES, RELEASE, RELEASES, VERSION } from "build";
 import { Client } from "./client.js";
 import { edit, goTo, inputEditor, lineOf, manifestEditor, setNotes, setText, showProblems } from "./editor.js";
 import { element } from "./element.js";
@@ -15,8 +15,10 @@ const PAUSE = 120;
 const wide = matchMedia("(min-width: 900px)");
 const at = (id) => document.getElementById(id);
 
-const newest = RELEASES.at(-1);
-const state = { text: Object.values(EXAMPLES)[0], runtimes: {}, release: newest, from: RELEASES.at(-2), tab: "manifests" };
+// A preview is never the default.
+const newest = RELEASE;
+const before = RELEASES[RELEASES.indexOf(newest) - 1];
+const state = { text: Object.values(EXAMPLES)[0], runtimes: {}, release: newest, from: before, tab: "manifests" };
 const allowed = { release: RELEASES, from: RELEASES, tab: TABS };
 
 // Answers for the text and the release that are on the page; dropped when either changes.

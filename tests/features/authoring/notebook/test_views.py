@@ -10,7 +10,6 @@ import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -199,15 +198,6 @@ def test_a_difference_says_what_the_cluster_does() -> None:
     view = compiled().diff(compiled(numNodes=8))
     assert "~ parallelism: 4 → 8" in text_of(html_of(view))
     assert "no changes" in str(compiled().diff(compiled()))
-
-
-def test_the_page_shows_what_a_notebook_does() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "kubeflow-sdk.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    (code,) = (block for block in blocks if "compilation.graph()" in block)
-    shown: dict[str, Any] = {"job": JOB, "other": compiled(numNodes=8)}
-    exec(compile(code, "docs/kubeflow-sdk.md", "exec"), shown)
-    assert isinstance(shown["compilation"], Compilation)
 
 
 def test_methods_say_what_they_take() -> None:

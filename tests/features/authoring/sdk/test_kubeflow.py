@@ -63,6 +63,13 @@ def test_the_ten_lines_of_the_page_give_a_file_for_a_pull_request(python: str, t
     assert done.returncode == 0, done.stderr
     compiled = compile_paths([tmp_path / "jobs" / "llm.yaml"], options=Options(release=release_of(python)))
     assert compiled.manifests[-1]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 4
+    # The client that the other block checks before it submits asks for a cluster when it is made.
+    client = (
+        "import kubeflow.trainer, trainc.kubeflow\nkubeflow.trainer.TrainerClient = trainc.kubeflow.offline_client\n"
+    )
+    checked = page.rpartition("```python\n")[2].partition("```")[0]
+    done = run(python, "-c", client + checked + "print(client.list_jobs())", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 @each_version

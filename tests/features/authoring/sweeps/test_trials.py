@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,13 +102,6 @@ def test_every_trial_compiles() -> None:
     for trial in sweep(JOB, {"lr": [0.1, 0.2]}):
         compiled = compile_trainjob(trial, catalog("2.3"), Options(release="2.3"))
         assert compiled.jobs[0].name == trial["metadata"]["name"]
-
-
-def test_the_page_shows_how_a_program_compiles_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "sweeps.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    exec(compile(code, "docs/sweeps.md", "exec"), {"base": JOB})
-    assert capsys.readouterr().out.count("kind: JobSet") == 6
 
 
 @pytest.mark.parametrize(

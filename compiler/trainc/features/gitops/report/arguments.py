@@ -43,6 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     command.set_completion(live, "file")
     parser.add_argument("--revision", metavar="TEXT", default="", help="what the page is about, such as a commit")
     parser.add_argument("--date", metavar="TEXT", default="", help="the date to show; trainc reads no clock")
+    parser.add_argument("--allow-empty", action="store_true", help="write a page without jobs if there is no TrainJob")
     command.add_shaping(parser)
     command.add_limits(parser)
     command.add_reporting(parser)

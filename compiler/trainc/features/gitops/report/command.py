@@ -47,6 +47,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = compiling.kept_in(settings.output, settings, inputs.documents)
             compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
+            if not compiled[name] and not arguments.allow_empty:
+                held_back = len(inputs.unselected) + len(inputs.elsewhere)
+                nothing = compiling.nothing_found(settings, diagnostics[name], len(inputs.documents), held_back)
+                refused[name] = [*diagnostics[name], *nothing]
+                continue
             facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
             diagnostics[name] += facts[name].problems
         except CompileError as error:
