@@ -17,7 +17,7 @@ from pathlib import Path
 from commands import run
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "editors").rglob("SKILL.md")])
 _STEP = re.compile(
     r"^<!-- (?:file: (?P<name>\S+)|run) -->\n```\w+\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,

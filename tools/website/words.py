@@ -29,6 +29,8 @@ WORDS = {
     "docs/overlays": "overlay imagepullbackoff private registry mirror proxy http_proxy imagepullsecret pull secret air-gapped airgapped environment staging production patch",
     "docs/playground": "playground browser online demo share link try",
     "docs/policies": "kyverno gatekeeper opa policy pod security admission cel compliance required label",
+    "docs/jobset": "jobset immutable plain without trainer flyte xpk",
+    "docs/proof": "trust tested ai generated slop mutation coverage proof history",
     "docs/recipes": "dataset checkpoint resume huggingface hf token shared memory shm wandb secret pvc volume mount claim spot preemption preemptible elastic fsdp deepspeed accelerate torchtune jax pull private registry image example copy data resuming multi node multinode instance instances drain drained node maintenance evicted eviction reboot",
     "docs/rendered": "rendered output folder prune merge conflict foreign",
     "docs/kept": "kept as built rebuild keep prove base in place revert frozen",
