@@ -87,7 +87,8 @@ def test_every_way_of_delivery_and_every_secrets_mode_is_documented(choice: str)
 def test_a_code_that_a_page_names_has_a_rule(page: str) -> None:
     tables = re.findall(r"^\| `([A-Z][a-z]+[A-Z]\w+)` \|", TEXTS[page], re.MULTILINE)
     requested = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
-    assert {*tables, *requested} - RULES == set()
+    # The plugin of docs/plugins.md has a code of its own.
+    assert {*tables, *requested} - RULES <= {"AcmeNoDeadline"}
 
 
 def test_the_table_of_versions_is_that_of_the_port() -> None:

@@ -100,10 +100,10 @@ def releases() -> tuple[str, ...]:
 
 def comment() -> str:
     """The comment on a pull request as HTML."""
-    from markdown_it import MarkdownIt
+    from markdown_it import MarkdownIt  # type: ignore[import-not-found]  # It is among the tools of the site.
 
     body = MarkdownIt("commonmark", {"html": True}).enable("table").render(_trainc(*DIFFERENCE, folder=ROOT))
-    return _COMMENT % body.replace("<details>", "<details open>")
+    return _COMMENT % str(body).replace("<details>", "<details open>")
 
 
 def _builder() -> dict[str, Any]:

@@ -33,9 +33,7 @@ _ADDED = {"Reference": ("commands", "rules/index")}
 # The playground is not a Sphinx page, so its link is HTML.
 _PLAYGROUND = '- <a href="playground/index.html">Playground</a>: compile a TrainJob here, in your browser\n'
 # What few visitors of the site look for: search lists it last.
-_FOR_CONTRIBUTORS = (
-    r"^([A-Z_]+$|genindex|docs\/(decisions\/|reliability|benchmarks|python|diagnostics-json|diff-json))"
-)
+_FOR_CONTRIBUTORS = r"^([A-Z_]+$|genindex|docs\/(decisions\/|reliability|benchmarks|python|diagnostics-json|diff-json))"
 _HOME = Path(__file__).parent / "home.md"
 
 
