@@ -21,7 +21,9 @@ from typing import Any
 from benchmarks import jobs
 from benchmarks.commands import START, over_jobs, write_inputs
 from benchmarks.imports import import_times
-from benchmarks.jobs import RELEASE, RUNTIME, RUNTIME_ALONE, folders, parsed, trainjob
+from benchmarks.jobs import KUSTOMIZE_UP_TO, RELEASE, RUNTIME, RUNTIME_ALONE, folders, parsed, trainjob
+from benchmarks.monorepo import commands as in_pull_request
+from benchmarks.monorepo import write_repository
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians, succeeds
 from benchmarks.pythons import described
@@ -43,8 +45,7 @@ from benchmarks.report import (
 from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, check_templates, write_templates
 
 # Numbers of rounds; long commands get fewer.
-RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
-KUSTOMIZE_UP_TO = 1_000
+RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3, 50_000: 1}
 RUNS_ALONE = 7
 # Jobs for each command, and how many at most for those that take minutes.
 SIZES = (100, 1_000, 10_000)
@@ -68,6 +69,8 @@ def main() -> None:
         commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
         commands_before = _commands_before(Path(folder), trainc, before)
         passes = _passes(Path(folder), {"trainc": python, **earlier})
+        write_repository(Path(folder, "repository"), trainc)
+        in_repository = medians(in_pull_request(trainc, Path(folder, "repository")), 3)
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
         stages = _inside(python)
@@ -93,6 +96,7 @@ def main() -> None:
         pythons,
         editing,
         many,
+        in_repository,
     )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
