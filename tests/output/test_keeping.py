@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from trainc.emit.yaml_writer import dump_yaml
-from trainc.output.keeping import Base, BuildLine, Choices, Keeping, digest_of, prove
+from trainc.output.choices import Choices
+from trainc.output.keeping import Base, BuildLine, Keeping, digest_of, prove
 from trainc.output.ownership import first_line
 
 FIRST = first_line("jobs/llm.yaml")

@@ -22,8 +22,9 @@ from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
+from trainc.output.choices import JobKey
 from trainc.output.folder import foreign_files
-from trainc.output.keeping import Base, JobKey, own_trainjob
+from trainc.output.keeping import Base, own_trainjob
 from trainc.pipeline.inputs import Inputs
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
@@ -104,8 +105,28 @@ class Revision:
             return self._histories[there](file)
 
         return Base(
-            self.name, self.shown(path), contents.get, cache(trainjobs), history, settings.adopted, settings.frozen
+            self.name,
+            self.shown(path),
+            contents.get,
+            cache(trainjobs),
+            history,
+            settings.adopted,
+            settings.frozen,
+            *self._dump(settings.live, os.path.dirname(settings.file or "")),
         )
+
+    def _dump(
+        self, live: tuple[str, int] | None, home: str
+    ) -> tuple[Callable[[str], str], Callable[[], Diagnostic | None]]:
+        """What reads a state, and what says why the dump does not count."""
+        if live is None:
+            return lambda _: "", lambda: None
+        from trainc.cli.live import Live
+
+        # The folder of the same path here.
+        folder = os.path.relpath(os.path.join(self.home, os.path.relpath(live[0], home or os.curdir)))
+        read = cache(lambda: Live((folder, live[1]), self._arguments))
+        return lambda body: read().state(body), lambda: read().problem
 
     def inputs(self, environment: str) -> tuple[Settings, Inputs]:
         """Return the settings and documents of an environment there, each as of that revision."""

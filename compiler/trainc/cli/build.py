@@ -82,6 +82,9 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     _report(targets, arguments, streams, stale)
     for target, planned in zip(targets, plans, strict=True):
         _show(planned, target, arguments, streams)
+    if (wave := arguments.at_most) is not None and not arguments.quiet:
+        more = f"; {counted(wave.left, 'job')} left for the next wave" if wave.left else "; this was the last wave"
+        streams.err.write(f"{counted(wave.jobs, 'job')} with {counted(wave.gpus, 'GPU')} built again{more}\n")
     if arguments.check and not arguments.quiet and any(planned.changes for planned in plans):
         streams.err.write(f"{_REFRESH}\n")
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
@@ -319,6 +322,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return report_refusal(error.diagnostics, Files(), arguments, streams)
     if arguments.format == "github" and not arguments.check:
         raise UsageError("--format github needs --check")
+    if arguments.at_most is not None and not arguments.rebuild:
+        raise UsageError("--at-most needs --rebuild: it divides a roll-out, as in --rebuild all --at-most 64gpus")
+    arguments.keep_going = arguments.keep_going or arguments.at_most is not None
     bases, at_base = None, list[Diagnostic]()
     if arguments.base is not None or arguments.check or any(s.configuration.rebuild != "all" for s in settings):
         from trainc.cli.at_base import bases_of

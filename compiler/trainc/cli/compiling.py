@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
     from trainc.emit.yaml_writer import Form
     from trainc.findings.policy import Rules
-    from trainc.output.keeping import JobKey, Keeping
+    from trainc.output.choices import JobKey
+    from trainc.output.keeping import Keeping
     from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
     from trainc.project.configuration import Configuration

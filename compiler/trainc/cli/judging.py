@@ -20,7 +20,8 @@ from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.names import RUNTIME_KINDS
-from trainc.output.keeping import JobKey, Keeping, Standing
+from trainc.output.choices import JobKey
+from trainc.output.keeping import Keeping, Standing
 from trainc.pipeline.fragments import check_unused_runtimes
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
@@ -114,6 +115,9 @@ class Judgement:
             elif key in found and self._is_judged(key):
                 answering[key] = found[key]
         whole = [d for d in about_input if d.severity == "error" and self._is_excusable(d)]
+        base = self.keeping.read_base()
+        if found and base is not None and (problem := base.dump_problem()) is not None:
+            errors.append(problem)
         if not answering and not whole:
             return errors
         before = self._before({*answering})
@@ -138,8 +142,11 @@ class Judgement:
         return [d for d in found if d.severity == "error" and (d.code, d.message) not in known]
 
     def _is_judged(self, key: JobKey) -> bool:
+        """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
         base = self.keeping.read_base()
-        return base is None or base.frozen_since(*key) is None
+        if base is None:
+            return True
+        return base.frozen_since(*key) is None and base.read_state(self.keeping.rendered[key].body) != "finished"
 
     def _is_excusable(self, diagnostic: Diagnostic) -> bool:
         """Return whether an error about the input is one about a runtime or a kept job, which rules decide."""

@@ -16,8 +16,9 @@ from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
+from trainc.output.choices import Choices, JobKey
 from trainc.output.folder import foreign_files, text_at
-from trainc.output.keeping import Base, BuildLine, Choices, JobKey, Keeping, Rendered, digest_of, prove
+from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import Document
@@ -49,6 +50,17 @@ def keeping_in(
         choices=Choices() if arguments is None else _choices(arguments),
         limits=settings.options.limits,
     )
+    if keeping.choices.asks_states and arguments is not None:
+        from trainc.cli.live import Live
+
+        live = Live(settings.configuration.live, arguments)
+        if settings.configuration.live is None:
+            raise UsageError(
+                "--rebuild by state needs a dump of the cluster: name it in trainc.yaml, as `live: {dump: DIR}`"
+            )
+        if live.problem is not None:
+            keeping.problems.append(replace(live.problem, severity="error"))
+        keeping.state_of = live.state
     if keeping.choices.keep:
         # The last commit has the folder from which a changed `output` moves away.
         keeping.carry = lambda path: base.read_text(path) if (base := keeping.read_base()) else None
@@ -61,7 +73,7 @@ def digests_of(documents: Iterable[Document], options: Options) -> dict[JobKey, 
 
 
 def _choices(arguments: Arguments) -> Choices:
-    return Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()))
+    return Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()), getattr(arguments, "at_most", None))
 
 
 def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) -> None:

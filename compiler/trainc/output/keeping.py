@@ -40,6 +40,7 @@ from trainc.kube.documents import (
 )
 from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
 from trainc.options import Limits
+from trainc.output.choices import Choices, JobKey, is_chosen
 from trainc.output.ownership import file_name, is_marked
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
@@ -48,10 +49,7 @@ from trainc.schema.shapes import ROOTS, Struct
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
-# A job's namespace and name.
-JobKey: TypeAlias = tuple[str, str]
 Standing: TypeAlias = Literal["compiled", "kept", "in place", "back", "changed"]
-EVERY = "all"
 _NAMED = 10
 _DIGITS = 12
 # The form of the digests that this trainc writes. Those of another form cannot be compared with them.
@@ -157,44 +155,6 @@ def _differing_fields(before: Json, after: Json) -> Iterator[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The jobs to build again and to keep whatever has changed: names, NAMESPACE/NAME, globs, or `all`."""
-
-    rebuild: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-
-    def unused(self, jobs: Iterable[JobKey]) -> list[str]:
-        """Return the choices that name no job."""
-        job_keys = list(jobs)
-        return [
-            choice for choice in (*self.rebuild, *self.keep) if not any(_is_chosen((choice,), *job) for job in job_keys)
-        ]
-
-    def needs_file(self, namespace: str, name: str) -> bool:
-        """Return whether a job is to be kept under its own name; globs and `all` are about the files that there are."""
-        return _is_chosen(
-            (choice for choice in self.keep if choice != EVERY and not {*"*?"} & {*choice}), namespace, name
-        )
-
-    def names(self, namespace: str, name: str) -> bool:
-        """Return whether a job is to be built again under its own name."""
-        return any(choice in (name, f"{namespace}/{name}") for choice in self.rebuild)
-
-    def keeps(self, namespace: str, name: str) -> bool:
-        """Return whether a job is to be kept in any case."""
-        return _is_chosen(self.keep, namespace, name)
-
-    def rebuilds(self, namespace: str, name: str) -> bool:
-        """Return whether a job is to be built again in any case. What is to be kept wins."""
-        return _is_chosen(self.rebuild, namespace, name) and not self.keeps(namespace, name)
-
-
-def _is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
-    full = f"{namespace}/{name}" if namespace else name
-    return any(choice == EVERY or matches(full if "/" in choice else name, choice) for choice in choices)
-
-
-@dataclass(frozen=True, slots=True)
 class Rendered:
     """What the file of one job is to contain, and why.
 
@@ -251,6 +211,10 @@ class Base:
     history: Callable[[str], Iterable[str]] = lambda _: ()
     adopted: tuple[str, ...] = ()
     frozen: Mapping[str, str] = field(default_factory=dict)
+    # What the cluster was doing with the JobSet of a file, as far as the base's trainc.yaml names a dump that counts.
+    read_state: Callable[[str], str] = lambda _: ""
+    # Why that dump does not count.
+    dump_problem: Callable[[], Diagnostic | None] = lambda: None
 
     def permits(self, path: str) -> bool:
         """Return whether a file that trainc did not compile may be new."""
@@ -262,7 +226,7 @@ class Base:
 
     def frozen_since(self, namespace: str, name: str) -> str | None:
         """Return why a job is not built again, None if it may be."""
-        return next((why for glob, why in self.frozen.items() if _is_chosen((glob,), namespace, name)), None)
+        return next((why for glob, why in self.frozen.items() if is_chosen((glob,), namespace, name)), None)
 
 
 @dataclass(slots=True)
@@ -282,6 +246,8 @@ class Keeping:
     read_base: Callable[[], Base | None] = lambda: None
     carry: ReadText | None = None
     choices: Choices = Choices()
+    # What the cluster was doing with the JobSet of a file: one of `choices.STATES`, or empty.
+    state_of: Callable[[str], str] = lambda _: ""
     limits: Limits = Limits()
     rendered: dict[JobKey, Rendered] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
@@ -326,11 +292,10 @@ class Keeping:
     def _decide(self, built: Rendered, trainjob: Json) -> Rendered:
         """Return what the file is to contain, given what it would with everything compiled."""
         job = built.namespace, built.name
-        keeps, rebuilds = self.choices.keeps(*job), self.choices.rebuilds(*job)
-        if rebuilds and not self.choices.names(*job) and (base := self.read_base()) is not None:
-            rebuilds = base.frozen_since(*job) is None
+        keeps = self.choices.keeps(*job)
         text = self.read_text(built.path) or (self.carry(built.path) if keeps and self.carry else None) or ""
         line, body = split(text) or (None, None)
+        rebuilds = not keeps and self._rebuilds(built, body)
         if body is None and self.choices.needs_file(*job):
             self.nothing_to_keep.append(built.path)
         if not rebuilds:
@@ -349,6 +314,22 @@ class Keeping:
         if line is not None and body == built.compiled:
             return replace(built, line=replace(line, digest=built.line.digest))
         return built
+
+    def _rebuilds(self, built: Rendered, body: str | None) -> bool:
+        """Return whether a job is to be built again whatever has changed."""
+        job = built.namespace, built.name
+        state = self.state_of(body) if body is not None and self.choices.asks_states else ""
+        if not self.choices.rebuilds(*job, state):
+            return False
+        if not self.choices.names(*job) and (base := self.read_base()) is not None and base.frozen_since(*job):
+            return False
+        wave = self.choices.wave
+        if wave is None or body is None or body == built.compiled:
+            return True
+        return built.compiled is not None and wave.takes(self._manifests(built.compiled))
+
+    def _manifests(self, body: str) -> list[Manifest]:
+        return [document.data for document in read_documents(body.encode(), "", self.limits)[0]]
 
     def _refuse_frozen(self, rendered: Rendered) -> None:
         """Note that a job is frozen whose file is to be another one than the base's."""

@@ -73,6 +73,8 @@ class Configuration:
     frozen: Mapping[str, str] = field(default_factory=dict)
     cluster: str | None = None
     policies: tuple[str, ...] = ()
+    # The folder of the dump that CI publishes, and up to how many seconds it counts.
+    live: tuple[str, int] | None = None
     exclude: Exclude = Exclude()
     select: Selection = Selection()
     namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -65,6 +65,19 @@ INPUT: Schema = {
         },
     ),
     "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
+    "live": about(
+        "What the cluster was doing.",
+        struct(
+            {
+                "dump": about("The folder with the dump that CI publishes, and with its `takenAt`.", WORD),
+                "maxAge": about(
+                    "The age up to which it counts: 1h if not set.",
+                    {"type": "string", "pattern": "^[0-9]{1,6}[smhd]$", "errorMessage": "write it like 30m, 2h or 1d"},
+                ),
+            },
+            required=["dump"],
+        ),
+    ),
     "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
     "namespaces": about("The namespaces that the jobs of files may have, by glob; the last one counts.", map_of(WORDS)),
     "images": about(
@@ -85,6 +98,7 @@ INPUT: Schema = {
 # The keys that hold paths, and those that hold a single one.
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _FOLDERS = ("output", "cluster")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _KEYS = {**INPUT, **options_schema("trainc.yaml")}
 # Each of them is compiled on its own.
 _MOST_ENVIRONMENTS = 100
@@ -146,6 +160,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
     if "sources" in data:
         matches = (matching_paths(path, folder, values["exclude"], outputs) for path in values["sources"])
         values["sources"] = tuple(path for paths in matches for path in paths)
+    if "live" in data:
+        age = str(data["live"].get("maxAge", "1h"))
+        values["live"] = os.path.join(folder, data["live"]["dump"]), int(age[:-1]) * _SECONDS[age[-1]]
     if "select" in data:
         values["select"] = _selection(data["select"], folder)
     frozen = {job: entry["reason"] for entry in data.get("frozen", ()) for job in entry["jobs"]}

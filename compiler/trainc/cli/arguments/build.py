@@ -12,9 +12,13 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
+
+if TYPE_CHECKING:
+    from trainc.output.choices import Wave
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,7 +31,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     set_completion(where, "folder")
     output.add_argument("--prune", action="store_true", help="delete files of jobs that are not in this build")
     output.add_argument(
-        "--rebuild", metavar="NAME", action="append", help="compile a kept job again: a name, a glob, or all"
+        "--rebuild",
+        metavar="NAME",
+        action="append",
+        help="compile a kept job again: a name, a glob, all, or running, finished or waiting",
+    )
+    output.add_argument(
+        "--at-most",
+        metavar="GPUS",
+        type=_wave,
+        help="with --rebuild: jobs in order, up to so many GPUs, such as 64gpus",
     )
     output.add_argument(
         "--keep", metavar="NAME", action="append", help="keep a job's file as it is: a name, a glob, or all"
@@ -55,3 +68,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser, strict=True)
+
+
+def _wave(text: str) -> Wave:
+    from trainc.output.choices import Wave
+
+    number = text.lower().removesuffix("gpus").removesuffix("gpu").strip()
+    if not number.isascii() or not number.isdecimal():
+        raise ArgumentTypeError("write a number of GPUs, such as 64gpus")
+    return Wave(int(number))

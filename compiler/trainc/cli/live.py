@@ -1,0 +1,83 @@
+"""What the cluster was doing: the dump that CI publishes, which `live:` in trainc.yaml names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from trainc.cli.command import Arguments
+from trainc.cli.revisions import copy_of_revision, here
+from trainc.cli.settings import Settings
+from trainc.findings import Diagnostic
+from trainc.findings.compile_error import CompileError
+from trainc.kube.documents import identity_of
+from trainc.kube.live_objects import state_of
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
+from trainc.reading.git import commit_of
+from trainc.reading.yaml_reader import read_documents
+
+_STATES = {"running": "running", "suspended": "waiting", "succeeded": "finished", "failed": "finished"}
+_HINT = (
+    "CI takes it anew (`trainc init --only dump` writes how); `live.maxAge` in trainc.yaml says up to when it counts"
+)
+
+
+class Live:
+    """The states of JobSets, by namespace and name: one of `STATES`. Empty with a `problem` if the dump does not count."""
+
+    def __init__(self, live: tuple[str, int] | None, arguments: Arguments) -> None:
+        self.problem: Diagnostic | None = None
+        self.states: Mapping[tuple[str, str], str] = {}
+        self._limits = Settings.limits_of(arguments)
+        if live is None:
+            return
+        folder, most = live
+        documents = self._documents(folder, arguments)
+        taken = next((str(d.data["takenAt"]) for d in documents if d.data.get("takenAt")), "")
+        if reason := _too_old(taken, most) if documents else "does not exist":
+            message = f"the dump {folder} {reason}, so it counts for nothing"
+            self.problem = Diagnostic("SnapshotIncomplete", "warning", message, _HINT)
+            return
+        self.states = {
+            (namespace or "", name): _STATES[state]
+            for document in documents
+            if document.data.get("kind") == "JobSet" and (state := state_of(document.data)[0]) in _STATES
+            for namespace, name in [identity_of(document.data)]
+        }
+
+    def state(self, body: str) -> str:
+        """Return the state of the JobSet in a rendered file; empty if the dump does not have it."""
+        for document in read_documents(body.encode(), "", self._limits)[0]:
+            if document.data.get("kind") == "JobSet":
+                namespace, name = identity_of(document.data)
+                return self.states.get((namespace or "", name), "")
+        return ""
+
+    def _documents(self, folder: str, arguments: Arguments) -> list[Document]:
+        """Read the dump of the named revision itself, whose merge base has an old one; one that git lacks is an artifact."""
+        documents: list[Document] = []
+        if arguments.base not in (None, "none"):
+            with suppress(CompileError):
+                repository = here()
+                inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
+                with copy_of_revision(commit_of(repository, str(arguments.base)), arguments, [inside]) as copy:
+                    path = os.path.join(copy.tree, inside)
+                    documents = read_paths([path], self._limits, everything=True)[0] if os.path.exists(path) else []
+        if not documents and os.path.exists(folder):
+            documents = read_paths([folder], self._limits, everything=True)[0]
+        return documents
+
+
+def _too_old(taken: str, most: int) -> str:
+    """Return why a dump does not count, empty if it does."""
+    if not taken:
+        return "has no document with `takenAt`"
+    try:
+        time = datetime.fromisoformat(taken)
+    except ValueError:
+        return f"has a `takenAt` that is no time: {taken}"
+    age = datetime.now(UTC) - (time if time.tzinfo else time.replace(tzinfo=UTC))
+    return "" if age.total_seconds() <= most else f"is from {taken}"

@@ -1,0 +1,133 @@
+"""Roll-outs: in waves of so many GPUs, and by what the cluster was doing with each job, from the dump that CI publishes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import run
+from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, read, runtime, write
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "live.jsonl.gz"
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four jobs with 16 GPUs each, whose runtime has changed since they were built."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    write("trainc.yaml", f"{SETTINGS}live: {{dump: live}}\n")
+    runtime()
+    for name in ("a", "b", "c", "d"):
+        job("nlp", name)
+    build()
+    commit("first")
+    edit("runtimes/torch-h100.yaml", "train:1", "train:2")
+    build()
+    commit("another image")
+
+
+def rebuilt() -> str:
+    """The jobs that have the new image."""
+    return "".join(sorted(path.stem for path in Path("rendered/nlp").glob("*.yaml") if "train:2" in path.read_text()))
+
+
+def recorded(state: str) -> dict[str, Any]:
+    """A JobSet that a live cluster had in a state."""
+    with gzip.open(RECORDED, "rt") as cases:
+        for case in map(json.loads, cases):
+            names = [each["name"] for each in case["expected"] if each["state"] == state]
+            for live in case["dump"]["items"]:
+                if (
+                    live["kind"] == "JobSet"
+                    and f"JobSet {live['metadata'].get('namespace')}/{live['metadata']['name']}" in names
+                ):
+                    return dict(live)
+    raise AssertionError(state)
+
+
+def dump(taken: datetime | None = NOW, **states: str) -> None:
+    """Write a dump with the recorded state of each job."""
+    objects = []
+    for name, state in states.items():
+        jobset = next(d for d in yaml.safe_load_all(read(f"rendered/nlp/{name}.yaml")) if d["kind"] == "JobSet")
+        live = recorded(state)
+        spec = {**live["spec"], "suspend": state == "suspended"}
+        objects.append({**live, "metadata": jobset["metadata"], "spec": spec})
+    write("live/dump.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": objects}))
+    if taken is not None:
+        write("live/taken.yaml", f'takenAt: "{taken.isoformat()}"\n')
+
+
+def test_a_wave_takes_jobs_in_order_up_to_a_number_of_gpus() -> None:
+    result = build("--rebuild", "all", "--at-most", "40gpus")
+    assert rebuilt() == "ab"
+    assert "2 jobs with 32 GPUs built again; 2 jobs left for the next wave" in result.stderr
+    # What is up to date counts nothing.
+    assert "this was the last wave" in build("--rebuild", "all", "--at-most", "40").stderr
+    assert rebuilt() == "abcd"
+    assert "0 jobs with 0 GPUs" in build("--rebuild", "all", "--at-most", "40gpus").stderr
+
+
+def test_a_job_above_the_limit_goes_alone() -> None:
+    build("--rebuild", "all", "--at-most", "8gpus")
+    assert rebuilt() == "a"
+
+
+def test_a_refused_job_is_left_out_of_a_wave_and_listed() -> None:
+    edit("jobs/nlp/a.yaml", "torch-h100", "torch-h1000")
+    result = run("build", "--rebuild", "all", "--at-most", "40gpus")
+    assert result.status == 1
+    assert "RuntimeNotFound" in result.stderr
+    assert "left out: nlp/a" in result.stderr
+    assert rebuilt() == "bc"
+
+
+@pytest.mark.parametrize(("state", "jobs"), [("running", "a"), ("finished", "bc"), ("waiting", "d")])
+def test_jobs_are_built_again_by_their_state_in_a_recorded_dump(state: str, jobs: str) -> None:
+    dump(a="running", b="succeeded", c="failed", d="suspended")
+    build("--rebuild", state)
+    assert rebuilt() == jobs
+
+
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [(None, "has no document with `takenAt`"), (NOW - timedelta(hours=2), "is from ")],
+)
+def test_a_dump_of_which_nobody_knows_that_it_is_new_counts_for_nothing(taken: datetime | None, why: str) -> None:
+    dump(taken, a="running")
+    result = run("build", "--rebuild", "running")
+    assert (result.status, rebuilt()) == (1, "")
+    assert why in result.stderr
+    edit("trainc.yaml", "dump: live", "dump: live, maxAge: 1d")
+    assert run("build", "--rebuild", "running").status == (1 if taken is None else 0)
+
+
+def test_a_finished_job_is_not_asked_whether_it_could_be_built_again() -> None:
+    dump(a="succeeded", b="succeeded", c="succeeded", d="succeeded")
+    commit("dump")
+    branch("change")
+    runtime("other")
+    git("rm", "-q", "runtimes/torch-h100.yaml")
+    commit("the runtime is gone")
+    assert run("check", "--base", "main").status == 0
+    assert checked().status == 0
+    # One of which nobody knows when it was taken excuses nothing, and this is said.
+    git("checkout", "-q", "main")
+    git("rm", "-q", "live/taken.yaml")
+    commit("when was it taken?")
+    git("checkout", "-q", "change")
+    assert "so it counts for nothing" in checked().stderr
+    # The dump of the change itself excuses nothing.
+    git("checkout", "-q", "main")
+    dump(NOW, a="running", b="running", c="running", d="running")
+    commit("dump")
+    git("checkout", "-q", "change")
+    assert run("check", "--base", "main").status == 1
+    assert "4 kept jobs could not be built again" in checked().stderr
