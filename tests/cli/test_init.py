@@ -16,6 +16,7 @@ from trainc.features.gitops.argocd.health import flux_health_checks
 GITOPS = ("argocd", "flux")
 FILES = [
     ".gitattributes",
+    ".github/CODEOWNERS",
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
     ".vscode/cluster.schema.json",
@@ -135,7 +136,7 @@ def test_every_command_of_hooks_and_workflow_succeeds(repository: Path) -> None:
     steps = read(repository / ".github/workflows/trainc.yaml")["jobs"]["rendered"]["steps"]
     commands = [*(hook["entry"] for hook in hooks), *(step["run"] for step in steps if "run" in step)]
     ours = [shell_words(command, BASE="")[1:] for command in commands if command.startswith("trainc ")]
-    assert len(ours) == 4
+    assert len(ours) == 5
     assert [words for words in ours if run(*words).status] == []
 
 
@@ -145,6 +146,7 @@ def test_existing_files_are_named_and_nothing_is_written(repository: Path) -> No
     assert result.status == 1
     kept = {
         ".gitattributes",
+        ".github/CODEOWNERS",
         ".pre-commit-config.yaml",
         ".vscode/settings.json",
         "README.md",

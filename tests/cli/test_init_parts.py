@@ -47,7 +47,7 @@ def test_hooks_are_added_and_nothing_else_of_the_file_changes(tmp_path: Path, th
     path.write_text(theirs, encoding="utf-8")
     assert run("init", str(tmp_path)).status == 0
     text = path.read_text(encoding="utf-8")
-    assert ids(text) == [first, "trainc-check", "trainc-build"]
+    assert ids(text) == [first, "trainc-check", "trainc-build", "trainc-proof"]
     assert [line for line in ndiff(theirs.splitlines(), text.splitlines()) if line.startswith("- ")] == []
     before, after = yaml.safe_load(theirs), yaml.safe_load(text)
     assert {key: after[key] for key in before if key != "repos"} == {k: v for k, v in before.items() if k != "repos"}

@@ -131,3 +131,14 @@ def test_a_finished_job_is_not_asked_whether_it_could_be_built_again() -> None:
     git("checkout", "-q", "change")
     assert run("check", "--base", "main").status == 1
     assert "4 kept jobs could not be built again" in checked().stderr
+
+
+def test_what_the_published_dump_has_are_states_and_never_drift() -> None:
+    dump(a="running", b="succeeded", c="failed", d="suspended")
+    text = yaml.safe_load(read("live/dump.yaml"))
+    for jobset in text["items"]:
+        jobset["spec"] = {"suspend": jobset["spec"]["suspend"]}
+    write("live/dump.yaml", yaml.safe_dump(text))
+    result = run("diff", "--live", "live/dump.yaml", "--format", "json")
+    objects = [(each["object"], each["state"]) for each in json.loads(result.stdout)["live"]]
+    assert objects == [("same", "running"), ("same", "succeeded"), ("same", "failed"), ("same", "suspended")]

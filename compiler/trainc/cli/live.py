@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings
-from trainc.findings import Diagnostic
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import CompileError, Diagnostic
 from trainc.kube.documents import identity_of
 from trainc.kube.live_objects import state_of
 from trainc.reading.document import Document

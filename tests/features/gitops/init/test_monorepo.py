@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +51,9 @@ def test_hooks_and_workflow_are_where_they_are_read_and_concern_the_folder_only(
     assert workflow["jobs"]["rendered"]["defaults"] == {"run": {"working-directory": "ml"}}
     hooks = load(".pre-commit-config.yaml")["repos"][0]["hooks"]
     for hook in hooks:
-        assert hook["files"] == "^ml/"
+        # A commit that only deletes a job changes no file that pre-commit looks at.
+        assert (hook["always_run"], hook["pass_filenames"]) == (True, False)
         assert (hook["language"], hook["additional_dependencies"]) == ("python", REQUIREMENT[1:])
-        assert re.match(hook["files"], "ml/jobs/x.yaml")
-        assert not re.match(hook["files"], "html/x.yaml")
         assert run(*hook["entry"].split()[1:]).status == 0, hook
     assert load("ml/argocd/dev.yaml")["spec"]["source"]["path"] == "ml/rendered/dev"
     monkeypatch.chdir("ml")
@@ -71,8 +69,8 @@ def test_a_second_folder_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("init", "research/vision", "--only", "hooks").status == 0
     hooks = [hook for repo in load(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
     assert [hook["id"] for hook in hooks] == [
-        *("trainc-check-ml", "trainc-build-ml"),
-        *("trainc-check-research-vision", "trainc-build-research-vision"),
+        *("trainc-check-ml", "trainc-build-ml", "trainc-proof-ml"),
+        *(f"trainc-{hook}-research-vision" for hook in ("check", "build", "proof")),
     ]
     assert Path(".github/workflows/trainc-research-vision.yaml").exists()
     monkeypatch.chdir("research")
@@ -204,7 +202,8 @@ def test_what_is_at_the_root_is_listed_there_and_the_placeholder_is_named(tmp_pa
     lines = run("init", str(folder), *REQUIREMENT).stderr.splitlines()
     below, root = lines.index(f"created in {folder}:"), lines.index("created at the root of the repository:")
     assert below < lines.index("  trainc.yaml") < root
-    assert [Path(line.strip()).relative_to(tmp_path / "repo") for line in lines[root + 1 : root + 3]] == [
+    assert [Path(line.strip()).relative_to(tmp_path / "repo") for line in lines[root + 1 : root + 4]] == [
+        Path(".github/CODEOWNERS"),
         Path(".github/workflows/trainc-ml.yaml"),
         Path(".pre-commit-config.yaml"),
     ]

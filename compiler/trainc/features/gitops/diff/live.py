@@ -162,6 +162,15 @@ class _Comparison:
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
         )
         self._live = {_identity(manifest): _drop_malformed(manifest) for manifest in dump}
+        # A dump of states alone (`trainc init --only dump`) says nothing about fields: they count as git has them.
+        self._bare = {
+            key
+            for key, live in self._live.items()
+            if key[1] == "JobSet" and "replicatedJobs" not in mapping(live.get("spec"))
+        }
+        for key in self._bare & self._git.keys():
+            spec = {**self._git[key]["spec"], "suspend": mapping(self._live[key].get("spec")).get("suspend", False)}
+            self._live[key] = {**self._live[key], **self._git[key], "spec": spec}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
         self._waiting = Waiting(dump)
@@ -186,14 +195,15 @@ class _Comparison:
     def _why_unknown(self, identity: Identity) -> str:
         """Why nothing is known about an object that is not in the dump; empty if it is missing."""
         _, kind, namespace, _ = identity
-        if kind not in EXPORTED and not any(other[1] == kind for other in self._live):
+        if (self._bare or kind not in EXPORTED) and not any(other[1] == kind for other in self._live):
             return f"the dump has no {kind}, so nothing is known about those in git"
         if namespace and self._spaces and namespace not in self._spaces and len(self._spaces) == 1:
             return f"the dump is of namespace {next(iter(self._spaces))}, so nothing is known about {namespace}"
         return ""
 
     def _both(self, identity: Identity, manifest: Manifest, live: Manifest) -> LiveObject:
-        drift = () if manifest["kind"] in _SECRETS else tuple(self._drift(manifest, live))
+        is_compared = manifest["kind"] not in _SECRETS and identity not in self._bare
+        drift = tuple(self._drift(manifest, live)) if is_compared else ()
         drifted = any(not field_drift.is_expected for field_drift in drift)
         state, condition = live_objects.state_of(live)
         sync, successor = self._sync(identity, manifest, live, drifted)

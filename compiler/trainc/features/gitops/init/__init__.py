@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 GitOps: TypeAlias = Literal["argocd", "flux"]
-Part: TypeAlias = Literal["jobs", "gitops", "hooks", "workflow", "editor", "kustomize"]
+Part: TypeAlias = Literal["jobs", "gitops", "hooks", "workflow", "editor", "kustomize", "dump"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
 # Stands for the repository's URL until somebody writes it.

@@ -7,7 +7,7 @@ other conflict is an error. The new repository passes its own checks, and
 
 --only writes one part: jobs (with trainc.yaml, runtimes, overlays and what they
 compile to), gitops, hooks, workflow (GitHub Actions), editor (schemas for VS
-Code) or kustomize.
+Code), kustomize or dump (publishes what the cluster is doing, for `live:`).
 
 Examples:
   trainc init training

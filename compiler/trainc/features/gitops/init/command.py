@@ -19,6 +19,7 @@ from trainc.features import ask
 from trainc.features.gitops.init import PARTS, REPOSITORY
 from trainc.features.gitops.init.scaffold import (
     ATTRIBUTES,
+    CODEOWNERS,
     EXAMPLES,
     HOOKS,
     README,
@@ -37,7 +38,7 @@ from trainc.features.gitops.init.scaffold import (
     with_settings,
 )
 
-_LEFT_ALONE = (README, REQUIREMENTS)
+_LEFT_ALONE = (README, REQUIREMENTS, CODEOWNERS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
 
 
@@ -163,7 +164,7 @@ def _own_requirement() -> Requirement:
 
 
 def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
-    usual = [part for part in PARTS if part != "kustomize"]
+    usual = [part for part in PARTS if part not in ("kustomize", "dump")]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
     if "kustomize" in parts and ask("krm", "kustomize config") is None:
         raise UsageError("this installation of trainc does not run inside kustomize, so it has no files for that")
@@ -199,7 +200,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
             in_the_way.append(path)
         elif not os.path.lexists(target):
             merged[path] = text
-        elif path not in _LEFT_ALONE:
+        elif not path.endswith(_LEFT_ALONE):
             combined = _add_to_existing(target, path, text)
             if combined is None:
                 in_the_way.append(path)

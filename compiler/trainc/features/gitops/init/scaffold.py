@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
@@ -30,6 +29,7 @@ HOOKS = ".pre-commit-config.yaml"
 ATTRIBUTES = ".gitattributes"
 SETTINGS = ".vscode/settings.json"
 WORKFLOW = ".github/workflows/trainc.yaml"
+CODEOWNERS = ".github/CODEOWNERS"
 APPLICATION_SET = "argocd/training.yaml"
 KUSTOMIZE_CONFIG = "kustomizeconfig.yaml"
 _TOOLS: Mapping[GitOps, str] = {"argocd": "Argo CD", "flux": "Flux CD"}
@@ -119,6 +119,14 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         **_in_folder(plan.inside),
         **_hooks(requirement, index),
     }
+    above = f"/{plan.inside}/" if plan.inside else "/"
+    values |= {
+        "jobs": f"{above}jobs/",
+        # The files of an output folder that a GitOps tool applies.
+        "rendered": "\n".join(f"/{delivered.path}/" for delivered in plan.delivered),
+        "home": f"{above[1:]}live/",
+        "contexts": " ".join(delivered.environment or "cluster" for delivered in plan.delivered),
+    }
     values["comment"] = indent(_template("comment.sh").safe_substitute(values), " " * 10).rstrip()
     chosen = {path: template for part in PARTS if part in parts for path, template in _FILES[part].items()}
     texts = {path: _template(template).substitute(values) for path, template in chosen.items()}
@@ -184,7 +192,8 @@ def _in_folder(inside: str) -> dict[str, str]:
         "config": f" --config {shlex.quote(f'{inside}/trainc.yaml')}",
         "paths": paths,
         "folder": f"\n    defaults:\n      run:\n        working-directory: {_quoted(inside)}",
-        "when": f"files: {_quoted(f'^{re.escape(inside)}/')}",
+        # A commit that only deletes a job changes no file that pre-commit looks at.
+        "when": "always_run: true",
     }
 
 
