@@ -86,7 +86,10 @@ def test_a_changed_job_and_a_new_one_are_built_and_the_others_are_not() -> None:
     job("ads", "new")
     result = build()
     assert changed() == {LLM, "rendered/ads/new.yaml"}
-    assert "rendered: 1 file created, 1 file changed; 2 jobs kept as built\n" in result.stderr
+    assert (
+        "rendered: 1 file created, 1 file changed; 2 jobs kept as built (`trainc build --rebuild all` builds them again)\n"
+        in result.stderr
+    )
     assert "INFO" in read(LLM)
 
 
@@ -145,7 +148,10 @@ def test_a_stale_file_from_before_the_setting_needs_a_choice() -> None:
         False,
         True,
     ]
-    assert build().stderr == "rendered: up to date; 2 jobs kept as built\n"
+    assert (
+        build().stderr
+        == "rendered: up to date; 2 jobs kept as built (`trainc build --rebuild all` builds them again)\n"
+    )
 
 
 @pytest.mark.parametrize("choice", ["llm", "nlp/*", "all"])

@@ -142,3 +142,20 @@ def test_what_the_published_dump_has_are_states_and_never_drift() -> None:
     result = run("diff", "--live", "live/dump.yaml", "--format", "json")
     objects = [(each["object"], each["state"]) for each in json.loads(result.stdout)["live"]]
     assert objects == [("same", "running"), ("same", "succeeded"), ("same", "failed"), ("same", "suspended")]
+
+
+def test_what_is_held_back_is_counted_with_the_exact_rebuild_and_what_it_leaves_behind() -> None:
+    runtime("other")
+    job("ads", "x", "other")
+    assert "4 jobs kept as built (`trainc build --rebuild all` builds them again)" in build().stderr
+    commit("another team")
+    edit("runtimes/other.yaml", "registry.example.com/train:1", "mirror.example.com/train:1")
+    build()
+    about = run("check").stderr
+    assert "4 jobs are kept as built" in about
+    assert "help: `trainc build --rebuild 'nlp/*'` compiles them again\n" in about
+    still = "1 kept job still pulls from registry.example.com"
+    assert f"help: `trainc build --rebuild 'ads/*'` compiles it again; {still}\n" in about
+    assert f"(`trainc build --rebuild 'ads/*'`; {still})" in " ".join(run("diff", "git:HEAD").stdout.split())
+    build("--rebuild", "ads/*")
+    assert rebuilt() == ""

@@ -237,7 +237,11 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
     count = len(keeping.kept_files) if keeping is not None else 0
-    kept_jobs = f"; {counted(count, 'job')} kept as built" if count else ""
+    kept_jobs = (
+        f"; {counted(count, 'job')} kept as built (`trainc build --rebuild all` builds {'it' if count == 1 else 'them'} again)"
+        if count
+        else ""
+    )
     unwritten = " (not written: --check)" if arguments.check and changes else ""
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 

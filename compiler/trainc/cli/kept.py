@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -14,6 +14,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
+from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.choices import Choices, JobKey
@@ -97,6 +98,9 @@ class Cause:
     jobs: tuple[str, ...]
     lines: tuple[Source, ...] = ()
     reason: str = ""
+    # What builds them again, and nothing else, and the registries that only files of before name.
+    rebuild: str = ""
+    left: tuple[str, ...] = ()
 
     @property
     def count(self) -> str:
@@ -106,7 +110,15 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        return f"{self.count}; {self.reason or f'{self.lines[0].file}:{self.lines[0].line} has changed since'}"
+        changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} has changed since"
+        return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self._behind})"
+
+    @property
+    def _behind(self) -> str:
+        """What a roll-out has yet to replace."""
+        pull = "pulls" if len(self.jobs) == 1 else "pull"
+        still = f"; {counted(len(self.jobs), 'kept job')} still {pull} from {', '.join(self.left)}"
+        return still if self.left else ""
 
     def diagnostic(self) -> Diagnostic:
         """The cause at its line."""
@@ -114,7 +126,7 @@ class Cause:
         other_lines = len({source.line for source in self.lines}) - 1
         where = f"this line and {counted(other_lines, 'other')} have" if other_lines > 0 else "this line has"
         message = f"{self.count}; {self.reason or f'{where} changed since'}: {names}"
-        hint = "trainc build --rebuild NAME compiles a job again, and --rebuild all every job"
+        hint = f"`trainc build {self.rebuild}` compiles {'it' if len(self.jobs) == 1 else 'them'} again{self._behind}"
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
 
 
@@ -130,6 +142,7 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     lines: dict[str, dict[Source, None]] = {}
     affected: dict[str, dict[str, None]] = {}
+    left: dict[str, dict[str, None]] = {}
     for group in groups.values():
         first = group[0]
         changed = _changed_lines(session, jobs[first.namespace, first.name], first)
@@ -137,14 +150,37 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
             lines.setdefault(source.file, {})[source] = None
         for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
+            registries = [_registries(text or "") for text in (first.body, first.compiled)]
+            left.setdefault(cause, {}).update(dict.fromkeys(sorted(registries[0] - registries[1])))
     return [
         Cause(
             tuple(names),
             tuple(sorted(lines.get(cause, ()), key=lambda s: (s.line, s.column))),
             "" if cause in lines else cause,
+            rebuild_of(names, keeping),
+            tuple(left[cause]),
         )
         for cause, names in affected.items()
     ]
+
+
+def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
+    """Return the flags that build kept jobs again, and no other that differs from what compiling gives."""
+    waiting = {file.job for file in keeping.kept_files}
+    if waiting <= {*jobs}:
+        return "--rebuild all"
+    spaces = sorted({job.rpartition("/")[0] for job in jobs})
+    if all(spaces) and {job for job in waiting if job.rpartition("/")[0] in spaces} <= {*jobs}:
+        return " ".join(f"--rebuild '{space}/*'" for space in spaces)
+    return " ".join(f"--rebuild {job}" for job in sorted(jobs))
+
+
+def _registries(text: str) -> set[str]:
+    """The registries, or else the names, of the images in a rendered file."""
+    import re
+
+    images = re.findall(r"^ *(?:- )?image: [\"']?([^\s\"']+)", text, re.MULTILINE)
+    return {full_name(split_image(image)[0]).partition("/")[0] for image in images}
 
 
 def _reason(line: BuildLine, keeping: Keeping) -> str:
