@@ -6,7 +6,6 @@ from trainc.explain.placing import source_of
 from trainc.explain.replay import Recorder
 from trainc.explain.text import describe_origin, explanation_text, format_value, shorten_value
 from trainc.findings import as_html
-from trainc.knowledge.tables import cause_in_log
 
 __all__ = [
     "ExplainedField",
@@ -14,7 +13,6 @@ __all__ = [
     "Origin",
     "Recorder",
     "as_html",
-    "cause_in_log",
     "describe_origin",
     "explanation_text",
     "field_matches",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
 from trainc.api.command import report
 from trainc.api.documents import opening
-from trainc.api.explained import cause_in_log
 from trainc.api.findings import Source, counted, escape_report
-from trainc.api.kube import names
+from trainc.api.kube import Json, names
+from trainc.api.records import pattern
 from trainc.api.settings import Limits, Settings
 from trainc.features.cluster.why.causes import Waiting, causes_by_job, with_message
 
@@ -45,8 +46,29 @@ def _in_log(path: str, limits: Limits, streams: Streams) -> list[Waiting]:
     cause = cause_in_log(read.decode("utf-8", "replace"))
     if cause is None:
         return []
-    hint = cause.hint + (f" (settings: {', '.join(cause.settings)})" if cause.settings else "")
-    return [Waiting("the log", with_message(cause.cause, cause.text), "", Source(path, cause.line, 1), hint)]
+    line, text, row = cause
+    hint = row["hint"] + (f" (settings: {', '.join(row['settings'])})" if row["settings"] else "")
+    return [Waiting("the log", with_message(row["cause"], text), "", Source(path, line, 1), hint)]
+
+
+# Of a line, which is enough for what programs print, and keeps the search linear.
+_LONGEST = 2000
+
+
+@cache
+def causes_in_logs() -> tuple[Json, ...]:
+    """Lines that programs print: a pattern, what it means, what to do, the settings that may be the reason, and the source."""
+    return tuple(opening.read_data(__file__, "log.json")["causes"])
+
+
+def cause_in_log(text: str) -> tuple[int, str, Json] | None:
+    """The first cause in a log, which is usually the reason for what follows: the number of its line, the line, the cause."""
+    known = [(pattern(row["pattern"]), row) for row in causes_in_logs()]
+    for number, line in enumerate(text.splitlines(), start=1):
+        for expression, row in known:
+            if expression.search(line[:_LONGEST]):
+                return number, line[:_LONGEST].strip(), row
+    return None
 
 
 def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from trainc.knowledge.tables import cause_in_log, read
+from trainc.features.cluster.why.command import cause_in_log, causes_in_logs
 
 LINES = {
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB": "resourcesPerNode",
@@ -28,14 +28,14 @@ def test_a_line_has_its_cause(line: str) -> None:
         f"epoch 1\nloss 0.3\n{line}\nTraceback (most recent call last):\nCUDA error: invalid device ordinal"
     )
     assert found is not None
-    assert (found.line, found.settings[0]) == (3, LINES[line])
+    assert (found[0], found[2]["settings"][0]) == (3, LINES[line])
 
 
 def test_a_log_without_a_known_cause_has_none() -> None:
     assert cause_in_log("epoch 1\nstep 10 loss 0.3 no errors, 0 failed\nsaved\n") is None
 
 
-@pytest.mark.parametrize("row", read("log")["causes"], ids=lambda row: row["pattern"][:40])
+@pytest.mark.parametrize("row", causes_in_logs(), ids=lambda row: row["pattern"][:40])
 def test_each_row_is_complete(row: dict[str, object]) -> None:
     assert set(row) == {"pattern", "cause", "hint", "settings", "source"}
     assert all(row.values())
