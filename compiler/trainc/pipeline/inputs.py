@@ -167,7 +167,9 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         rejected = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
         selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
         unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
-        left_out = {id(document) for document in rejected}
+        # A JobSet without a TrainJob is of the cluster that selects it.
+        others = [d for d in documents if d.data.get("kind") == "JobSet" and not select(d.data, d.file)]
+        left_out = {id(document) for document in (*rejected, *others)}
         documents = [document for document in documents if id(document) not in left_out]
     catalog, tally = find, None
     if overlays:

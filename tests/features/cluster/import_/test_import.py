@@ -491,3 +491,10 @@ def test_an_import_takes_steps_in_proportion(kind: str) -> None:
 
     counted(3)
     assert_linear([counted(size) for size in SIZES])
+
+
+def test_a_jobset_without_a_trainjob_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    head = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "raw", "namespace": "nlp"}}
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump({**head, "spec": {"replicatedJobs": []}}), encoding="utf-8")
+    result = run("import", str(tmp_path / "dump.yaml"), "-o", str(tmp_path / "jobs"))
+    assert "not imported: 1 JobSet without a TrainJob, which trainc does not compile: nlp/raw" in result.stdout

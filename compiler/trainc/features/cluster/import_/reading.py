@@ -224,6 +224,14 @@ class Reader:
         if controlled:
             jobs = counted(controlled, "TrainJob")
             result.notes.append(f"not imported: {jobs} of another controller, such as an OptimizationJob")
+        alone = [
+            f"{namespace}/{name}"
+            for (namespace, name), jobset in sorted(self._dump.of("JobSet").items())
+            if live_objects.controller_of(jobset) is None and not live_objects.gitops_tool_of(jobset)
+        ]
+        if alone:
+            which = f"{counted(len(alone), 'JobSet')} without a TrainJob, which trainc does not compile: {first_of(alone, 3)}"
+            result.notes.append(f"not imported: {which}")
         for runtime, users in self._outdated.items():
             started = f"since {first_of(users)} started: the file has the version of today"
             result.notes.append(f"{runtime} has changed {started}")
