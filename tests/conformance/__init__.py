@@ -50,4 +50,6 @@ SETS = (
     Recorded("runs2", "runs.judge_runs"),
     Recorded("runs3", "runs.judge_twins", least=0.97),
     Recorded("field", "runs.judge_twins", least=0.97),
+    Recorded("round-1", "runs.judge_twins", least=0.9),
+    Recorded("round-2", "runs.judge_twins", least=0.8),
 )

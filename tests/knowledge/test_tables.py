@@ -17,10 +17,10 @@ FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
 OTHERS = {"models", "names"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
-    "rows",
+    *("rows", "strict", "ignores", "base"),
 }
 ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
-KINDS = {"int", "float", "str", "bool", "flag", "list", "any"}
+KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single"}
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem not in OTHERS], ids=lambda path: path.stem)

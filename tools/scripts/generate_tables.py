@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -20,47 +21,102 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ROOT / "compiler" / "trainc" / "knowledge" / "tables" / "generated"
 LOCK = ROOT / "tools" / "locks" / "tables.json"
-# For each table, the package with its versions, and the classes of settings (module:Class), or the modules whose calls of
-# add_argument make the options.
-RECIPES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    "transformers": (
-        "transformers",
-        ("5.23.0", "4.57.6", "4.44.2"),
+# For each table, its packages with the places in each: a class with its bases (`path:Class`), all classes of the modules that a
+# pattern names (`path/*.py:*`), a class and those of its fields (`path:Class.*`), the parameters of a function
+# (`path:Class.function`), the calls of add_argument in a module (`path.py`), or the keys of a file (`path.yaml`). Other
+# packages may define further options, which tables with `extends` have.
+RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "transformers": dict.fromkeys(
+        ("transformers==5.23.0", "transformers==4.57.6", "transformers==4.44.2", "transformers==4.30.2"),
         (
             "transformers/training_args.py:TrainingArguments",
             "transformers/training_args_seq2seq.py:Seq2SeqTrainingArguments",
         ),
-        (),
     ),
-    "llamafactory": (
-        "llamafactory",
-        ("0.9.5", "0.9.2"),
-        tuple(
-            f"llamafactory/hparams/{module}.py:{name}"
-            for module, name in (
-                ("model_args", "ModelArguments"),
-                ("data_args", "DataArguments"),
-                ("finetuning_args", "FinetuningArguments"),
-                ("generating_args", "GeneratingArguments"),
-            )
+    "llamafactory": dict.fromkeys(
+        ("llamafactory==0.9.5", "llamafactory==0.9.2", "llamafactory==0.8.3", "llamafactory==0.7.1"),
+        ("llamafactory/hparams/*_args.py:*",),
+    ),
+    "trl": {
+        "trl==1.16.0": ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*", "trl/experimental/*/*_config.py:*"),
+        **dict.fromkeys(("trl==0.19.1", "trl==0.15.2"), ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*")),
+        "trl==0.8.6": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
+        "trl==0.11.4": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
+    },
+    "megatron": {"megatron-core==0.19.2": ("megatron/training/arguments.py",)},
+    "swift": {
+        "ms-swift==4.6.0": (
+            *("swift/arguments/*.py:*", "swift/arguments/base_args/*.py:*", "swift/trainers/arguments.py:*"),
+            *(
+                "swift/rlhf_trainers/*.py:*",
+                "swift/ray_utils/*.py:*",
+                "swift/tuner_plugin/*.py:*",
+                "swift/megatron/arguments/*.py:*",
+            ),
         ),
-        (),
-    ),
-    "trl": (
-        "trl",
-        ("1.16.0", "0.19.1"),
-        tuple(
-            f"trl/trainer/{n}_config.py:{c}Config"
-            for n, c in (("sft", "SFT"), ("dpo", "DPO"), ("grpo", "GRPO"), ("model", "Model"))
+        **dict.fromkeys(
+            ("ms-swift==3.12.6", "ms-swift==3.3.1"),
+            (
+                *("swift/llm/argument/*.py:*", "swift/llm/argument/base_args/*.py:*", "swift/trainers/*arguments.py:*"),
+                "swift/megatron/argument/*.py:*",
+            ),
         ),
-        (),
+        "ms-swift==2.6.1": ("swift/llm/utils/argument.py:*", "swift/trainers/arguments.py:*"),
+        "ms-swift==2.0.0": ("swift/llm/utils/argument.py:*", "swift/trainers/arguments.py:*"),
+    },
+    "axolotl": dict.fromkeys(
+        ("axolotl==0.21.0",), ("axolotl/utils/schemas/*.py:*", "axolotl/integrations/*/args.py:*")
     ),
-    "megatron": ("megatron-core", ("0.19.2",), (), ("megatron/training/arguments.py",)),
+    "accelerate": dict.fromkeys(
+        ("accelerate==1.15.0", "accelerate==1.0.1"), ("accelerate/commands/config/config_args.py:*",)
+    ),
+    "verl": {
+        **dict.fromkeys(
+            ("verl==0.9.1", "verl==0.6.1"),
+            (
+                "verl/trainer/config/_generated_ppo_trainer.yaml",
+                "verl/trainer/config/_generated_ppo_megatron_trainer.yaml",
+            ),
+        ),
+        **dict.fromkeys(
+            ("verl==0.4.1", "verl==0.3.0.post1", "verl==0.2.0.post2"),
+            ("verl/trainer/config/ppo_trainer.yaml", "verl/trainer/config/ppo_megatron_trainer.yaml"),
+        ),
+    },
+    "verl_sft": {
+        "verl==0.9.1": ("verl/trainer/config/sft_trainer_engine.yaml",),
+        "verl==0.6.1": ("verl/trainer/config/sft_trainer.yaml",),
+        "verl==0.4.1": ("verl/trainer/config/sft_trainer.yaml",),
+    },
+    "maxtext": dict.fromkeys(
+        ("maxtext==0.2.5", "maxtext==0.2.0"), ("maxtext/configs/base.yml", "maxtext/configs/types.py:*")
+    ),
+    "torchtitan": {
+        "torchtitan==0.2.2": ("torchtitan/config/job_config.py:JobConfig.*",),
+        "torchtitan==0.1.0": ("torchtitan/config_manager.py:JobConfig.*",),
+    },
+    "openrlhf": dict.fromkeys(
+        ("openrlhf==0.11.2", "openrlhf==0.8.11"),
+        ("*.data/purelib/openrlhf/cli/train_*.py",),
+    ),
+    "composer": {"mosaicml==0.32.1": ("composer/cli/launcher.py",)},
+    "lightning": {
+        "lightning==2.6.6": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
+        "lightning==2.2.5": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
+        "pytorch-lightning==1.9.5": ("pytorch_lightning/trainer/trainer.py:Trainer.__init__",),
+    },
 }
+# What comes before the keys of a table.
+PREFIXES = {"lightning": "trainer."}
+# Values that take any further keys.
+_FREE = ["any"]
 _SIMPLE = {"int": "int", "float": "float", "str": "str", "bool": "bool"}
 
 
@@ -81,12 +137,15 @@ def kind_of(annotation: ast.expr) -> list[str]:
         inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
         if outer in ("Optional", "Union"):
             return _either([kind_of(part) for part in inner])
+        if outer in ("Annotated", "Suppress"):
+            return kind_of(inner[0])
+        if outer in ("list", "List"):
+            of = kind_of(inner[0])
+            return ["list", *(of[1:] if of and of[0] == "str" else ())]
         if outer == "Literal":
             values = [part.value for part in inner if isinstance(part, ast.Constant)]
             return ["str", *map(str, values)] if all(isinstance(value, str) for value in values) else ["any"]
         if outer in (
-            "list",
-            "List",
             "dict",
             "Dict",
             "tuple",
@@ -97,8 +156,13 @@ def kind_of(annotation: ast.expr) -> list[str]:
             "Callable",
             "type",
             "Mapping",
+            "Iterable",
+            "Iterator",
+            "defaultdict",
+            "OrderedDict",
+            "conlist",
         ):
-            return ["list" if outer in ("list", "List") else "any"]
+            return _FREE
         raise NotUnderstoodError(ast.unparse(annotation))
     name = ast.unparse(annotation).rpartition(".")[2]
     return [_SIMPLE.get(name, "any")]
@@ -156,28 +220,134 @@ def kind_of_argument(given: Mapping[str, ast.expr]) -> list[str]:
     return ["any"] if choices is not None or kind == "bool" else [kind]
 
 
+def _spellings(argument: ast.expr, loops: Mapping[str, list[str]]) -> list[str]:
+    """Return the spellings of an option: one, or those that a loop over constants makes."""
+    if isinstance(argument, ast.Constant):
+        return [str(argument.value)]
+    if not isinstance(argument, ast.JoinedStr):
+        raise NotUnderstoodError(ast.unparse(argument)[:100])
+    made = [""]
+    for part in argument.values:
+        value: object = part.value if isinstance(part, (ast.Constant, ast.FormattedValue)) else None
+        if isinstance(part, ast.FormattedValue) and not (isinstance(value, ast.Name) and loops.get(value.id)):
+            raise NotUnderstoodError(ast.unparse(argument)[:100])
+        texts = loops[value.id] if isinstance(value, ast.Name) else [str(value)]
+        made = [start + text for start in made for text in texts]
+    return made
+
+
 def arguments(folder: Path, path: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the options that the calls of add_argument in a module make."""
     file = folder / path
     if not file.is_file():
         raise NotUnderstoodError(f"there is no {path}")
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    loops = {
+        node.target.id: [str(each.value) for each in node.iter.elts if isinstance(each, ast.Constant)]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.iter, (ast.Tuple, ast.List))
+    }
+    for node in ast.walk(tree):
         if not (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
         ):
             continue
-        spellings = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
-        if len(spellings) != len(node.args):
-            raise NotUnderstoodError(ast.unparse(node)[:100])
+        spellings = [spelling for argument in node.args for spelling in _spellings(argument, loops)]
         kind = kind_of_argument({keyword.arg or "": keyword.value for keyword in node.keywords})
         for spelling in spellings:
-            if str(spelling).startswith("--"):
-                yield str(spelling)[2:].replace("-", "_"), kind
+            if spelling.startswith("--"):
+                yield spelling[2:].replace("-", "_"), kind
 
 
-def unpack(package: str, version: str, lock: dict[str, str], into: Path) -> None:
-    """Download the wheel of a version, compare it with the lock, and unpack its Python files."""
-    key = f"{package}=={version}"
+def all_fields(folder: Path, pattern: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields of all classes of some modules, by the names and the aliases that a file may have."""
+    files = sorted(folder.glob(pattern))
+    if not files:
+        raise NotUnderstoodError(f"there is no {pattern}")
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for part in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                    kind = kind_of(part.annotation)
+                    yield part.target.id, kind
+                    calls = [n for n in ast.walk(part) if isinstance(n, ast.Call)]
+                    for keyword in (keyword for call in calls for keyword in call.keywords):
+                        if keyword.arg in ("alias", "validation_alias") and isinstance(keyword.value, ast.Constant):
+                            yield str(keyword.value.value), kind
+                    choices = [n.value for call in calls for n in call.args if isinstance(n, ast.Constant)]
+                    if any(ast.unparse(call.func).endswith("AliasChoices") for call in calls):
+                        yield from ((str(choice), kind) for choice in choices if isinstance(choice, str))
+
+
+def nested(folder: Path, path: str, name: str, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields of a class, and those of the classes of its fields, by their dotted keys."""
+    tree = ast.parse((folder / path).read_text(encoding="utf-8"))
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    if name not in classes:
+        raise NotUnderstoodError(f"{path} has no class {name}")
+    for part in classes[name].body:
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            of = ast.unparse(part.annotation)
+            key = f"{prefix}{part.target.id}"
+            if of in classes:
+                yield key, ["map"]
+                yield from nested(folder, path, of, f"{key}.")
+            else:
+                yield key, kind_of(part.annotation)
+
+
+def parameters(folder: Path, path: str, name: str, function: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the parameters of a function of a class."""
+    tree = ast.parse((folder / path).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for part in node.body if isinstance(node, ast.ClassDef) and node.name == name else ():
+            if isinstance(part, ast.FunctionDef) and part.name == function:
+                for argument in (*part.args.args[1:], *part.args.kwonlyargs):
+                    yield argument.arg, kind_of(argument.annotation) if argument.annotation else _FREE
+
+
+def keys_of(value: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the dotted keys of a file that has all settings, each with what it takes; one without a value takes any."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        key = f"{prefix}{name}"
+        if isinstance(inner, dict) and inner:
+            yield key, ["map"]
+            yield from keys_of(inner, f"{key}.")
+        elif isinstance(inner, bool):
+            yield key, ["bool"]
+        elif isinstance(inner, (int, float)):
+            yield key, ["float"]
+        else:
+            yield key, ["list"] if isinstance(inner, list) else _FREE
+
+
+def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the options at a place, in one of the forms that RECIPES lists."""
+    path, _, name = place.partition(":")
+    owner, _, member = name.partition(".")
+    if name == "*":
+        yield from all_fields(folder, path)
+    elif member == "*":
+        yield from nested(folder, path, owner)
+    elif member:
+        yield from parameters(folder, path, owner, member)
+    elif name:
+        yield from fields(folder, place)
+    else:
+        files = sorted(folder.glob(path))
+        if not files:
+            raise NotUnderstoodError(f"there is no {path}")
+        for file in files:
+            if file.suffix == ".py":
+                yield from arguments(folder, str(file.relative_to(folder)))
+            else:
+                yield from keys_of(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+def unpack(key: str, lock: dict[str, str], into: Path) -> None:
+    """Download the wheel of a version, compare it with the lock, and unpack its Python and YAML files."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += [
         "--python-version",
@@ -196,21 +366,39 @@ def unpack(package: str, version: str, lock: dict[str, str], into: Path) -> None
         if lock.setdefault(key, digest) != digest:
             raise SystemExit(f"{key} is not the file that is locked")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(into, [name for name in archive.namelist() if name.endswith(".py") and ".." not in name])
+            archive.extractall(
+                into,
+                [name for name in archive.namelist() if name.endswith((".py", ".yaml", ".yml")) and ".." not in name],
+            )
 
 
-def table(name: str, lock: dict[str, str]) -> dict[str, list[str]]:
-    """Return the options of a recipe, united over its versions."""
-    package, versions, classes, modules = RECIPES[name]
+def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
+    """Return the table of a recipe: the options united over its versions, and which versions lack one of them."""
     united: dict[str, list[str]] = {}
-    for version in versions:
+    of_version: dict[str, set[str]] = {}
+    for key, places in RECIPES[name].items():
         with tempfile.TemporaryDirectory() as folder:
-            unpack(package, version, lock, Path(folder))
-            found = dict(option for place in classes for option in fields(Path(folder), place))
-            found |= dict(option for module in modules for option in arguments(Path(folder), module))
+            unpack(key, lock, Path(folder))
+            found: dict[str, list[str]] = {}
+            for place in places:
+                for option, kind in read(Path(folder), place):
+                    if option.isidentifier() or "." in option:
+                        found[option] = kind if found.get(option, kind) == kind else _FREE
+        of_version[key] = set(found)
         for option, kind in found.items():
-            united[option] = kind if united.get(option, kind) == kind else ["any"]
-    return dict(sorted(united.items()))
+            united[option] = kind if united.get(option, kind) == kind else _FREE
+    # A package whose versions have the same places: an option that the newest lacks was removed after the last that has it.
+    package, _, newest = next(iter(RECIPES[name])).partition("==")
+    versions = [key for key in RECIPES[name] if key.startswith(f"{package}==")]
+    gone = {
+        option: next(key for key, older in itertools.pairwise(versions) if option in of_version[older]).partition("==")[
+            2
+        ]
+        for option in sorted(united)
+        if option not in of_version[versions[0]] and any(option in of_version[key] for key in versions)
+    }
+    options = {PREFIXES.get(name, "") + option: kind for option, kind in sorted(united.items())}
+    return {"package": package, "newest": newest, "gone": gone, "options": options}
 
 
 def main() -> int:
@@ -222,15 +410,18 @@ def main() -> int:
     lock = json.loads(LOCK.read_text(encoding="utf-8")) if LOCK.is_file() else {}
     status = 0
     for name in given.names:
-        options = table(name, lock)
+        made = table(name, lock)
+        options = made["options"]
         path = GENERATED / f"{name}.json"
-        old = json.loads(path.read_text(encoding="utf-8"))["options"] if path.is_file() else {}
-        if len(options) < 0.85 * len(old):
-            raise SystemExit(f"{name} has {len(options)} options, and had {len(old)}: look at what was not read")
-        text = json.dumps({"options": options}, separators=(",", ":")).replace('],"', '],\n"') + "\n"
+        old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"options": {}}
+        if len(options) < 0.85 * len(old["options"]):
+            raise SystemExit(
+                f"{name} has {len(options)} options, and had {len(old['options'])}: look at what was not read"
+            )
+        text = json.dumps(made, separators=(",", ":")).replace('],"', '],\n"') + "\n"
         print(f"{name}: {len(options)} options")
         if given.check:
-            status |= options != old
+            status |= made != old
         else:
             path.write_text(text, encoding="utf-8")
             LOCK.write_text(json.dumps(dict(sorted(lock.items())), indent=1) + "\n", encoding="utf-8")

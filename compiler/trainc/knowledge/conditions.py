@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -197,6 +197,22 @@ def _better(left: Term, relation: Relation, value: Any) -> Any:
 
 _NUMBER = pattern(r"[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FALSE = frozenset(("false", "0", "no", "off", "none", "null", ""))
+
+
+class Nested(str):
+    """A mapping of a file, or a list of them, whose own values are further facts."""
+
+    __slots__ = ()
+
+
+class Items(str):
+    """A list of a file, as its items with spaces between them."""
+
+    __slots__ = ()
+
+    def __new__(cls, items: Iterable[str]) -> Self:
+        """Join the items."""
+        return str.__new__(cls, " ".join(items))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ A module, because every job asks, and nearly none of them names anything: then n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 # The programs of each table: names of programs, with their first argument or without, of scripts, and of modules.
@@ -15,8 +15,14 @@ _PROGRAMS: Mapping[str, str] = {
     "mpirun": "mpirun",
     "horovodrun": "horovodrun",
     "composer": "composer",
-    "llamafactory": "llamafactory-cli train | llamafactory-cli | lmf",
-    "swift": "swift sft | swift rlhf | swift pt | swift | megatron sft",
+    "llamafactory": "llamafactory-cli train | lmf train",
+    "llamafactory_export": "llamafactory-cli export",
+    "swift": "swift sft | swift rlhf | swift pt | megatron sft | megatron pt | megatron rlhf",
+    "trl_grpo": "trl grpo",
+    "trl_dpo": "trl dpo",
+    "trl_sft": "trl sft",
+    "trl_kto": "trl kto",
+    "trl_cli": "trl sft | trl dpo | trl grpo | trl kto | trl reward | trl rloo | trl ppo",
     "axolotl": "axolotl train | axolotl | axolotl.cli.train | axolotl.cli.preprocess",
     "colossalai": "colossalai run | colossalai",
     "fabric": "fabric run | fabric | lightning run",
@@ -43,6 +49,8 @@ _PATTERNS: Mapping[str, str] = {
     "trl_grpo": "grpo",
     "trl_sft": "trl/scripts/sft | trl.scripts.sft",
     "trl_dpo": "trl/scripts/dpo | trl.scripts.dpo",
+    "trl_kto": "trl/scripts/kto | trl.scripts.kto",
+    "torchtune": "finetune_distributed | finetune_single_device | lora_finetune_ | full_finetune_ | qat_distributed | lora_dpo_ | full_dpo_ | knowledge_distillation_ | ppo_full_finetune_",
 }
 # Options and keys that no other program has.
 _ANCHORS: Mapping[str, str] = {
@@ -57,6 +65,9 @@ _ANCHORS: Mapping[str, str] = {
     "verl_sft": "ulysses_sequence_parallel_size",
     "maxtext": "ici_fsdp_parallelism | ici_tensor_parallelism | dcn_data_parallelism",
     "diffusers": "instance_data_dir",
+    "llama_recipes": "enable_fsdp",
+    "torch_script": "dist_backend | ddp_backend | distributed_backend | workers | num_workers | dataloader_num_workers",
+    "optimum_habana": "use_habana | gaudi_config_name | use_lazy_mode",
     "torchtitan": "parallelism.data_parallel_shard_degree | parallelism.tensor_parallel_degree | training.tensor_parallel_degree",
 }
 # Files by their keys: a file has one of each group.
@@ -102,14 +113,27 @@ _FILES: tuple[tuple[str, tuple[str, ...]], ...] = (
 # Variables that a row is about.
 _VARIABLES = frozenset(
     """
-    ACCELERATE_MIXED_PRECISION CUDA_DEVICE_MAX_CONNECTIONS CUDA_DEVICE_ORDER CUDA_LAUNCH_BLOCKING FI_PROVIDER
-    HF_HUB_ENABLE_HF_TRANSFER HF_HUB_OFFLINE HSA_OVERRIDE_GFX_VERSION HTTP_PROXY JAX_ENABLE_X64 JAX_PLATFORMS
-    LIBTPU_INIT_ARGS NCCL_COMM_ID NCCL_IB_HCA NCCL_IB_RETRY_CNT NCCL_IB_SL NCCL_IB_TC NCCL_IB_TIMEOUT
-    NCCL_NET_GDR_LEVEL NCCL_P2P_DISABLE NEURON_RT_NUM_CORES NEURON_RT_ROOT_COMM_ID NVIDIA_VISIBLE_DEVICES
-    OMPI_MCA_btl_tcp_if_exclude OMPI_MCA_btl_tcp_if_include OMPI_MCA_plm_rsh_agent OMP_PROC_BIND PJRT_DEVICE
-    PYTORCH_NO_CUDA_MEMORY_CACHING TF_FORCE_GPU_ALLOW_GROWTH TOKENIZERS_PARALLELISM TORCH_DISTRIBUTED_DEBUG
-    TRANSFORMERS_OFFLINE WANDB_MODE XLA_FLAGS XLA_PYTHON_CLIENT_ALLOCATOR XLA_PYTHON_CLIENT_MEM_FRACTION
-    XLA_PYTHON_CLIENT_PREALLOCATE http_proxy
+    ACCELERATE_MIXED_PRECISION ACCELERATE_USE_FSDP AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 CLEARML_API_HOST
+    COMET_URL_OVERRIDE CUDA_DEVICE_MAX_CONNECTIONS CUDA_DEVICE_ORDER CUDA_LAUNCH_BLOCKING CUDA_MODULE_LOADING
+    CUDA_VISIBLE_DEVICES DS_ACCELERATOR FI_PROVIDER FSDP_SHARDING_STRATEGY GLOO_SOCKET_IFNAME
+    HABANA_VISIBLE_DEVICES HF_ACCESS_TOKEN HF_API_TOKEN HF_DATASETS_CACHE HF_ENDPOINT HF_HOME HF_HUB_CACHE
+    HF_HUB_DOWNLOAD_TIMEOUT HF_HUB_ENABLE_HF_TRANSFER HF_HUB_ETAG_TIMEOUT HF_HUB_OFFLINE HSA_OVERRIDE_GFX_VERSION
+    HTTPS_PROXY HTTP_PROXY HUGGINGFACEHUB_API_TOKEN HUGGINGFACE_HUB_TOKEN HUGGINGFACE_TOKEN HUGGING_FACE_TOKEN
+    I_MPI_FABRICS JAX_COORDINATOR_ADDRESS JAX_DISTRIBUTED_INITIALIZATION_TIMEOUT_SECONDS JAX_ENABLE_X64
+    JAX_PLATFORMS KMP_AFFINITY LIBTPU_INIT_ARGS MASTER_PORT MLFLOW_TRACKING_URI NCCL_COMM_ID NCCL_CROSS_NIC
+    NCCL_IB_DISABLE NCCL_IB_HCA NCCL_IB_QPS_PER_CONNECTION NCCL_IB_RETRY_CNT NCCL_IB_SL NCCL_IB_TC NCCL_IB_TIMEOUT
+    NCCL_MIN_NCHANNELS NCCL_NET NCCL_NET_GDR_LEVEL NCCL_NTHREADS NCCL_P2P_DISABLE NCCL_SHM_DISABLE
+    NCCL_SOCKET_FAMILY NCCL_SOCKET_IFNAME NCCL_SOCKET_NTHREADS NEURON_RT_NUM_CORES NEURON_RT_ROOT_COMM_ID
+    NVIDIA_VISIBLE_DEVICES NVTE_FLASH_ATTN NVTE_FRAMEWORK OMPI_ALLOW_RUN_AS_ROOT OMPI_MCA_btl
+    OMPI_MCA_btl_tcp_if_exclude OMPI_MCA_btl_tcp_if_include OMPI_MCA_hwloc_base_binding_policy
+    OMPI_MCA_plm_rsh_agent OMPI_MCA_pml
+    OMPI_MCA_rmaps_base_mapping_policy OMPI_MCA_rmaps_base_oversubscribe OMP_PLACES OMP_PROC_BIND PATH PJRT_DEVICE
+    PT_HPU_LAZY_MODE PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF PYTORCH_NO_CUDA_MEMORY_CACHING RAY_ADDRESS
+    ROCR_VISIBLE_DEVICES S3_ENDPOINT_URL TF_FORCE_GPU_ALLOW_GROWTH TF_XLA_FLAGS TMPDIR TOKENIZERS_PARALLELISM
+    TORCH_CPP_LOG_LEVEL TORCH_DISTRIBUTED_DEBUG TORCH_HOME TORCH_NCCL_BLOCKING_WAIT TPU_WORKER_ID TP_SOCKET_IFNAME
+    TRANSFORMERS_CACHE TRANSFORMERS_OFFLINE TRANSFORMERS_VERBOSITY UCX_NET_DEVICES UCX_TLS VLLM_ATTENTION_BACKEND
+    WANDB_APIKEY WANDB_BASE_URL WANDB_KEY WANDB_MODE WANDB_TOKEN XLA_FLAGS XLA_PYTHON_CLIENT_ALLOCATOR
+    XLA_PYTHON_CLIENT_MEM_FRACTION XLA_PYTHON_CLIENT_PREALLOCATE XLA_USE_BF16 http_proxy https_proxy
     """.split()
 )
 # Programs that start the processes of a training themselves.
@@ -126,9 +150,12 @@ _COMMON = "nvidia.com/gpu"
 
 
 @cache
-def _by_name(kind: str) -> Mapping[str, str]:
-    source = {"programs": _PROGRAMS, "patterns": _PATTERNS, "anchors": _ANCHORS}[kind]
-    return {name: table for table, listed in source.items() for name in listed.split(" | ")}
+def _by_name(kind: str) -> Mapping[str, Sequence[str]]:
+    by_name: dict[str, list[str]] = {}
+    for table, listed in {"programs": _PROGRAMS, "patterns": _PATTERNS, "anchors": _ANCHORS}[kind].items():
+        for name in listed.split(" | "):
+            by_name.setdefault(name, []).append(table)
+    return by_name
 
 
 def tables_of_program(names: Iterable[str]) -> Iterator[str]:
@@ -136,11 +163,11 @@ def tables_of_program(names: Iterable[str]) -> Iterator[str]:
     by_name = _by_name("programs")
     for name in names:
         if name in by_name:
-            yield by_name[name]
+            yield from by_name[name]
             return
-        for part, table in _by_name("patterns").items():
+        for part, tables in _by_name("patterns").items():
             if part in name:
-                yield table
+                yield from tables
                 return
 
 
@@ -149,7 +176,7 @@ def tables_of_options(keys: Iterable[str]) -> Iterator[str]:
     anchors = _by_name("anchors")
     for key in keys:
         if key in anchors:
-            yield anchors[key]
+            yield from anchors[key]
 
 
 def table_of_file(keys: frozenset[str]) -> str | None:

@@ -3,8 +3,10 @@
 A table has these fields, all but the first optional:
 
 - `program`: what messages call it. `space`: what comes before its keys ("ds").
-- `options`: what the options of the program take: for each key a type, and the choices if there are any. `open` means that
-  scripts have further options of their own. `extends` names tables whose options and rows it has as well.
+- `options`: what the options of the program take: for each key a type, and the choices if there are any; `generated` names
+  the file that has them from the program's package. `extends` names tables whose options and rows it has as well. `open`
+  means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
+  the program refuses others, or `ignores` them. `base` are the ends of the names of files that come with the program, and have its defaults.
 - `roles`: the keys by role; `defaults` are not fact, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
 - `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with its
@@ -49,6 +51,10 @@ class Table:
     program: str
     space: str
     open: bool
+    strict: tuple[str, ...]
+    ignores: bool
+    family: frozenset[str]
+    base: tuple[str, ...]
     options: Mapping[str, Sequence[str]]
     roles: Mapping[str, Sequence[str]]
     agree: frozenset[str]
@@ -81,6 +87,10 @@ def table(name: str) -> Table:
         data["program"],
         data.get("space", ""),
         data.get("open", False) or not options,
+        tuple(data.get("strict", ())),
+        data.get("ignores", False),
+        frozenset((name, *(each for parent in parents for each in parent.family))),
+        tuple(data.get("base", ())),
         options | data.get("options", {}),
         roles | data.get("roles", {}),
         frozenset((*data.get("agree", ()), *(role for parent in parents for role in parent.agree))),

@@ -8,7 +8,7 @@ from posixpath import basename, join, normpath
 from typing import Any
 
 from trainc.findings import CompileError, Finding
-from trainc.knowledge.conditions import Fact
+from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.records import dataclass, replace
@@ -46,6 +46,7 @@ class ConfigFile:
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
         last = key.rpartition(".")[2]
+        value = None if isinstance(value, str) and "${" in value else value
         form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}"}.get(self.name.rpartition(".")[2], f"{last}: {{}}")
         text = f"{key} in {self.name}"
         return Fact(f"{space}{key}", value, text, form, file=(self, key))
@@ -97,18 +98,21 @@ def line_of(text: str, dotted: str) -> int:
 
 
 def flat(value: Any) -> dict[str, Any]:
-    """Return the scalars and lists of nested mappings by their dotted keys, and True for each mapping itself."""
+    """Return the scalars and lists of nested mappings by their dotted keys, and what stands for a mapping or its list."""
     scalars: dict[str, Any] = {}
     waiting = [("", value)]
     while waiting:
         prefix, current = waiting.pop()
         for key, inner in current.items() if isinstance(current, Mapping) else ():
             if isinstance(inner, Mapping):
+                scalars[f"{prefix}{key}"] = Nested("{...}")
                 waiting.append((f"{prefix}{key}.", inner))
             elif isinstance(inner, (str, int, float, bool)):
                 scalars[f"{prefix}{key}"] = inner
             elif isinstance(inner, list) and all(isinstance(item, (str, int, float)) for item in inner):
-                scalars[f"{prefix}{key}"] = " ".join(map(str, inner))
+                scalars[f"{prefix}{key}"] = Items(map(str, inner))
+            elif isinstance(inner, list):
+                scalars[f"{prefix}{key}"] = Nested("[...]")
     return scalars
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from trainc.findings import Finding, suggest
-from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, parse
+from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
 from trainc.knowledge.tables import Row, Table
 from trainc.lints.config_files import folders
 from trainc.lints.runs import Run, runs
@@ -13,6 +13,7 @@ from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
 _NAMED = pattern(r"\{([\w.:-]+)\}")
+_BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
@@ -83,7 +84,7 @@ def _hint(write: str, about: Fact | None, better: object, row: Row) -> str:
 
 def _shown(fact: Fact) -> str:
     """Return a setting as a message names it: with its value, unless it is an option that has none."""
-    if fact.value is None or (fact.value is True and fact.word >= 0):
+    if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
         return fact.text
     if fact.file is not None:
         return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text
@@ -109,10 +110,11 @@ def _types(run: Run, known: Table) -> Iterator[Finding]:
         space, _, name = fact.key.rpartition(":")
         if not fact.is_placed or fact.variable or known.space.rstrip(":") != space:
             continue
+        if fact.file is not None and not known.space and run.files.get(fact.file[0].path) not in known.family:
+            continue
         takes = known.options.get(name)
         if takes is None:
-            if fact.file is None or known.space:
-                yield from _near(run, known, fact)
+            yield from _unknown(run, known, fact)
         elif fact.value is not None and fact.value not in _OFF:
             problem = _refused(known, fact, takes[0], takes[1:])
             if problem is not None:
@@ -128,8 +130,14 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         if word in ("true", "false") or ("=" not in fact.form and ("/" in word or "." in word)):
             return None  # It may be a file that follows.
         return f"{fact.text} takes no value, so {program} refuses {word!r}", f"write {fact.text} alone"
+    if not bare and (isinstance(value, (Nested, Items)) or kind in ("map", "bool")):
+        problem = _of_other_form(known, fact, kind)
+        if problem is not None or isinstance(value, Nested):
+            return problem
+    quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
+    if kind == "list" and choices and isinstance(value, (str, Items)):
+        kind, value = "str", next((each for each in str(value).split() if each not in choices), choices[0])
     if kind in ("int", "float") and not bare:
-        quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
         better = number(value)
         if better is not None and not quoted:
             return None
@@ -146,24 +154,81 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
     return None
 
 
-def _near(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
-    """Yield a finding for a key that no table has, and that nearly is one which is not given elsewhere."""
+def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | None:
+    """Return what is wrong with a section, a list or a switch; None if the option takes it."""
+    value, program = fact.value, known.program
+    if isinstance(value, Nested) or (isinstance(value, Items) and kind in ("int", "float", "bool", "map")):
+        nouns = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a single text"}
+        found = "a section" if value == "{...}" else "a list"
+        if kind in nouns or (kind in ("map", "single") and found == "a list"):
+            wanted = nouns.get(kind, "one value, or a section")
+            return f"{fact.text} is {found}, and {program} takes {wanted}", f"write {wanted}"
+        return None
+    if kind == "map":
+        return f"{fact.text} is {value}, and {program} takes a section there", "write its keys below it"
+    quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
+    if kind == "bool" and (quoted or str(value).lower() not in _BOOLEANS):
+        return f"{fact.text} is {value!r}, and {program} takes true or false", f"write {fact.form.format('true')}"
+    return None
+
+
+def _unknown(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
+    """Yield a finding for a key that no table has: one that nearly is another, and in a strict table each one."""
     from trainc.findings.text import edit_distance
 
     name = fact.name
     of_space = [table for table in run.tables if table.space == known.space]
+    known_here = {option for table in of_space for option in table.options}
+    strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
+    strict = strict and fact.text[:1] not in ("+", "~")
     # Short names of a script's own options are close to others by chance.
-    if len(name) < 8 or known is not of_space[0] or any(name in table.options for table in run.tables):
+    if (len(name) < 8 and not strict) or _has(of_space, known_here, name):
         return
-    most = 2 if len(name) > 13 else 1
+    if known is not next(table for table in of_space if table.strict == known.strict):
+        return
+    option = fact.word >= 0 and fact.text.startswith("-")
+    if option and (not fact.text.startswith("--") or any(other.startswith(name) for other in known_here)):
+        return  # A parser takes the beginning of a name.
+    most = 2 if len(name) > 13 or strict else 1
     given = {other.name for other in run.facts.by_key.values()}
-    options = [option for table in of_space for option in table.options if abs(len(option) - len(name)) <= most]
-    near = [option for option in options if option not in given and 0 < edit_distance(name, option, most) <= most]
-    if near and not any(near[0].startswith(name) or name.startswith(option) for option in near):
+    near = [
+        other
+        for other in known_here
+        if abs(len(other) - len(name)) <= most and other not in given and 0 < edit_distance(name, other, most) <= most
+    ]
+    near = [other for other in near if not (option and name.startswith(other))]
+    if not near and strict:
+        last = name.rpartition(".")[2]
+        near = sorted(other for other in known_here if other.rpartition(".")[2] == last and last != name)[:1]
+    if near:
         spelled = near[0].replace("_", "-") if "-" in fact.text.lstrip("-") else near[0]
-        spelled = f"--{spelled}" if fact.text.startswith("--") else spelled
-        message = f"{known.program} has no setting {fact.text}"
-        yield run.finding("SettingRefused", "warning", message, suggest(fact.text, [spelled]), fact)
+        spelled = f"--{spelled}" if option else spelled
+        old = fact.text if fact.file is None else name.rpartition(".")[2]
+        spelled = (
+            spelled
+            if fact.file is None or near[0].rpartition(".")[0] != name.rpartition(".")[0]
+            else near[0].rpartition(".")[2]
+        )
+        hint = suggest(old, [spelled])
+    elif strict:
+        hint = f"remove it, or write the name that {known.program} knows it by"
+    else:
+        return
+    does = (
+        f"{known.program} ignores {fact.text}, which it does not know"
+        if known.ignores
+        else f"{known.program} has no setting {fact.text}"
+    )
+    yield run.finding("SettingRefused", "warning", does, hint, fact)
+
+
+def _has(tables: Sequence[Table], known: Collection[str], name: str) -> bool:
+    """Return whether a key is known, is a section of known ones, or is below one that takes any keys."""
+    if name in known or name.removeprefix("no_") in known or any(other.startswith(f"{name}.") for other in known):
+        return True
+    parts = name.split(".")
+    above = [".".join(parts[:depth]) for depth in range(1, len(parts))]
+    return any(table.options.get(key, ("map",))[0] != "map" for table in tables for key in above)
 
 
 def _misplaced(run: Run, known: Table) -> Iterator[Finding]:

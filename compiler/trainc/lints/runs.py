@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from posixpath import basename, join, normpath
 from typing import Any
 
@@ -12,6 +13,7 @@ from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts, is_on
 from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
 from trainc.knowledge.tables import Table, read, table
+from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -24,6 +26,8 @@ _OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
+# Options whose files hold data, or settings of another space, and no further options.
+_DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image|index|label|deepspeed|ds_config).*")
 # Labels of nodes that show what their devices are.
 _PRODUCTS = (
     *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
@@ -34,14 +38,17 @@ _PRODUCTS = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A program that a command starts, the tables about it, and all facts about its run. `name` is that of the program."""
+    """A program that a command starts, the tables about it, and all facts about its run.
+
+    `name` is that of the program, and `files` has the table of each file that it reads.
+    """
 
     training: Training
     start: Start
     tables: tuple[Table, ...]
     facts: Facts
     name: str
-    files: tuple[ConfigFile, ...] = ()
+    files: Mapping[str, str | None]
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, fact: Fact | None) -> Finding:
         """Return a finding where something is set, or at the program."""
@@ -84,7 +91,8 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
             value = None if "$" in override[2] or "`" in override[2] else override[2]
-            fact.append(Fact(f"{space}{override[1]}", value, override[1], f"{override[1]}={{}}", word=first + at))
+            text = word[: override.end(1)]
+            fact.append(Fact(f"{space}{override[1]}", value, text, f"{text}={{}}", word=first + at))
         else:
             others.append((first + at, word))
             hidden = hidden or "$" in word or "`" in word
@@ -136,12 +144,18 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     paths += [word for _, word in others]
     paths += _composed(fact)
     read = _files(training, paths, by_path)
-    facts.hidden = hidden or any(_FILE.fullmatch(path) and normpath(path) not in by_path for path in paths)
+    base = tuple(name for known in found.values() for name in known.base)
+    further = [
+        str(one.value) for one in (*launched, *fact) if isinstance(one.value, str) and not _DATA.fullmatch(one.key)
+    ]
+    further = [path for path in (*further, *(word for _, word in others)) if not (base and path.endswith(base))]
+    facts.hidden = hidden or any(_FILE.fullmatch(path) and normpath(path) not in by_path for path in further)
     in_files: list[Fact] = []
+    homes: dict[str, str | None] = {}
     for file in read:
         values = flat(file.value)
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
-        name_of_file = table_of_file(keys)
+        name_of_file = homes[file.path] = table_of_file(keys)
         known = table(name_of_file) if name_of_file is not None else None
         if known is not None:
             found[known.name] = known
@@ -154,11 +168,12 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         facts.add_roles(known.roles)
     facts.add(_derived(training, facts, others, words))
     found |= {name: table(name) for name in ALWAYS}
-    return Run(training, start, tuple(found.values()), facts, names[-1], tuple(read))
+    return Run(training, start, tuple(found.values()), facts, names[-1], homes)
 
 
 def _of_launcher(training: Training, start: Start, option: Any, space: str) -> Fact:
     value = training.value(option.value, start.launch) if option.value is not None else True
+    value = None if value in training.variables and "$" in str(option.value) else value  # It is known only in the pod.
     form = f"{option.spelling}={{}}"
     return Fact(f"{space}{option.name.replace('-', '_')}", value, option.spelling, form, word=option.index)
 
@@ -202,16 +217,19 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         ),
     }
     launch = start.launch
+    topology = [whole_number(side) for side in str(selector.get("cloud.google.com/gke-tpu-topology", "")).split("x")]
+    values["topology"] = (prod(side or 1 for side in topology) if all(topology) else None, "the chips of the topology")
     per_node = training.processes(launch) if launch is not None else training.devices
     values["per_node"] = (per_node or None, "processes per node")
     values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
     for name, (value, text) in values.items():
         yield Fact(f"job:{name}", value, text)
     for name, value in training.variables.items():
-        yield Fact(f"env:{name}", value, name, variable=name)
+        yield Fact(f"env:{name}", None if "$(" in str(value) else value, name, variable=name)
     for variable in training.entry.trainer.env:  # MPI's containers get these later.
         name = str(variable["name"])
-        yield Fact(f"env:{name}", variable.get("value"), name, variable=name)
+        value = variable.get("value")
+        yield Fact(f"env:{name}", None if "$(" in str(value) else value, name, variable=name)
     for name, value in start.variables.items():
         if not name.isdecimal():
             yield Fact(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
@@ -237,8 +255,21 @@ def _derived(
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
     yield Fact("job:script", text, "the command")
+    yield Fact("job:launched", int(any(one.launch is not None for one in training.line.starts)), "launchers")
+    yield Fact("job:secrets", int(_has_secrets(training)), "Secrets")
     yield Fact("job:servers", int(served), "servers")
     yield Fact("job:efa", int(any("efa" in name for name in network)), "EFA devices")
+    yield Fact("job:rdma", int(any("rdma" in name or "hostdev" in name for name in network)), "RDMA devices")
+    cpus = read_quantity(amounts.get("cpu"))
+    yield Fact("job:cpus", int(cpus.units) if cpus is not None else None, "CPUs of the pod")
+    mounts = [normpath(str(mount.get("mountPath"))) for mount in container.mounts]
+    yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
+    yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
+    yield Fact(
+        "job:host_network",
+        int(bool(training.info.pod_spec(training.entry.pod_set.name).get("hostNetwork"))),
+        "hostNetwork",
+    )
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:
@@ -254,6 +285,15 @@ def _derived(
     model = facts.find("model.name") or facts.find("model_name_or_path")
     if model is not None and isinstance(model.value, str):
         yield from _model(model, model.value)
+
+
+def _has_secrets(training: Training) -> bool:
+    """Return whether a container may get a login from elsewhere: from a Secret, a service account or its script."""
+    container = training.entry.container
+    sources = any(
+        "secret" in volume or "projected" in volume or "csi" in volume for volume in training.entry.pod_set.volumes
+    )
+    return sources or bool(container.fields.get("envFrom")) or "login" in training.text or ".netrc" in training.text
 
 
 def _precision(facts: Facts) -> Iterator[Fact]:

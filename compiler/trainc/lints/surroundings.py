@@ -71,7 +71,10 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
                 yield Finding("UnsetVariable", "warning", message, hint, *entry.variable_path(name))
         for match in _SHELL_REFERENCE.finditer(value):
             other = match[1] or match[2]
-            if (other in places or other == name) and (not entry.shell or other == name):
+            if other.startswith(("SLURM_", "PBS_", "LSB_")) and not entry.shell:
+                message = f"{name} is the text {match[0]}: no shell reads it, and nothing sets {other} in a pod"
+                yield Finding("UnsetVariable", "warning", message, "write the value", *entry.variable_path(name))
+            elif (other in places or other == name) and (not entry.shell or other == name):
                 message = f"no shell reads the value of {name}, so {match[0]} stays in it as text"
                 hint = suggest(match[0], [f"$({other})"], f"write $({other}), and {other} above it")
                 if other == name:
