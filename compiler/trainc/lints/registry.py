@@ -118,12 +118,12 @@ def _is_in_tables(training: Training) -> bool:
 
 
 def _is_surrounded(training: Training) -> bool:
-    """Return whether a pod has more than a program with devices: references, volumes, other containers or documents."""
+    """Return whether a pod has more than a program with devices: references, limits, other containers or documents."""
     container = training.entry.container
     resources = container.resources.get("limits") or {}
     return bool(
         training.documents
-        or container.mounts
+        or (container.mounts and (training.line.script is not None or "memory" in resources))
         or len(training.entry.pod_set.containers) > 1
         or len(resources) > 1
         or training.job.model is not None
