@@ -39,7 +39,7 @@ def main() -> None:
         f"  cd {folder}, edit jobs/llm.yaml, and run {os.path.relpath(shutil.which('trainc') or 'trainc', FOLDER)} check"
     )
     print("  check a job of your own: .venv/bin/trainc check FILE")
-    print("  read README.md, from `Why` on")
+    print("  read README.md, and make one of the two ways yours")
 
 
 def title(text: str) -> None:

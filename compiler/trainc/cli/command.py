@@ -274,13 +274,28 @@ def build_parser(command: Command) -> ArgumentParser:
     return parser
 
 
+class _NoColors:
+    def __getattr__(self, _: str) -> str:
+        return ""
+
+
+class _Formatter(RawDescriptionHelpFormatter):
+    """Help without colors: Python 3.14's argparse imports dataclasses and inspect for a theme, in every command."""
+
+    _theme = _NoColors()
+    _decolor = staticmethod(str)
+
+    def _set_color(self, *_: object, **__: object) -> None:
+        pass
+
+
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     """A formatter as wide as the terminal. argparse would import shutil, and with it every compression module."""
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
     except (AttributeError, ValueError, OSError):  # AttributeError if the process has no standard output.
         columns = 80
-    return RawDescriptionHelpFormatter(prog, width=columns - 2)
+    return _Formatter(prog, width=columns - 2)
 
 
 def parse_arguments(parser: ArgumentParser, command_line: Sequence[str]) -> Arguments:

@@ -22,8 +22,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add `list` and `show`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     parser.set_defaults(action="list", release=None, config=None)
-    listing = actions.add_parser("list", help="list names, frameworks and releases (default)", allow_abbrev=False)
-    showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
+    listing = actions.add_parser(
+        "list",
+        help="list names, frameworks and releases (default)",
+        formatter_class=parser.formatter_class,
+        allow_abbrev=False,
+    )
+    showing = actions.add_parser(
+        "show", help="print the YAML of one runtime", formatter_class=parser.formatter_class, allow_abbrev=False
+    )
     set_completion(showing.add_argument("name", metavar="NAME"), "runtime")
     for parser_of_action in (listing, showing):
         add_release(parser_of_action.add_argument)
