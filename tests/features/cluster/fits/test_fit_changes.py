@@ -70,3 +70,18 @@ def test_jobs_with_the_same_change_are_one_sentence_and_what_stays_blocked_is_no
     )
     blocked = [queue("a", 64), node("n0", "r0", gpus=4)]
     assert changes_of(blocked, blocked, *jobs) == []
+
+
+def test_a_new_job_comes_with_whether_it_starts_now() -> None:
+    running = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "team-a", "uid": "u", "creationTimestamp": "2026-09-01T10:00:00Z"},
+        "spec": {"queueName": "a", "podSets": []},
+    }
+    cluster = [*BASICS, queue("a", 8), {"takenAt": "2026-09-01T12:00:00Z"}, running]
+    was, new = ("team-a/llm", jobset()), ("team-a/new", jobset("new"))
+    (sentence,) = fit_changes(([was], cluster), ([was, new], cluster))
+    assert sentence.startswith("team-a/new, by the cluster as of 2026-09-01T1")
+    assert "starts now with" in sentence
+    assert fit_changes(([was], cluster), ([was], cluster)) == []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import counted, first_of
-from trainc.api.kube import Json
+from trainc.api.kube import Json, names
 from trainc.features.cluster.fits.answer import Fit, Fits, fits_named
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
 from trainc.features.cluster.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
@@ -16,7 +16,7 @@ from trainc.features.cluster.fits.snapshot import read_cluster
 
 VERSION = 1
 NOTE = "A job that fits may still have to wait: running workloads, preemption, fair sharing and admission checks are not considered."
-_MOST_DOMAINS = 8
+_MOST_DOMAINS, _MOST_FATES = 8, 10
 
 
 def fits_text(fits: Fits) -> str:
@@ -121,14 +121,16 @@ _MOST_NAMED = 5
 def fit_changes(before: Side, after: Side) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
-    answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1])
+    in_use = bool(dumps[1].of_group(names.KUEUE_GROUP, "Workload"))
+    answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1], now=in_use)
     if any(diagnostic.severity == "error" for fits in answers for diagnostic in fits.diagnostics):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]
     old, new = ({fit.job: fit for fit in fits.alone} for fits in answers)
     clusters = [read_cluster(dump)[0] for dump in dumps]
-    return [*_unknown(answers), *_jobs(old, new), *_queues(clusters[0], clusters[1], old, answers[1])]
+    now = _now(answers[1], old) if in_use else ()
+    return [*_unknown(answers), *_jobs(old, new), *now, *_queues(clusters[0], clusters[1], old, answers[1])]
 
 
 def _unknown(answers: Iterable[Fits]) -> Iterator[str]:
@@ -154,6 +156,18 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
             yield f"{jobs[0]} {phrase.format(s='s', be='is')}{reason}."
         else:
             yield f"{counted(len(jobs), 'job')} {phrase.format(s='', be='are')}{reason} ({first_of(jobs)})."
+
+
+def _now(fits: Fits, old: Collection[str]) -> Iterator[str]:
+    """What would become of each new job at the moment of the snapshot."""
+    from trainc.features.cluster.fits.now_forms import fates
+
+    blocked = {fit.job for fit in fits.alone if _is_blocked(fit)}
+    new = [(job, fate) for job, fate in fates(fits) if job not in old and job not in blocked]
+    for job, fate in new[:_MOST_FATES]:
+        yield f"{job}, by the cluster as of {fits.at or 'an unknown time'}: {fate}."
+    if len(new) > _MOST_FATES:
+        yield f"`trainc fits --now` has the answers for {len(new) - _MOST_FATES} more new jobs."
 
 
 def _is_blocked(fit: Fit) -> bool:

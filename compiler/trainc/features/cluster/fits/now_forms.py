@@ -30,12 +30,16 @@ _KNOWN = {
 def now_text(fits: Fits) -> str:
     """The fate of each job on a line, then a table of what the queues hold."""
     width = max((len(fit.job) for fit in fits.now), default=0)
-    cohorts = _cohorts(fits.moment)
-    lines = [
-        f"{fit.job:<{width}}  {fate_text(fit, alone, cohorts)}" for fit, alone in zip(fits.now, fits.alone, strict=True)
-    ]
+    lines = [f"{job:<{width}}  {fate}" for job, fate in fates(fits)]
     table = list(_table(fits.moment)) if fits.moment else []
     return "".join(f"{line}\n" for line in (*lines, "", *table, *([""] if table else []), NOTE))
+
+
+def fates(fits: Fits) -> Iterator[tuple[str, str]]:
+    """What becomes of each job now, by its name."""
+    cohorts = _cohorts(fits.moment)
+    for now, alone in zip(fits.now, fits.alone, strict=True):
+        yield now.job, fate_text(now, alone, cohorts)
 
 
 def fate_text(now: Fit, alone: Fit, cohorts: Mapping[str, str]) -> str:
@@ -58,7 +62,7 @@ def fate_text(now: Fit, alone: Fit, cohorts: Mapping[str, str]) -> str:
     behind = f", behind {counted(len(now.ahead), 'job')}: {shorten(now.ahead, _MOST_NAMED)}" if now.ahead else ""
     latest = f"; starts by {now.latest} at the latest, if nothing else is submitted" if now.latest else ""
     if not now.tried:
-        return f"waits{behind or ', like a job of the same shape'}; Kueue does not try it before"
+        return f"waits{behind or ', like a job of the same shape'}; until then Kueue does not look at it"
     missing = " or ".join(f"{item['more']} more {item['resource']} of flavor {item['flavor']}" for item in now.missing)
     cohort = cohorts.get(f"{now.job.rpartition('/')[0]}/{now.queue}")
     where = f" in cohort {cohort}" if missing and cohort else ""
