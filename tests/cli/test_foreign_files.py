@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from repositories import job
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -132,3 +133,11 @@ def test_the_group_of_a_jobset_is_found_in_a_file_of_its_own(version: str) -> No
     assert "StaleReference" not in run("check", "out").stderr
     Path("out/group.yaml").unlink()
     assert "StaleReference" in run("check", "out").stderr
+
+
+def test_what_makes_a_secret_is_read_wherever_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: token, namespace: nlp}\n"
+    Path("secret.yaml").write_text(f"{head}spec: {{target: {{name: token}}}}\n", encoding="utf-8")
+    job("nlp", "llm", "torch-distributed")
+    assert "3 documents checked, 2 TrainJobs compiled" in run("check").stderr

@@ -42,7 +42,7 @@ _MOST_SKIPPED = 100
 # What the labels begin with that ask for a level of Pod Security.
 _POD_SECURITY = "pod-security.kubernetes.io/"
 # Kinds of other documents that a compilation or a check reads.
-_USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
+_USED_KINDS = ("ClusterBaseModel", "ExternalSecret", "JobSet", "SealedSecret")
 
 
 # Kinds of the core API and others that usually accompany jobs in a team's folder.

@@ -177,8 +177,10 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
         stack = Stack(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         documents, sources, catalog = stack.documents, stack.sources, stack.catalog
-        # What a document that cannot be read would have had is no mistake of a patch.
-        diagnostics += [d for d in stack.diagnostics() if not unread or d.code not in _MISSING_IN_OVERLAYS]
+        # What a document has that cannot be read, or that no environment selects, is no mistake of a patch.
+        diagnostics += [
+            d for d in stack.diagnostics() if not (unread or unselected) or d.code not in _MISSING_IN_OVERLAYS
+        ]
         files |= files_of_ours(documents)
     if expansion is not None:
         documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])

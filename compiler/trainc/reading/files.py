@@ -35,6 +35,7 @@ _WORDS = (
     b"podGroupTemplates",
     b"ome.io/",
     b"SealedSecret",
+    b"ExternalSecret",
     b"PersistentVolumeClaim",
     b"TrainJob",
     b"TrainingJob",
