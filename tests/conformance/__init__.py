@@ -51,5 +51,6 @@ SETS = (
     Recorded("runs3", "runs.judge_twins", least=0.97),
     Recorded("field", "runs.judge_twins", least=0.97),
     Recorded("round-1", "runs.judge_twins", least=0.9),
-    Recorded("round-2", "runs.judge_twins", least=0.8),
+    Recorded("round-2", "runs.judge_twins", least=0.9),
+    Recorded("round-3", "runs.judge_twins", least=0.8),
 )

@@ -15,6 +15,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
 from trainc.kube.documents import Json
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity, whole_number
+from trainc.lints.config_files import visible_files
 from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.records import replace
 
@@ -113,7 +114,9 @@ def _difference(count: int, devices: int) -> tuple[str, str]:
 
 
 def _side_by_side(training: Training) -> bool:
-    """Return whether a script runs several programs at the same time, each with some of the devices."""
+    """Return whether several programs run at the same time, each with some of the devices: also vLLM beside a trainer."""
+    if any("use_vllm" in (file.text or "") for file in visible_files(training)):
+        return True
     return training.line.background and len(training.line.starts_of("launcher", "python", "code")) > 1
 
 
