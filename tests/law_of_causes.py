@@ -17,7 +17,7 @@ from made_up_monorepo import ENVIRONMENTS, Edit, Job, Tree, Truth, monorepo, pos
 from repositories import git
 
 Change = dict[str, Any]
-BY_HAND = "the rendered file was changed by hand"
+BY_HAND = "changed by hand"
 # Of a group, so many jobs are asked about.
 _ASKED = 2
 
@@ -40,8 +40,12 @@ class Round:
         self.tree = with_edits(built, self.pending)
         self.built = built
         possible = possible_edits(self.tree, rng, self.environment)
-        self.edits = rng.sample(possible, rng.randint(1, 4))
-        self.after = with_edits(self.tree, self.edits)
+        edits = rng.sample(possible, rng.randint(1, 4))
+        self.after = with_edits(self.tree, edits)
+        # What is no difference, such as a line of a file that is gone, is no edit.
+        self.edits = [
+            edit for edit in edits if with_edits(self.tree, [e for e in edits if e is not edit]) != self.after
+        ]
 
     def said(self) -> dict[str, Any]:
         """What `trainc diff` says about the edits; empty if either side does not compile."""

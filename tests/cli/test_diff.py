@@ -354,6 +354,7 @@ def test_a_sweep_is_one_group_with_its_cost(repository: Path) -> None:
     Path("jobs/sweep.yaml").write_text(Path("jobs/sweep.yaml").read_text().replace("gpuHours: 100", "gpuHours: 10"))
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0
-    assert "| 3 jobs | added | jobs/sweep.yaml:3 | created |" in comment.stdout
+    assert "| 3 jobs | new · image " in comment.stdout
+    assert "| jobs/sweep.yaml:3 | created |" in comment.stdout
     assert "This is over its budget." in comment.stdout
     assert "Not compared" not in comment.stdout

@@ -14,7 +14,7 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json, value_at
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
@@ -267,8 +267,28 @@ def start(  # noqa: PLR0913 - all but three go by their names
     )
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    diagnostics = rules([*inputs.diagnostics, *problems, *skipped], True)
+    ended = _ended_by_sweeps(inputs, settings, bases)
+    diagnostics = rules([*inputs.diagnostics, *problems, *skipped, *ended], True)
     return Run(settings, inputs, session, files, court, diagnostics, inputs.tally, keeping, bases)
+
+
+def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) -> Iterator[Diagnostic]:
+    """Refuse a sweep whose base was rendered as a job at the base revision, unless it says that it ends that."""
+    if inputs.tally is None or bases is None or settings.output is None or not (possible := inputs.tally.bases):
+        return
+    from trainc.output.ownership import file_name, is_marked
+
+    base = bases.base_of(settings.output, settings.configuration.environment)
+    for (namespace, name), sweep in possible:
+        if base is not None and is_marked(base.read_text(file_name(namespace, name))):
+            job = "/".join(filter(None, (namespace, name)))
+            message = f"{job} is a job in {base.name}, which ends where it becomes the base of a sweep"
+            given = sweep.data["base"]
+            file = given if isinstance(given, str) else given["file"]
+            hint = write(
+                f"{{file: {file}, endsJob: true}}", " if it may end; else copy its file for the sweep", field="base"
+            )
+            yield sweep.diagnose(Finding("InvalidSweep", "error", message, hint, ("base",)))
 
 
 def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, list[Diagnostic]]:

@@ -95,6 +95,7 @@ FEATURES = (
         adds={
             "judge jobs": "judging.judge_jobs",
             "lines": "forms.lines_by_job",
+            "where": "forms.where_by_job",
             "changes": "forms.fit_changes",
             "facts": "judging.facts_for_report",
             "never": "judging.never_admitted",

@@ -37,6 +37,10 @@ Read: TypeAlias = Callable[[str], "tuple[list[Document], list[Diagnostic]]"]
 class Tally(Protocol):
     """What is counted over the trials of sweeps while they are compiled."""
 
+    @property
+    def bases(self) -> Sequence[tuple[tuple[str, str], Document]]:
+        """Return the namespace and name of each base that must not have been a job, with the sweep."""
+
     def add(self, job: CompiledJob) -> None:
         """Count a job."""
 

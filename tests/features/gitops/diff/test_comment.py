@@ -141,7 +141,8 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
         sweep,
         (
             "**6 of 18 jobs are new, 96 GPUs**",
-            "| 2 jobs in each of dev, staging, prod | added | jobs/nlp/sweep.yaml:1 | created |",
+            "| 2 jobs in each of dev, staging, prod | new · image registry.example.com/train:1 · runs programs that differ by job",
+            "· queue main · cluster fits queue main, with h100 · for no deadline | jobs/nlp/sweep.yaml:1 | created |",
             "- in each of dev, staging, prod: jobs/nlp/sweep.yaml: 2 trials of 16 GPUs for 2 h each: 64 GPU-hours",
         ),
     ),

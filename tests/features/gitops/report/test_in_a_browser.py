@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from chromium import Page
 from commands import run
+from repositories import git
 
 pytestmark = pytest.mark.browser
 
@@ -210,6 +211,36 @@ def test_a_narrow_screen_scrolls_down_and_not_aside(rows: int, browser: Page, pa
     browser.resize(390, 800, phone=True)
     browser.open(pages[rows].as_uri())
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [500, 1400, 1920])
+def test_what_becomes_of_jobs_is_inside_the_window(
+    width: int, browser: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\nsources: [jobs]\n')
+    for number in range(12):
+        text = JOB.replace("NUMBER", str(number)).replace("TEAM", "nlp").replace("NODES", "2")
+        (tmp_path / f"jobs/{number}.yaml").write_text(text, encoding="utf-8")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "before")
+    for number in range(12):
+        file = tmp_path / f"jobs/{number}.yaml"
+        words = ", ".join(f"--a-long-option-{n}={'x' * 40}" for n in range(20))
+        file.write_text(
+            file.read_text().replace("torchrun, t.py", f"torchrun, t.py, {words}") if number < 6 else "",
+            encoding="utf-8",
+        )
+    (tmp_path / "jobs/new.yaml").write_text(JOB.replace("NUMBER", "99").replace("TEAM", "nlp").replace("NODES", "2"))
+    assert run("report", "--since", "git:HEAD", "-o", "report.html").status == 0
+    browser.resize(width, 900)
+    browser.open((tmp_path / "report.html").as_uri())
+    cells = "[...document.querySelectorAll('table.changes tr > *:nth-child(-n+3)')].map((one) => one.getBoundingClientRect())"
+    assert browser.evaluate("document.querySelectorAll('table.changes tbody tr').length") >= 2
+    assert browser.evaluate(f"{cells}.every((box) => box.left >= 0 && box.right <= window.innerWidth && box.width > 0)")
+    assert browser.evaluate("document.querySelectorAll('table.changes img').length") >= 1
 
 
 def test_nothing_is_asked_of_others(browser: Page, pages: dict[int, Path]) -> None:

@@ -374,7 +374,8 @@ def test_the_page_shows_what_changed_since_a_revision(company: Path) -> None:
     Path("jobs/0.yaml").write_text(NLP.replace("NAME", "job-0").replace("numNodes: 2", "numNodes: 4"))
     text = text_of(run("report", "--since", "git:HEAD", "-o", "-").stdout)
     assert "Changes since git:HEAD 1 of 3 jobs is refused, 16 GPUs" in text
-    assert "nlp/job-0 completions: 2 → 4 and 2 more jobs/0.yaml:6 refused as immutable" in text
+    assert "refused as immutable 16 → 32 nlp/job-0" in text
+    assert "completions: 2 → 4 and 2 more jobs/0.yaml:6" in text
     assert "1 job is denied as before" in text
     assert run("report", "--since", "HEAD", "-o", "-").status == 2
     assert run("report", "--since", "git:nowhere", "-o", "-").status == 1

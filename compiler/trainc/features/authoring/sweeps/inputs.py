@@ -133,6 +133,8 @@ class Sweeps:
             matrices = by_base.get(id(before))
             expanded += [document] if matrices is None else []
             for matrix in matrices or ():
+                if matrix.template is None and not matrix.ends_job:
+                    tally.bases.append((identity_of(document.data), matrix.document))
                 trials, wrong = trial_documents(matrix, before, document)
                 expanded += trials
                 problems += wrong
@@ -183,9 +185,13 @@ def read_sweeps(
 
 
 class Tally:
-    """The cost of the sweeps of an input, accumulated while their trials are compiled."""
+    """The cost of the sweeps of an input, accumulated while their trials are compiled.
+
+    `bases` has the namespace and name of each base that must not have been a job, with the sweep.
+    """
 
     def __init__(self) -> None:
+        self.bases: list[tuple[tuple[str, str], Document]] = []
         self._costs: list[tuple[Matrix, Cost]] = []
         self._trials: dict[tuple[str, str], tuple[Cost, int | None]] = {}
         self._reported: set[object] = set()

@@ -308,7 +308,7 @@ class Matrix:
     """A sweep file.
 
     `path` is the file of the base, and `job` selects one of its TrainJobs (empty if there is only one). `template` is
-    the base itself if the sweep contains it.
+    the base itself if the sweep contains it. `ends_job` says that the base may have been a job.
     """
 
     document: Document
@@ -318,6 +318,7 @@ class Matrix:
     assignments: tuple[Assignment, ...]
     budget: Budget = Budget()
     template: Document | None = None
+    ends_job: bool = False
 
 
 def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
@@ -334,7 +335,8 @@ def read_matrix(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
 
 def _read_sweep(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
     data, findings = SWEEP.check({"apiVersion": "", **document_kinds.without_nulls(SWEEP.schema, document.data)})
-    base, _, job = data.get("base", "").partition("#")
+    given = data.get("base", "")
+    base, _, job = (given if isinstance(given, str) else given.get("file", "")).partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(document.file), base)) if base else document.file
     assignments: list[Assignment] = []
     if grid.GRID_FIELDS.keys().isdisjoint(str(finding.path[0]) for finding in findings):
@@ -344,7 +346,9 @@ def _read_sweep(document: Document, limits: Limits) -> tuple[Matrix, list[Diagno
     if len(assignments) > most:
         findings.append(too_many_trials(len(assignments), most))
     budget = Budget(*(data.get("budget", {}).get(key) for key in ("gpuHours", "hoursPerTrial")))
-    matrix = Matrix(document, path, job, data.get("metadata", {}).get("name", ""), tuple(assignments), budget)
+    ends_job = isinstance(given, dict) and given.get("endsJob") is True
+    name = data.get("metadata", {}).get("name", "")
+    matrix = Matrix(document, path, job, name, tuple(assignments), budget, ends_job=ends_job)
     root = opening.root_around(os.path.dirname(document.file) or os.curdir)
     if not limits.allow_outside and not opening.is_inside(path, root):
         message = f"{path} is outside the repository"

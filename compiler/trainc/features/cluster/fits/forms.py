@@ -102,6 +102,12 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
     return lines
 
 
+def where_by_job(jobs: Sequence[tuple[str, Json]], cluster: Sequence[Json]) -> dict[str, str]:
+    """Where each JobSet, given with the name of its job, fits in a cluster on its own, on one line."""
+    fits = fits_named(jobs, Dump.of_objects(cluster))
+    return {job: lines[0] for job, lines in lines_by_job(fits.alone).items()}
+
+
 def fits_by_job(fits: Fits) -> dict[str, str]:
     """The answer for each job on one line, with the reason if it can never run."""
     return {

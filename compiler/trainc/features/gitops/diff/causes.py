@@ -28,7 +28,7 @@ _CHOOSING = ("sources", "exclude", "select", "overlay")
 # The compile options, by the names of their fields, as trainc.yaml and overlays have them.
 _OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
 _IDENTITY = ("name", "namespace")
-_NAMING = ("resources", "namespace", "namePrefix", "nameSuffix")
+_NAMING = ("namespace", "namePrefix", "nameSuffix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,30 +166,55 @@ class Causes:
         records = [known.record(key) for known in self._sides]
         if records[1] is None:
             return Why()
+        if by_hand := self._by_hand(key):
+            return Why(reasons=(by_hand,))
         places: list[Place] = []
-        unexplained: list[ExplainedField] = []
+        unexplained: list[tuple[ExplainedField, str]] = []
         for diff in job.objects:
             fields = [record.fields(diff) if record else () for record in records]
-            for old, new in [(c.old, c.new) for c in diff.changes] or [((), ())]:
+            for old, new, was in [(c.old, c.new, str(c.before)) for c in diff.changes] or [((), (), "")]:
                 at = [[f for f in fields[n] if f.index[: len(p)] == p] for n, p in ((0, old), (1, new))]
                 found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
                 places += found
-                unexplained += at[1] if not found else ()
+                unexplained += [(f, was) for f in at[1]] if not found else ()
         places += self._runtime(key, records)
         reasons = list(self._options(key, places))
         pending: list[Source] = []
         if unexplained and self._sides[1].side.keeps:
             # The edit of the job lets in what had changed since its file was built.
             places += self._own(key)
-            pending = [s for f in unexplained for i in f.origin.inputs if (s := i.source) and s.origin == "file"]
+            pending = [source for f, was in unexplained if (source := _pending(f, was, records[1])) is not None]
         if not places and not reasons:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
-        why = self._why(places, reasons)
+        why = self._why(places, [*reasons, *self._overwritten(key)])
         of_lines = {cause.source for cause in why.lines}
         pending = [source for source in dict.fromkeys(pending) if source not in of_lines]
         if not why.lines and not why.reasons:
-            why = replace(why, reasons=("the rendered file was changed by hand",))
+            why = replace(why, reasons=("the job is built again",))
         return replace(why, pending=tuple(pending))
+
+    def _by_hand(self, key: Key) -> str:
+        """Return the file of a job that is kept as it is in the output folder, which differs from what compiling gives."""
+        _, rendered = self._rendered(key)
+        is_kept = rendered is not None and rendered.standing == "kept" and rendered.differs
+        return f"{self._file_of(rendered)}, changed by hand" if rendered is not None and is_kept else ""
+
+    def _overwritten(self, key: Key) -> Iterator[str]:
+        """Yield the file of a job that is compiled, if it is neither that of the side before nor what compiling gives."""
+        was, rendered = self._rendered(key)
+        keeping = self._sides[1].side.manifest_set.keeping
+        if was is not None and rendered is not None and rendered.standing == "compiled" and keeping is not None:
+            text = keeping[1].read_text(rendered.path) or ""
+            if text and not any(text.endswith(body) for body in (was.body, rendered.body)):
+                yield f"{self._file_of(rendered)}, changed by hand, which a build overwrites"
+
+    def _rendered(self, key: Key) -> list[Any]:
+        """Return what becomes of a job's file on both sides, where jobs are kept as built."""
+        kept = [known.side.manifest_set.keeping for known in self._sides]
+        return [None if keeping is None else keeping[1].rendered.get(key) for keeping in kept]
+
+    def _file_of(self, rendered: Any) -> str:
+        return os.path.join(self._sides[1].side.output or "", rendered.path)
 
     def _why(self, places: Iterable[Place], reasons: Sequence[str] = ()) -> Why:
         lines: dict[Cause, None] = {}
@@ -344,26 +369,43 @@ class Causes:
 
     def _existence(self, key: Key, n: int) -> Iterator[Place]:
         """Yield why a job is there on one side only."""
-        job = self._sides[n].jobs.get(key)
+        job, others = self._sides[n].jobs.get(key), self._sides[1 - n].jobs
         if job is None:
             return
-        document = job.document.before or job.document
         sweep = next((sweep for sweep in self._sides[n].side.sweeps if sweep.file == job.document.file), None)
-        document = sweep or document
-        other, others = self._sides[1 - n].like(document), self._sides[1 - n].jobs
-        if sweep is not None and other is not None:
-            trial = key[1][key[1].rfind("-trial-") :]
-            if not any(it.document.file == sweep.file and name.endswith(trial) for (_, name), it in others.items()):
-                yield from self._differences(n, sweep, ())
+        document = sweep or job.document.before or job.document
+        if sweep is None:
+            bases = (
+                sweep for sweep in self._sides[1 - n].side.sweeps if _base_of(sweep) == os.path.normpath(document.file)
+            )
+            if (ending := next(bases, None)) is not None:
+                yield 1 - n, ending, ("base",)
                 return
-        elif other is None:
+        other = self._sides[1 - n].like(document)
+        if other is None:
             called = self._called_otherwise(n, document)
             named: Place = n, document, ("metadata", "name")
             yield from [named] if called is None else self._identity(n, document, called, _IDENTITY)
+            yield from self._overlaid(_NAMING)
             return
-        selected = any(known.side.configuration.select for known in self._sides)
-        found = list(self._identity(n, document, other, (*_IDENTITY, "labels") if selected else _IDENTITY))
-        found += [*self._overlaid(_NAMING), *self._of_settings(n, _CHOOSING)]
+        if sweep is not None:
+            trial = key[1][key[1].rfind("-trial-") :]
+            is_there = any(it.document.file == sweep.file and name.endswith(trial) for (_, name), it in others.items())
+        else:
+            label = label_of(document.data)
+            is_there = any(label_of((it.document.before or it.document).data) == label for it in others.values())
+        if is_there:  # Under another name or in another namespace.
+            found = [*self._identity(n, document, other, _IDENTITY), *self._overlaid(_NAMING)]
+        elif sweep is not None:
+            found = [
+                place for name in sweep.data for place in self._differences(n, sweep, (name,)) if name != "metadata"
+            ]
+            found += self._overlaid(_NAMING)
+        else:
+            selected = any(known.side.configuration.select for known in self._sides)
+            found = list(self._identity(n, document, other, (*_IDENTITY, "labels") if selected else _IDENTITY))
+        if not is_there and not found:
+            found = [*self._overlaid(("resources",)), *self._of_settings(n, _CHOOSING)]
         yield from found or self._differences(n, document, ())
 
     def _identity(self, n: int, document: Document, other: Document | None, names: Iterable[str]) -> Iterator[Place]:
@@ -429,6 +471,33 @@ class Causes:
         job = next((job for job in session.jobs if job.key == key), None)
         compiled = None if job is None else replace(session, keeping=None, judge=None).compile(job)[0]
         return () if compiled is None else compiled.manifests
+
+
+def _pending(explained: ExplainedField, was: str, record: Record | None) -> Source | None:
+    """Return the latest line from which a field is made that its value `was` not made from.
+
+    That is one whose value does not occur in it, be it with another registry, which a mirror may have been.
+    """
+    for given in explained.origin.inputs:
+        document = None if record is None else record.documents.get(given.object)
+        if document is None:
+            continue
+        for written, path in document.written(given.index) if document.written else [(document, given.index)]:
+            value = value_at(written.data, path)
+            parts = [v for k, v in value.items() if k != "name"] if isinstance(value, Mapping) else [value]
+            if not any(str(part) in was or (str(part).partition("/")[2] or "\n") in was for part in parts):
+                source = written.locate(path)
+                return source if source is not None and source.origin == "file" else None
+            if path[:1] == ("images",):
+                break
+    return None
+
+
+def _base_of(sweep: Document) -> str:
+    """Return the file of the job that is the base of a sweep, and therefore none itself."""
+    base = sweep.data.get("base")
+    file = base.get("file") if isinstance(base, Mapping) else base
+    return os.path.normpath(os.path.join(os.path.dirname(sweep.file), str(file).partition("#")[0]))
 
 
 def _one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
+from trainc.api.git import git
 from trainc.api.jobs import Compilation
 from trainc.api.kube import Manifest, releases
 from trainc.api.records import pattern, replace
@@ -19,7 +24,7 @@ from trainc.features.gitops.diff.comparison import compare
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.manifests import JobKey, ManifestSet, names_of
 from trainc.features.gitops.diff.markdown import HARMFUL, what, who
-from trainc.features.gitops.diff.model import Diff, Review, across, error_line, reason_of
+from trainc.features.gitops.diff.model import Cause, Diff, Review, across, error_line, reason_of, sum_of
 from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
     ReadSide,
@@ -32,12 +37,14 @@ from trainc.features.gitops.diff.sides import (
     with_arguments,
 )
 from trainc.features.gitops.diff.text import Part as TextPart
-from trainc.features.gitops.diff.text import diff_text, fate_of, headline
+from trainc.features.gitops.diff.text import diff_text, fate_of, figures, headline
 
 if TYPE_CHECKING:
     from trainc.features.gitops.diff.live import LiveDiff
 
 
+# So much of a commit's name platforms take in addresses; a comment has a limit.
+_ABBREVIATED = 16
 # Green is harmless, yellow is refused, red restarts or ends a training.
 _COLOURS: dict[str, Part] = {
     "title": "heading",
@@ -92,6 +99,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         reported = [*before.manifest_set.errors, *after.manifest_set.errors, *new]
         report(reported, arguments, streams)
         has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
+    if len(diffs) > 1:
+        from trainc.features.gitops.diff.facts import with_moves
+
+        diffs = with_moves(diffs)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)
     else:
@@ -115,8 +126,34 @@ def _comment(diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic
     if live is not None and all(diff.before == diff.after for diff in diffs.values()):
         return escape_report(section)
     errors = {name: [d for d in diagnostics if d.severity == "error"] for name, diagnostics in unread.items()}
-    text = comment(diffs, errors, most=LONGEST_COMMENT - len(section))
+    text = comment(diffs, errors, most=LONGEST_COMMENT - len(section), link=_link(diffs))
     return escape_report(f"{section}\n{text}" if section else text)
+
+
+def _link(diffs: Mapping[str, Diff]) -> Callable[[Cause], str]:
+    """Return the address of a line at its commit, where the runner of the platform says where the repository is."""
+    get = os.environ.get
+    home = f"{get('GITHUB_SERVER_URL')}/{get('GITHUB_REPOSITORY')}/blob" if get("GITHUB_REPOSITORY") else ""
+    home = f"{get('CI_PROJECT_URL')}/-/blob" if not home and get("CI_PROJECT_URL") else home
+    if not home.startswith("https://") or not diffs:
+        return lambda _: ""
+    repository = git.repository_of(".")
+
+    @cache
+    def commit(label: str) -> str:
+        with suppress(CompileError):
+            return str(git.commit_of(repository, label.removeprefix("git:").partition(":")[0]))[:_ABBREVIATED]
+        return ""
+
+    before = next(iter(diffs.values())).before
+
+    def link(cause: Cause) -> str:
+        at = commit("HEAD" if cause.side == "after" else before)
+        path = os.path.normpath(os.path.join(repository.prefix, cause.source.file))
+        is_inside = at and not os.path.isabs(path) and not path.startswith(os.pardir)
+        return f"{home}/{at}/{quote(path)}#L{cause.source.line}" if is_inside else ""
+
+    return link
 
 
 def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Arguments, streams: Streams) -> str:
@@ -182,6 +219,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.api.admission import updates
     from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
+    from trainc.features.gitops.diff.facts import with_places
     from trainc.features.gitops.diff.model import explain_groups
 
     notes = _left_out(before, after)
@@ -199,7 +237,8 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     )
     notes += [*_keeping_notes(before, after, arguments), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, Causes(before, after))
-    return replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
+    diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
+    return with_places(diff, after.manifest_set.manifests, after.cluster)
 
 
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
@@ -400,6 +439,9 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
             "what": what(group),
             "because": reason_of(group),
             "outcome": LABELS[group.outcome],
+            "gpus": figures(sum_of(job.totals for _, job in group.members))[1][1:],
+            "jobs": [" in ".join(filter(None, (job.label, name))) for name, job in group.members],
+            "varies": group.varies,
             "is_harmful": group.outcome in HARMFUL,
         }
         for group in across((name, diff.groups) for name, diff in diffs.items())

@@ -15,6 +15,7 @@ from trainc.api.records import replace
 from trainc.features.gitops.diff import delivery, model
 from trainc.features.gitops.diff.changes import Change, compare_manifests
 from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, Verdict, verdict_on
+from trainc.features.gitops.diff.facts import facts_of
 from trainc.features.gitops.diff.model import JobDiff, JobPairs, ObjectDiff, Pair, Side, Status, group_jobs, sum_of
 
 # Notes on consequences that no single field or outcome shows, as full sentences.
@@ -288,6 +289,7 @@ def _job_diff(group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[
         steps_before=jobsets[0].jobs,
         steps_after=jobsets[-1].jobs,
         notes=(),
+        facts=facts_of(jobsets[-1], group.manifests("after")) if group.pairs[-1].before is None else None,
     )
     return add_notes(job, group, deliveries) if shown else job
 
@@ -412,17 +414,16 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
     for old, new in by_content.values():
         if len(old) == len(new) == 1:
             was, now = result[old[0]], result[new[0]]
-            goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
-            comes = f"{was.label} had the same content: the job was renamed, and training starts from the beginning."
+            verb = "renamed" if was.namespace == now.namespace else "moved"
+            goes = f"{now.label} has the same content: the job was {verb}, and training starts from the beginning under the new name."
+            comes = f"{was.label} had the same content: the job was {verb}, and training starts from the beginning."
             result[old[0]] = replace(was, notes=(goes, *was.notes))
             result[new[0]] = replace(now, notes=(comes, *now.notes))
     return result
 
 
 def _content(group: JobPairs, side: str) -> str:
-    """What a job says on one side apart from its name."""
-    jobset = getattr(group.jobset, side)
-    plain = {jobset["metadata"]["name"]: ""}
-    return json.dumps(
-        [model.replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True
-    )
+    """What a job says on one side apart from its name and namespace."""
+    plain = {getattr(group.jobset, side)["metadata"]["name"]: ""}
+    manifests = [{**m, "metadata": {**m["metadata"], "namespace": ""}} for m in group.manifests(side)]
+    return json.dumps([model.replace_hashed_names(manifest, plain) for manifest in manifests], sort_keys=True)

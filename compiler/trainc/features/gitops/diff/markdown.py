@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import TypeAlias
 
 from trainc.api.findings import Diagnostic, counted, escape_line, first_of
 from trainc.api.jobs import ReplicatedJob
@@ -13,6 +14,8 @@ from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
 from trainc.features.gitops.diff.model import (
+    GONE,
+    Cause,
     Diff,
     Group,
     JobDiff,
@@ -45,11 +48,20 @@ _LONGEST_LINES = 200
 # What the table and each section may take of a comment, and how long one line of a section may be.
 _OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
 _MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
+_COUNTED = ("nodes", "GPUs")
 HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
+# The address of a cause on the platform, empty where that is not known.
+Link: TypeAlias = Callable[[Cause], str]
+
+
 def comment(
-    diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], *, most: int = LONGEST_COMMENT
+    diffs: Mapping[str, Diff],
+    unread: Mapping[str, Sequence[Diagnostic]],
+    *,
+    most: int = LONGEST_COMMENT,
+    link: Link = lambda _: "",
 ) -> str:
     """Render the comparisons of all environments in at most `most` characters.
 
@@ -58,7 +70,7 @@ def comment(
     groups = across((name, diff.groups) for name, diff in diffs.items())
     lines = [*_title(diffs), *_headlines(diffs, groups)]
     if groups:
-        lines += _table(groups, diffs, int(most * _OF_TABLE))
+        lines += _table(groups, diffs, int(most * _OF_TABLE), link)
     reviews = [(name, diff.review) for name, diff in diffs.items()]
     reviews += [(name, Review((("", tuple(errors)),))) for name, errors in unread.items()]
     lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
@@ -67,11 +79,13 @@ def comment(
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
     lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
-    for number, group in enumerate(groups):
+    # What begins or ends is told by its row.
+    told = [g for g in groups if g.first.status == "changed" or len(g.members) > 1 or g.first.notes]
+    for number, group in enumerate(told):
         details = "\n".join(("", *_details(group, diffs), ""))
         # Leaves room for the last line.
         if len(text) + len(details) > most - 200:
-            left = counted(len(groups) - number, "more change")
+            left = counted(len(told) - number, "more change")
             return f"{text}\nThe details of {left} do not fit into a comment; `trainc diff` shows them.\n"
         text += details
     return text
@@ -106,23 +120,38 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
         yield ""
 
 
-def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int) -> Iterator[str]:
+def _because(group: Group, link: Link, most: int = 3) -> str:
+    """The causes as Markdown, each line with its address."""
+    places = {f"{c.source.file}:{c.source.line}{GONE[c.side]}": link(c) for c in reversed(group.causes)}
+    texts = [f"[{cell(place)}]({address})" if address else cell(place) for place, address in reversed(places.items())]
+    return first_of([*texts, *filter(None, (cell(group.reason),))], most)
+
+
+def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int, link: Link) -> Iterator[str]:
     explained = any(map(reason_of, groups))
     heading = ("job", "change", *(("because of",) if explained else ()), "outcome")
-    yield "| " + " | ".join((*heading, *(name for name, _ in COLUMNS))) + " |"
-    yield "|" + "---|" * len(heading) + "---:|" * len(COLUMNS)
+    total_of_all = figures(sum_of(diff.totals for diff in diffs.values()))
+    shown = [figures(sum_of(job.totals for _, job in group.members)) for group in groups]
+    # A column in which nothing changes says nothing, apart from what people count.
+    amounts = (*shown, total_of_all)
+    changing = (
+        any({f[i][1], f[i][2]} - {"0", "-"} and f[i][1] != f[i][2] for f in amounts) for i in range(len(COLUMNS))
+    )
+    columns = [i for i, changes in enumerate(changing) if changes or COLUMNS[i][0] in _COUNTED]
+    yield "| " + " | ".join((*heading, *(COLUMNS[i][0] for i in columns))) + " |"
+    yield "|" + "---|" * len(heading) + "---:|" * len(columns)
     rows = []
     for group in groups:
         outcome_text = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
-        sizes = _figures(sum_of(job.totals for _, job in group.members))
+        sizes = _figures(sum_of(job.totals for _, job in group.members), columns)
         field, more = what(group)
-        change = f"{_code(field)}{more}" if field else more
-        reason = f" {cell(reason_of(group))} |" if explained else ""
+        change = f"{_code(field)}{more}" if field else cell(more)
+        reason = f" {_because(group, link)} |" if explained else ""
         rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
     for row in _limit(rows, most, "change"):
-        yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(COLUMNS) - 1)
+        yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(columns) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
-    yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()))} |"
+    yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()), columns)} |"
 
 
 def who(group: Group) -> str:
@@ -150,7 +179,9 @@ def what(group: Group) -> tuple[str, str]:
         for _, change in pairs
     ]
     if not changes or group.first.status != "changed":
-        return "", status_word(group.first)
+        facts = {} if group.first.facts is None else group.first.facts.named()
+        facts |= {"runs": "programs that differ by job"} if group.varies and facts else {}
+        return "", " · ".join(("new" if facts else status_word(group.first), *(f"{n} {t}" for n, t in facts.items())))
     jobset = {id(change) for diff in group.first.objects if diff.key.kind == "JobSet" for change in diff.changes}
     heading, change = next(((h, c) for h, c in changes if id(c) in jobset), changes[0])
     values = None if group.varies else one_liners(change, 80)
@@ -206,17 +237,17 @@ def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[st
             yield f"- *{LABELS[outcome]}*: {meaning}"
 
 
-def _figures(totals: Versions) -> str:
+def _figures(totals: Versions, columns: Sequence[int]) -> str:
     if totals.before is None and totals.after is None:
-        return " | ".join("" for _ in COLUMNS)
-    return " | ".join(
-        before if before == after else f"**{as_arrow(before, after)}**" for _, before, after in figures(totals)
-    )
+        return " | ".join("" for _ in columns)
+    amounts = [figures(totals)[i] for i in columns]
+    return " | ".join(before if before == after else f"**{as_arrow(before, after)}**" for _, before, after in amounts)
 
 
 def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     job, method = group.first, group.method
-    reason = reason_of(group, _MOST_JOBS)
+    places = {cause.source for cause in group.causes}
+    reason = reason_of(group, _MOST_JOBS) if len(places) > 3 else ""
     yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:

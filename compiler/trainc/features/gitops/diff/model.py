@@ -315,10 +315,35 @@ class ObjectDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """A new job. `hours` bounds its GPUs' time, and `gpu_hours` their cost; None without a deadline or a GPU."""
+
+    image: str
+    program: str
+    queue: str
+    hours: float | None
+    gpu_hours: float | None
+    fits: str = ""
+
+    def named(self) -> dict[str, str]:
+        """The facts as people read them, without those that the table has anyway."""
+        some = {"image": self.image, "runs": self.program, "queue": self.queue or "none", "cluster": self.fits}
+        some["for"] = "no deadline" if self.hours is None else f"at most {number(self.hours)} h"
+        some["at most"] = "" if self.gpu_hours is None else f"{number(self.gpu_hours)} GPU-hours"
+        return {name: text for name, text in some.items() if text}
+
+
+def number(value: float) -> str:
+    """`1,536` or `0.5`."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
 class JobDiff:
     """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
 
-    `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences.
+    `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences. `facts` are
+    those of a new job.
     """
 
     kind: str
@@ -331,6 +356,7 @@ class JobDiff:
     steps_before: tuple[ReplicatedJob, ...]
     steps_after: tuple[ReplicatedJob, ...]
     notes: tuple[str, ...]
+    facts: Facts | None = None
 
     @property
     def label(self) -> str:
@@ -432,7 +458,7 @@ class Diff:
         return any(job.status != "unchanged" for job in self.jobs)
 
 
-_GONE = {"after": "", "before": " (gone)"}
+GONE = {"after": "", "before": " (gone)"}
 _LETTERS = frozenset(string.ascii_lowercase + string.digits)
 
 
@@ -461,7 +487,9 @@ def explain_groups(groups: Sequence[Group], causes: Causes) -> tuple[Group, ...]
             pending = dict.fromkeys(source for _, why in members for source in why.pending)
             reason = "; ".join(members[0][1].reasons)
             found = tuple(member for member, _ in members)
-            explained.append(Group(group.method, found, tuple(lines), reason, tuple(pending)))
+            values = [([o.changes for o in job.objects], job.facts) for (_, job), _ in members]
+            varies = any(of_job != values[0] for of_job in values)
+            explained.append(Group(group.method, found, tuple(lines), reason, tuple(pending), varies))
     by_key: dict[object, list[Group]] = {}
     for number, group in enumerate(explained):
         fields = [(o.key.kind, o.status, c.path, c.kind) for o in group.first.objects for c in o.changes]
@@ -502,7 +530,7 @@ def sum_of(groups: Iterable[Versions]) -> Versions:
 
 def reason_of(group: Group, most: int = 3) -> str:
     """The causes: `runtimes/torch.yaml:30`, several of them, or the reason."""
-    locations = dict.fromkeys(f"{cause.source.file}:{cause.source.line}{_GONE[cause.side]}" for cause in group.causes)
+    locations = dict.fromkeys(f"{cause.source.file}:{cause.source.line}{GONE[cause.side]}" for cause in group.causes)
     return first_of([*locations, *filter(None, (group.reason,))], most)
 
 
@@ -531,7 +559,9 @@ def _content(job: JobDiff) -> str:
         for o in job.objects
     ]
     outcomes: dict[str, Outcome] = dict(job.outcomes)
-    text = json.dumps([job.kind, job.status, outcomes, objects, job.notes], default=str)
+    # Jobs that are new are alike apart from the program, which differs between the trials of a sweep.
+    facts = None if job.facts is None else (job.facts.image, job.facts.queue, job.facts.hours, job.facts.gpu_hours)
+    text = json.dumps([job.kind, job.status, outcomes, objects, job.notes, facts], default=str)
     names = {name for o in job.objects for name in (*(o.renamed or ()), o.key.name)} | {job.name}
     for name in sorted(filter(None, names), key=lambda name: (-len(name), name)):
         text = _without(name, text)

@@ -24,6 +24,7 @@ from trainc.features.gitops.diff.model import (
     Totals,
     Versions,
     notes_of,
+    number,
     reason_of,
     status_word,
     sum_of,
@@ -112,8 +113,8 @@ _JOB, _POD, _CONTAINER = 5, 7, 9
 def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[Path, list[tuple[int, Change]]]]:
     """An object's changes with their indexes, grouped by common path; changes without a common path come first."""
     groups: dict[Path, list[tuple[int, Change]]] = {(): []}
-    for number, change in enumerate(diff.changes):
-        groups.setdefault(_heading(change.path), []).append((number, change))
+    for index, change in enumerate(diff.changes):
+        groups.setdefault(_heading(change.path), []).append((index, change))
     yield from ((heading, changes) for heading, changes in groups.items() if changes)
 
 
@@ -162,7 +163,9 @@ def headline(*diffs: Diff) -> str:
         if jobs := [job for job, outcome in changed if outcome in outcomes]:
             gpus = sum(totals.gpus for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
-            parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}")
+            hours = [job.facts.gpu_hours for job in jobs if job.facts is not None and job.facts.gpu_hours]
+            cost = f" for at most {number(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
+            parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}{cost}")
     if not parts:
         return ""
     total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
@@ -220,6 +223,8 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
         yield from (f"  {line}" for line in wrap(names, _WIDTH, break_long_words=False, break_on_hyphens=False))
     if job.kind == "JobSet":
         yield f"  {_figures(sum_of(member.totals for _, member in group.members), paint)}"
+    if job.facts is not None:
+        yield from (f"  {paint('quiet', name)} {escape_line(text)}" for name, text in job.facts.named().items())
     if reason := reason_of(group):
         yield f"  {paint('quiet', 'because of')} {reason}"
     if group.pending:
@@ -250,8 +255,8 @@ def _object(
     for heading, changes in group_by_heading(diff):
         if heading:
             yield f"    {paint('quiet', documents.format_field(heading))}"
-        for number, change in changes:
-            alone = diff.outcomes(number)[method.id]
+        for index, change in changes:
+            alone = diff.outcomes(index)[method.id]
             note = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
             yield from _change(change, heading, note, paint)
 
@@ -364,6 +369,9 @@ def _job_as_json(job: JobDiff) -> dict[str, Any]:
         "totals": _versions(job.totals),
         "steps": {"before": _steps(job.steps_before), "after": _steps(job.steps_after)},
         "notes": list(job.notes),
+        "facts": None
+        if job.facts is None
+        else fields(job.facts, "image", "program", "queue", "hours", "gpu_hours", "fits"),
         "objects": [_object_as_json(diff) for diff in job.objects],
     }
 

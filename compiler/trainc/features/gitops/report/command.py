@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
@@ -27,6 +27,7 @@ _Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
 # Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
 _MOST_LINES = 20_000
+_TEXTS = ("title", "revision", "date")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -70,12 +71,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
     in_full = arguments.full or few
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
+    jobs = _with_pictures(jobs, manifests, {} if in_full else changes or {}, facts)
     streams.progress.clear()
     overview = overview_of(jobs, {name: env_facts.quotas for name, env_facts in facts.items()})
-    texts = (arguments.title, arguments.revision, arguments.date)
     # Whatever bytes the shell passed, the page is UTF-8.
-    title, revision, date = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
-    heading = Heading(title, revision, date, changes)
+    texts = [getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS]
+    heading = Heading(*texts, changes)
     merged = merge_diagnostics(diagnostics)
     reported = [d for d in merged if d.severity == "error" or d.code in {"LeftOut", "KeptCannotRebuild"}]
     status = report(reported, arguments, streams)
@@ -103,6 +104,18 @@ def _jobs(
             state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
             jobs.append(replace(job, environment=name, state=state))
     return jobs
+
+
+def _with_pictures(
+    jobs: Sequence[Job], manifests: Sequence[Sequence[Json]], changes: Mapping[str, Any], facts: Mapping[str, _Facts]
+) -> list[Job]:
+    """The jobs, of which those that stand for a change have a picture."""
+    changed = {name for row in changes.get("rows", ()) for name in row["jobs"][:1]}
+    plugins = [enabled(facts[job.environment].options.plugins) for job in jobs]
+    return [
+        replace(job, picture=_picture(objects, its)) if not changed.isdisjoint(job.names) else job
+        for job, objects, its in zip(jobs, manifests, plugins, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

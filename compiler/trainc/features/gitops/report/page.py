@@ -214,7 +214,7 @@ class Job:
     """One job. `fit` describes whether the cluster configured in trainc.yaml can admit the job, after one word for it.
 
     `environment` is the one the job is compiled for, and `state` that of a dump. `denied` says whether policies deny it;
-    None without policies. Of many jobs there are no `details`, and their `yaml` is compressed on the page.
+    None without policies. Of many jobs there are no `details`, and their `yaml` is compressed on the page; `picture` is that of one that changes.
     """
 
     anchor: str
@@ -232,6 +232,18 @@ class Job:
     state: str = ""
     denied: bool | None = None
     details: Details | None = None
+    picture: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Its namespace and name, as comparisons of one environment and of several have it."""
+        name = f"{self.row.namespace}/{self.row.name}" if self.row.namespace else self.row.name
+        return name, f"{name} in {self.environment}"
+
+    @property
+    def drawn(self) -> str:
+        """The picture of the job, as SVG; empty if there is none."""
+        return self.details.picture if self.details is not None else self.picture
 
     @property
     def findings(self) -> str:
@@ -300,6 +312,7 @@ def page(
         other_diagnostics=other_diagnostics,
         overview=overview,
         changes=heading.changes,
+        by_name={name: job for job in jobs for name in job.names},
         heading=heading,
         has={**has, "environment": len(environments) > 1},
         environments=environments,

@@ -1,0 +1,86 @@
+"""What a reviewer asks of a job that is new: what it runs, where, for how long, and what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from trainc.api.jobs import JobSet, ReplicatedJob
+from trainc.api.kube import Manifest, mapping, objects
+from trainc.api.output import yaml_writer
+from trainc.api.records import replace
+from trainc.features import ask
+from trainc.features.gitops.diff.model import Diff, Facts, JobDiff
+
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_HOUR = 3600
+_LONGEST_PROGRAM = 90
+
+
+def facts_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Facts | None:
+    """The facts about a JobSet; None for one without steps."""
+    if not jobset.jobs:
+        return None
+    main = max(jobset.jobs, key=lambda job: (sum(job.devices.values()) * job.pods, job.ancestor == "trainer"))
+    labels = mapping(mapping(jobset.document.get("metadata")).get("labels"))
+    queue = labels.get(_QUEUE_LABEL) or next((mapping(g.get("spec")).get("queue") for g in pod_groups), "")
+    with_gpus = [job for job in jobset.jobs if job.devices] or [main]
+    hours = [_hours(job) for job in with_gpus]
+    known = [of_job for of_job in hours if of_job is not None]
+    gpus = [sum(job.devices.values()) * job.pods for job in with_gpus]
+    cost = sum(count * of_job for count, of_job in zip(gpus, known, strict=False)) if len(known) == len(hours) else None
+    longest = max(known) if len(known) == len(hours) else None
+    return Facts(main.image, _program(main), str(queue or ""), longest, cost if any(gpus) else None)
+
+
+def _hours(job: ReplicatedJob) -> float | None:
+    seconds = job.job_spec.get("activeDeadlineSeconds")
+    return seconds / _HOUR if isinstance(seconds, int) else None
+
+
+def _program(job: ReplicatedJob) -> str:
+    container = next(iter(objects(job.pod_spec.get("containers"))), {})
+    words = [str(word) for name in ("command", "args") for word in container.get(name) or ()]
+    text = " ".join(yaml_writer.inline(word) if "\n" not in word else "..." for word in words)
+    return text if len(text) <= _LONGEST_PROGRAM else f"{text[:_LONGEST_PROGRAM]}..."
+
+
+def with_places(diff: Diff, manifests: Sequence[Manifest], cluster: Sequence[Manifest] | None) -> Diff:
+    """Add where new jobs fit in the cluster of trainc.yaml. `manifests` are those of the side after."""
+    new = {(job.namespace, job.name): job for job in diff.jobs if job.facts is not None}
+    where = ask("fits", "where") if cluster is not None and new else None
+    if where is None:
+        return diff
+    jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
+    by_name = {(str(m["metadata"].get("namespace") or ""), m["metadata"]["name"]): m for m in jobsets}
+    asked = [("/".join(filter(None, key)), by_name[key]) for key in new if key in by_name]
+    lines: Mapping[str, str] = where(asked, cluster)
+
+    def placed(job: JobDiff) -> JobDiff:
+        line = lines.get(job.label, "")
+        return replace(job, facts=replace(job.facts, fits=line)) if job.facts is not None and line else job
+
+    return with_each(diff, placed)
+
+
+def with_each(diff: Diff, change: Callable[[JobDiff], JobDiff]) -> Diff:
+    """Change each job of a comparison, also in its groups."""
+    groups = [
+        replace(group, members=tuple((name, change(job)) for name, job in group.members)) for group in diff.groups
+    ]
+    return replace(diff, jobs=tuple(map(change, diff.jobs)), groups=tuple(groups))
+
+
+def with_moves(diffs: Mapping[str, Diff]) -> dict[str, Diff]:
+    """Say of jobs that end in one environment and start in another one that they move."""
+    ended, started = (
+        {job.label: name for name, diff in diffs.items() for job in diff.jobs if job.status == status}
+        for status in ("removed", "added")
+    )
+
+    def moved(job: JobDiff) -> JobDiff:
+        if job.label in ended and job.label in started and job.status in ("added", "removed"):
+            note = f"{job.label} moves from {ended[job.label]} to {started[job.label]}, where it starts from the beginning."
+            return replace(job, notes=(note, *job.notes))
+        return job
+
+    return {name: with_each(diff, moved) for name, diff in diffs.items()}
