@@ -75,8 +75,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     streams.progress.clear()
     overview = overview_of(jobs, {name: env_facts.quotas for name, env_facts in facts.items()})
     # Whatever bytes the shell passed, the page is UTF-8.
-    texts = [getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS]
-    heading = Heading(*texts, changes)
+    title, revision, date = (getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS)
+    heading = Heading(title, revision, date, changes)
     merged = merge_diagnostics(diagnostics)
     reported = [d for d in merged if d.severity == "error" or d.code in {"LeftOut", "KeptCannotRebuild"}]
     status = report(reported, arguments, streams)
