@@ -20,7 +20,7 @@ from trainc.reading.yaml_reader import read_documents
 
 _STATES = {"running": "running", "suspended": "waiting", "succeeded": "finished", "failed": "finished"}
 _HINT = (
-    "CI takes it anew (`trainc init --only dump` writes how); `live.maxAge` in trainc.yaml says up to when it counts"
+    "let CI publish a new one (`trainc init --only dump`), or raise `live.maxAge` in trainc.yaml"
 )
 
 
@@ -77,6 +77,6 @@ def _too_old(taken: str, most: int) -> str:
     try:
         time = datetime.fromisoformat(taken)
     except ValueError:
-        return f"has a `takenAt` that is no time: {taken}"
+        return f"has a `takenAt` that is not a time: {taken}"
     age = datetime.now(UTC) - (time if time.tzinfo else time.replace(tzinfo=UTC))
     return "" if age.total_seconds() <= most else f"is from {taken}"
