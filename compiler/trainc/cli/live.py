@@ -19,9 +19,7 @@ from trainc.reading.git import commit_of
 from trainc.reading.yaml_reader import read_documents
 
 _STATES = {"running": "running", "suspended": "waiting", "succeeded": "finished", "failed": "finished"}
-_HINT = (
-    "let CI publish a new one (`trainc init --only dump`), or raise `live.maxAge` in trainc.yaml"
-)
+_HINT = "let CI publish a new one (`trainc init --only dump`), or raise `live.maxAge` in trainc.yaml"
 
 
 class Live:
