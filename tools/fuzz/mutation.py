@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from functools import cache
 from random import Random
@@ -74,6 +75,13 @@ def _places(value: Any, depth: int = 0) -> Any:
 
 @cache
 def _field_names() -> tuple[str, ...]:
-    """Every field name of any release."""
+    """Every field name of any release, of settings, and of the other kinds that occur in the seeds."""
+    from fuzz.seeds import seeds
+
     known = {name for release in RELEASES for d in definition_names(release) for name in definition(release, d).fields}
+    for seed in seeds("commands"):
+        known |= set(_KEY.findall(seed.decode()))
     return tuple(sorted(known))
+
+
+_KEY = re.compile(r"(?:^|[{,])[ -]*([a-z][A-Za-z-]+):(?= |$)", re.MULTILINE)

@@ -11,6 +11,7 @@ from trainc.findings import CompileError, Finding
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.lints.training import Training
 from trainc.options import Limits
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 # Configurations of programs are small and flat.
@@ -85,16 +86,28 @@ def _toml(text: str) -> Any:
 
 def line_of(text: str, dotted: str) -> int:
     """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
-    import re
+    from bisect import bisect_left
 
-    lines = text.splitlines()
-    at = found = 0
+    lines = _lines_of_keys(text)
+    at = 0
     for part in dotted.split(".") if dotted else ():
-        key = re.compile(rf"""(?:^|[\s{{,\[."']){re.escape(part)}["']?\s*[:=\]]""")
-        line = next((i for i in range(at, len(lines)) if key.search(lines[i])), None)
-        if line is not None:
-            at = found = line
-    return found
+        found = lines.get(part, ())
+        place = bisect_left(found, at)
+        at = found[place] if place < len(found) else at
+    return at
+
+
+# A file may have a finding for each of its keys.
+@lru_cache(maxsize=16)
+def _lines_of_keys(text: str) -> Mapping[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    for number, line in enumerate(text.splitlines()):
+        for match in _KEY.finditer(line):
+            lines.setdefault(match[1], []).append(number)
+    return lines
+
+
+_KEY = pattern(r"""(?<![^\s{,\[."'])([\w/-]++)["']?\s*[:=\]]""")
 
 
 def flat(value: Any) -> dict[str, Any]:
@@ -156,12 +169,13 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
 def _mounted_files(training: Training) -> Iterator[ConfigFile]:
     """Yield each file of a ConfigMap of the input that the container mounts."""
     sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
-    for mount in training.entry.container.mounts if any(sources.values()) else ():
+    documents = config_maps(training) if any(sources.values()) else {}
+    for mount in training.entry.container.mounts if documents else ():
         source = sources.get(mount.get("name"))
-        document = _config_map(training, str(source.get("name"))) if source else None
-        if source is None or document is None:
+        document = documents.get(str(source.get("name"))) if source else None
+        data = document.data.get("data") if document is not None else None
+        if source is None or not isinstance(data, Mapping):
             continue
-        data = document.data["data"]
         items = source.get("items")
         keys = {str(item.get("path")): item.get("key") for item in items} if items else {name: name for name in data}
         mount_path, sub_path = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
@@ -172,13 +186,14 @@ def _mounted_files(training: Training) -> Iterator[ConfigFile]:
                 yield ConfigFile(path, text, document, str(key))
 
 
-def _config_map(training: Training, name: str) -> Any:
+def config_maps(training: Training) -> dict[str, Any]:
+    """Return the ConfigMaps of the input in the namespace of the job, by name; the first of each."""
+    found: dict[str, Any] = {}
     for document in training.documents:
         data = document.data
         metadata = data.get("metadata") if data.get("kind") == "ConfigMap" else None
-        if not isinstance(metadata, Mapping) or metadata.get("name") != name:
+        if not isinstance(metadata, Mapping) or not isinstance(name := metadata.get("name"), str):
             continue
-        same = metadata.get("namespace", training.job.namespace) == training.job.namespace
-        if same and isinstance(data.get("data"), Mapping):
-            return document
-    return None
+        if metadata.get("namespace", training.job.namespace) == training.job.namespace:
+            found.setdefault(name, document)
+    return found

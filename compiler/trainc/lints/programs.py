@@ -106,7 +106,9 @@ def _filled(text: str, facts: Facts) -> str:
 
 def _types(run: Run, known: Table) -> Iterator[Finding]:
     """Yield findings about values that an option does not take, and about options that are nearly written like one."""
-    for fact in run.facts.by_key.values() if known.options else ():
+    facts = run.facts.by_key.values() if known.options else ()
+    given = {fact.name for fact in facts}
+    for fact in facts:
         space, _, name = fact.key.rpartition(":")
         if not fact.is_placed or fact.variable or known.space.rstrip(":") != space:
             continue
@@ -114,7 +116,7 @@ def _types(run: Run, known: Table) -> Iterator[Finding]:
             continue
         takes = known.options.get(name)
         if takes is None:
-            yield from _unknown(run, known, fact)
+            yield from _unknown(run, known, fact, given)
         elif fact.value is not None and fact.value not in _OFF:
             problem = _refused(known, fact, takes[0], takes[1:])
             if problem is not None:
@@ -172,7 +174,7 @@ def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | Non
     return None
 
 
-def _unknown(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
+def _unknown(run: Run, known: Table, fact: Fact, given: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for a key that no table has: one that nearly is another, and in a strict table each one."""
     from trainc.findings.text import edit_distance
 
@@ -190,7 +192,6 @@ def _unknown(run: Run, known: Table, fact: Fact) -> Iterator[Finding]:
     if option and (not fact.text.startswith("--") or any(other.startswith(name) for other in known_here)):
         return  # A parser takes the beginning of a name.
     most = 2 if len(name) > 13 or strict else 1
-    given = {other.name for other in run.facts.by_key.values()}
     near = [
         other
         for other in known_here

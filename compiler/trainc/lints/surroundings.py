@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from posixpath import basename
 from typing import Any
 
@@ -12,7 +12,7 @@ from trainc.knowledge.tables import read
 from trainc.kube import names
 from trainc.kube.documents import mapping
 from trainc.kube.quantity import parse_quantity, read_quantity
-from trainc.lints.config_files import flat, visible_files
+from trainc.lints.config_files import config_maps, flat, visible_files
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -88,26 +88,20 @@ def _keys(training: Training) -> Iterator[Finding]:
     from trainc.findings.text import correct_spelling
 
     entry = training.entry
-    for variable in entry.container.env:
+    documents = config_maps(training) if training.documents else {}
+    for variable in entry.container.env if documents else ():
         reference = mapping(mapping(variable.get("valueFrom")).get("configMapKeyRef"))
-        if not reference or reference.get("optional"):
+        document = documents.get(str(reference.get("name")))
+        if document is None or reference.get("optional"):
             continue
-        data = _config_map(training, str(reference.get("name")))
-        key = str(reference.get("key"))
-        if data is None or key in data:
+        data, key = mapping(document.data.get("data")), str(reference.get("key"))
+        if key in data or key in (binary := mapping(document.data.get("binaryData"))):
             continue
+        data = {**data, **binary}
         near = next((k for k in data if k.lower() == key.lower()), "") or correct_spelling(key, data)
         message = f"the ConfigMap {reference.get('name')} has no key {key}, so the container is never created"
         hint = suggest(key, [near]) if near else f"use one of {', '.join(sorted(data)[:5]) or '(it has none)'}"
         yield Finding("FileNotMounted", "warning", message, hint, *entry.variable_path(str(variable["name"])))
-
-
-def _config_map(training: Training, name: str) -> Mapping[str, Any] | None:
-    for document in training.documents:
-        metadata = mapping(document.data.get("metadata"))
-        if document.data.get("kind") == "ConfigMap" and metadata.get("name") == name:
-            return {**mapping(document.data.get("data")), **mapping(document.data.get("binaryData"))}
-    return None
 
 
 def _devices(training: Training) -> Iterator[Finding]:

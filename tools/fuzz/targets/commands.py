@@ -58,8 +58,10 @@ ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "jobs/other.yaml",
         (
             "check",
+            "check --format sarif",
             "build -o -",
-            "fits",
+            "fits --format json",
+            "fits --now --stale",
             "explain jobs/other.yaml",
             "graph jobs/other.yaml --format json",
             "graph jobs/other.yaml --format svg",
@@ -72,7 +74,7 @@ ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     ("jobs/other.yaml", ("check", "build -o -", "report -o -", "explain jobs/other.yaml#s#0", "diff jobs jobs")),
-    ("cluster/all.yaml", ("check", "fits --format json", "doctor --from cluster/all.yaml")),
+    ("cluster/all.yaml", ("check", "fits --format json", "fits --now --stale", "doctor --from cluster/all.yaml", "why --dump cluster --log pod.log")),
     ("policies/all.yaml", ("check", "build -o -")),
     ("overlay/overlay.yaml", ("check --overlay overlay", "build --overlay overlay -o -", "explain jobs/llm.yaml --overlay overlay")),
     ("runtimes/all.yaml", ("check", "build -o -", "explain jobs/llm.yaml")),
@@ -87,6 +89,10 @@ ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "diff jobs --live live.yaml --format markdown --show-values",
             "report --live live.yaml -o -",
             "fits --cluster live.yaml",
+            "fits --now --stale --cluster live.yaml --format json",
+            "fits --now --stale --plus live.yaml",
+            "why --dump live.yaml",
+            "why --dump live.yaml --log pod.log --format json",
         ),
     ),
 )  # fmt: skip
@@ -134,6 +140,7 @@ def _folder() -> str:
         "runtimes/all.yaml": "",
         "policies/all.yaml": "",
         "trainc.yaml": SETTINGS,
+        "pod.log": "torch.OutOfMemoryError: CUDA out of memory.\n",
     }
     for name, text in files.items():
         path = Path(root, name)
