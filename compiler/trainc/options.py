@@ -143,7 +143,7 @@ class Setting:
     `about` describes it in the help, in schemas and the reference, and in Argo CD. `choices` are the allowed values;
     with a `check`, which returns the normal form of a value or raises ValueError, other spellings of them are allowed
     too. `not_in` lists the sources where it cannot be set, and `topic` is the page of `trainc help` that explains the
-    flag, or empty if the help of each command does.
+    flag, or empty if the help of each command does. `plural` is a list whose flag is called like that of Kubernetes.
     """
 
     name: str
@@ -154,6 +154,7 @@ class Setting:
     check: Callable[[str], str] | None = None
     metavar: str | None = None
     not_in: tuple[SettingSource, ...] = ()
+    plural: bool = False
 
     @property
     def default(self) -> Any:
@@ -162,8 +163,8 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        """The option of the command line; one that may be repeated is in the singular: `--sync-option`."""
-        return f"--{self.parameter.removesuffix('s') if self.kind == 'list' else self.parameter}"
+        """The option of the command line; one that may be repeated is in the singular, unless it is `plural`."""
+        return f"--{self.parameter.removesuffix('s') if self.kind == 'list' and not self.plural else self.parameter}"
 
     @property
     def key(self) -> str:
@@ -247,6 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         "list",
         choices=FEATURE_GATES,
         metavar="NAME",
+        plural=True,
     ),
     Setting(
         "plugins",

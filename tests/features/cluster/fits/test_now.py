@@ -153,6 +153,8 @@ def test_the_command_prints_what_is_missing_who_holds_what_and_what_more_would_c
 def test_an_old_snapshot_needs_stale() -> None:
     done = run("fits", "job.json", "--cluster", "cluster", "--now")
     assert (done.status, "--stale" in done.stderr) == (2, True)
+    Path("trainc.yaml").write_text("sources: [job.json]\ncluster: cluster\nlive: {dump: cluster, maxAge: 9999d}\n")
+    assert run("fits", "--now").status == 0
 
 
 @pytest.mark.usefixtures("folder")

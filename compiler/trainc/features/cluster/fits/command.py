@@ -44,7 +44,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     streams.progress.clear()
     answered = {name: answers for name, (answers, _) in judgements.items() if answers}
     if arguments.now:
-        _print_now(answered, arguments, streams)
+        live = {name: environments[name].configuration.live for name in answered}
+        most = {name: dump[1] if dump else _MOST_SECONDS for name, dump in live.items()}
+        _print_now(answered, most, arguments, streams)
     else:
         _print(answered, arguments, streams)
     reported = {name: diagnostics for name, (_, diagnostics) in judgements.items()}
@@ -87,20 +89,23 @@ def _with_more(cluster: str, paths: Sequence[str], settings: Settings) -> tuple[
     return [*(d for d in snapshot if label_of(d.data) not in replaced), *added], [*problems, *more]
 
 
-# An older snapshot does not say what would start now.
+# An older snapshot does not say what would start now; `live.maxAge` says otherwise.
 _MOST_SECONDS = 3600
 
 
-def _print_now(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:
+def _print_now(
+    answers: Mapping[str, Fits], most: Mapping[str, int], arguments: Arguments, streams: Streams
+) -> None:
     """Print what becomes of each job at the moment of each snapshot, and in which clusters it starts if there are several."""
     from trainc.features.cluster.fits.now_forms import now_changes, now_json, now_text
 
     ages = {name: _age(fits.at) for name, fits in answers.items()}
     for name, age in ages.items():
-        if age is not None and age > _MOST_SECONDS and not arguments.stale:
+        if age is not None and age > most[name] and not arguments.stale:
             where = f" of {name}" if name else ""
             raise UsageError(
-                f"the snapshot{where} was made {_duration(age)} ago, at {answers[name].at}: take it again, or pass --stale"
+                f"the snapshot{where} was made {_duration(age)} ago, at {answers[name].at}: take it again, raise"
+                " `live.maxAge` in trainc.yaml, or pass --stale"
             )
     if arguments.format == "json" and answers:
         forms = {name: now_json(fits) for name, fits in answers.items()}
