@@ -523,12 +523,12 @@ TAINTED = {"tolerations": [{"key": "mine", "operator": "Exists"}, {"key": "nvidi
 @pytest.mark.parametrize(
     ("settings", "runtime", "placed", "state", "sync"),
     [
-        (KUBECTL, RUNTIME, {}, {}, "needs-suspend"),
-        (KUBECTL, RUNTIME, {}, COMPLETED, "needs-suspend"),
+        (KUBECTL, RUNTIME, {}, {}, "refused"),
+        (KUBECTL, RUNTIME, {}, COMPLETED, "refused"),
         (FLUX, RUNTIME, {"nodeSelector": {"pool": "a100"}}, {}, "nothing"),
         (FLUX, RUNTIME, {"tolerations": TAINTED["tolerations"][1:]}, {}, "nothing"),
-        (FLUX, OWN_TOLERATIONS, TAINTED, {}, "needs-suspend"),
-        (SETTINGS.replace("nameHash: true\n", ""), OWN_TOLERATIONS, TAINTED, {}, "needs-suspend"),
+        (FLUX, OWN_TOLERATIONS, TAINTED, {}, "refused"),
+        (SETTINGS.replace("nameHash: true\n", ""), OWN_TOLERATIONS, TAINTED, {}, "refused"),
         (SETTINGS.replace("nameHash: true\n", ""), RUNTIME, {"nodeSelector": {"pool": "a100"}}, {}, "nothing"),
     ],
 )
@@ -618,4 +618,4 @@ def test_a_suspended_job_that_git_moves_into_a_queue_is_refused(
     text = text.replace("namespace: nlp", f"namespace: nlp{queue_label.format()}").replace("  suspend: true\n", "")
     Path("jobs/llm.yaml").write_text(text, encoding="utf-8")
     (only,) = found(objects, "git:HEAD")["live"]
-    assert only["sync"] in ("needs-suspend", "immutable")
+    assert only["sync"] == "needs-suspend"

@@ -93,9 +93,7 @@ def _with_more(cluster: str, paths: Sequence[str], settings: Settings) -> tuple[
 _MOST_SECONDS = 3600
 
 
-def _print_now(
-    answers: Mapping[str, Fits], most: Mapping[str, int], arguments: Arguments, streams: Streams
-) -> None:
+def _print_now(answers: Mapping[str, Fits], most: Mapping[str, int], arguments: Arguments, streams: Streams) -> None:
     """Print what becomes of each job at the moment of each snapshot, and in which clusters it starts if there are several."""
     from trainc.features.cluster.fits.now_forms import now_changes, now_json, now_text
 

@@ -266,7 +266,7 @@ def _templates(jobset: Manifest) -> Iterator[tuple[str, Json, str]]:
 # The outcomes of delivering a change to a cluster.
 
 Outcome: TypeAlias = Literal[
-    "nothing", "in-place", "created", "unknown", "needs-suspend", "immutable", "invalid", "deleted", "re-created", "lost"
+    "nothing", "in-place", "created", "unknown", "needs-suspend", "refused", "immutable", "invalid", "deleted", "re-created", "lost"
 ]  # fmt: skip
 # Ordered from harmless to harmful, with their labels and meanings for readers.
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
@@ -275,6 +275,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "created": ("created", "the object is new"),
     "unknown": ("unknown", "trainc does not know how the cluster treats this kind"),
     "needs-suspend": ("needs suspend", "the update is refused unless the JobSet is suspended first"),
+    "refused": ("refused", "the API server refuses the unchanged file, which would undo what Kueue has set in the pods"),
     "immutable": ("refused as immutable", "the API server refuses the update, and the job keeps running as it is"),
     "invalid": ("refused as invalid", "the API server refuses the object itself"),
     "deleted": ("deleted", "the object and its pods are deleted"),
@@ -283,7 +284,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 }  # fmt: skip
 LABELS = {outcome: label for outcome, (label, _) in _OUTCOMES.items()}
 MEANINGS = {outcome: meaning for outcome, (_, meaning) in _OUTCOMES.items()}
-REFUSED: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid")
+REFUSED: tuple[Outcome, ...] = ("needs-suspend", "refused", "immutable", "invalid")
 _RANK = {outcome: rank for rank, outcome in enumerate(LABELS)}
 
 

@@ -70,8 +70,7 @@ class LiveObject:
     """An object of git, of the cluster, or of both.
 
     `sync` is what happens to it in a sync, and `successor` the name under which git has its job now. `source` is the file
-    that the job was compiled from. `ttl` is that of a JobSet in git. `is_unchanged` says that a sync sends again what git
-    had, over what only Kueue and admission have changed.
+    that the job was compiled from. `ttl` is that of a JobSet in git.
     """
 
     kind: str
@@ -86,7 +85,6 @@ class LiveObject:
     successor: str = ""
     source: str = ""
     ttl: int | None = None
-    is_unchanged: bool = False
 
     @property
     def label(self) -> str:
@@ -138,8 +136,7 @@ class LiveDiff:
     def has_drift(self) -> bool:
         """Return whether the cluster is not what git says. What no tool applied is nobody's drift."""
         return any(
-            obj.object in ("drifted", "missing") or (obj.sync != "nothing" and not obj.is_unchanged)
-            for obj in self.objects
+            obj.object in ("drifted", "missing") or obj.sync not in ("nothing", "refused") for obj in self.objects
         )
 
 
@@ -207,7 +204,6 @@ class _Comparison:
         drifted = any(not field_drift.is_expected for field_drift in drift)
         state, condition = live_objects.state_of(live)
         sync, successor = self._sync(identity, manifest, live, drifted)
-        unchanged = not drifted and self._coming.get(identity) == manifest and sync in REFUSED
         return LiveObject(
             *identity[1:],
             "drifted" if drifted else "same",
@@ -218,7 +214,6 @@ class _Comparison:
             sync,
             successor,
             self._deployed.sources.get(identity[2:], ""),
-            is_unchanged=unchanged,
         )
 
     def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
@@ -295,8 +290,9 @@ class _Comparison:
         outcome = sync_outcome(self._method, live, applied, desired, self._rules)
         if not drifted and desired == manifest:
             # Sent again, it may undo what Kueue has set in the pods since: JobSet then refuses it.
-            again = outcome in REFUSED and names.QUEUE_LABEL in live_objects.labels_of(live)
-            return outcome if outcome == "re-created" or again else "nothing", ""
+            if outcome in REFUSED and names.QUEUE_LABEL in live_objects.labels_of(live):
+                return "refused", ""
+            return outcome if outcome == "re-created" else "nothing", ""
         return "re-created" if outcome == "in-place" and self._runs_again(live, desired) else outcome, ""
 
     def _runs_again(self, live: Manifest, desired: Manifest) -> bool:

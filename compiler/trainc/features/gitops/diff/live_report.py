@@ -82,7 +82,7 @@ def _refused(live: LiveDiff) -> Iterator[str]:
 
 
 def _refused_again(live: LiveDiff) -> Iterator[str]:
-    again = [obj for obj in live.objects if obj.is_unchanged]
+    again = [obj for obj in live.objects if obj.sync == "refused"]
     if again:
         hint = (
             "apply with `kubectl apply --server-side`"
