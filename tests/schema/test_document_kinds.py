@@ -34,7 +34,17 @@ HEADS: dict[str, dict[str, Any]] = {
 FOR_EDITORS = {"description", "errorMessage", "examples", "propertyNames", "uniqueItems"}
 CHECKED = {
     *("type", "enum", "const", "anyOf", "oneOf", "properties", "patternProperties", "additionalProperties", "required"),
-    *("items", "minItems", "minLength", "minProperties", "maxProperties", "minimum", "maximum", "exclusiveMinimum"),
+    *(
+        "items",
+        "minItems",
+        "minLength",
+        "pattern",
+        "minProperties",
+        "maxProperties",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+    ),
 }
 
 
@@ -115,7 +125,7 @@ def test_a_known_field_that_is_null_is_missing_and_any_other_null_is_kept() -> N
 NAMES = sorted(
     {name for kind in KINDS.values() for schema in subschemas(kind.schema) for name in schema.get("properties", {})}
 )
-WORDS = ["", "x", "trainc/v1alpha1", "Overlay", "Sweep", "UnknownField", "jobs/*", *("gitops", "ignore", "log")]
+WORDS = ["", "x", "2h", "trainc/v1alpha1", "Overlay", "Sweep", "UnknownField", "jobs/*", *("gitops", "ignore", "log")]
 SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.floats(width=16) | st.sampled_from(WORDS)
 ODD = st.recursive(
     SCALARS,

@@ -4,8 +4,8 @@ Validation, the schema for editors and docs/reference.md are made from it. As fo
 accepted without importing jsonschema, and an invalid one is explained by explanation.py in the same words.
 
 Two keywords are annotations: `description`, and `errorMessage`, which is the hint for a value that the same schema
-rejects; the YAML language server shows both. `pattern`, `propertyNames` and `uniqueItems` are for editors only: code
-checks the same, with better messages.
+rejects; the YAML language server shows both. `propertyNames` and `uniqueItems` are for editors only: code checks the
+same, with better messages.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def accepts(schema: Schema, value: Any) -> bool:
         return len(value) >= fewest and all(accepts(schema.get("items", {}), item) for item in value)
     if isinstance(value, str):
         shortest: int = schema.get("minLength", 0)
-        return len(value) >= shortest
+        return len(value) >= shortest and ("pattern" not in schema or bool(pattern(schema["pattern"]).search(value)))
     if not isinstance(value, int | float):
         return True
     outside = value < schema.get("minimum", value) or value > schema.get("maximum", value)

@@ -272,6 +272,8 @@ def _explain_own_error(error: jsonschema.ValidationError, kind: DocumentKind) ->
             failure.schema.get("errorMessage") or f"write {failure.expected}", Fix("set", str(failure.expected))
         )
         yield Finding("UnsupportedValue", "error", message, hint, failure.path)
+    elif keyword == "pattern" and (hint := failure.schema.get("errorMessage")):
+        yield Finding("UnsupportedValue", "error", f"{describe_value(failure.value)} is not valid", hint, failure.path)
     elif explain is not None:
         yield from explain(failure)
 
