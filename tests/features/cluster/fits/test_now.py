@@ -83,6 +83,19 @@ def test_a_job_waits_for_what_others_use() -> None:
     assert (fit.verdict, fit.missing) == ("waits", ({"resource": "nvidia.com/gpu", "flavor": "h100", "more": "4"},))
 
 
+def test_the_evicted_are_said_to_be_chosen_for_a_reason(folder: Path) -> None:
+    objects = cluster(running("a", 8, priority=-1), running("b", 8))
+    objects[1]["spec"]["preemption"] = {"withinClusterQueue": "LowerPriority"}
+    fit = now(job(), objects)
+    assert (fit.verdict, fit.preempts) == ("preempts", ("nlp/a",))
+    assert fit.chosen == {"nlp/a": "its priority -1 is below 0, in the same ClusterQueue"}
+    items = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": objects}
+    (folder / "cluster" / "all.json").write_text(json.dumps(items))
+    (folder / "job.json").write_text(json.dumps(job()))
+    text = run("fits", "job.json", "--cluster", "cluster", "--now", "--stale").stdout
+    assert "evicted for it stopped: nlp/a (its priority -1" in text
+
+
 def test_without_workloads_and_a_time_nothing_is_known() -> None:
     assert now(job(), cluster(), at=None).verdict == "unknown"
     assert now(job(), cluster()).verdict == "admitted"

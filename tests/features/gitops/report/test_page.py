@@ -356,6 +356,42 @@ def test_the_page_shows_quotas_teams_policies_states_and_what_it_is_about(compan
     assert run("report", *words).stdout == result.stdout
 
 
+HELD = """\
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: held, namespace: nlp, uid: hx, creationTimestamp: "2026-09-01T09:00:00Z"}
+spec: {queueName: main, podSets: [{name: node, count: 5, template: {spec: {containers: [{name: a, image: a}]}}}]}
+status:
+  admission:
+    clusterQueue: big
+    podSetAssignments:
+      - {name: node, count: 5, flavors: {nvidia.com/gpu: h100}, resourceUsage: {nvidia.com/gpu: 40}}
+  conditions:
+    - {type: QuotaReserved, status: "True", reason: QuotaReserved, lastTransitionTime: "2026-09-01T10:00:00Z"}
+    - {type: Admitted, status: "True", reason: Admitted, lastTransitionTime: "2026-09-01T10:00:00Z"}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: next, namespace: nlp, uid: nx, creationTimestamp: "2026-09-01T11:00:00Z"}
+spec: {queueName: main, podSets: [{name: node, count: 1, template: {spec: {containers: [{name: a, image: a}]}}}]}
+status:
+  conditions:
+    - {type: QuotaReserved, status: "False", reason: Pending, message: no room, lastTransitionTime: "2026-09-01T11:00:00Z"}
+---
+takenAt: "2026-09-01T12:00:00Z"
+"""
+
+
+@pytest.mark.usefixtures("company")
+def test_the_page_shows_the_queues_as_they_are_now() -> None:
+    Path("cluster/dump.yaml").write_text(QUEUES + HELD)
+    text = text_of(run("report", "-o", "-").stdout)
+    assert "As of 2026-09-01T12:00:00Z" in text
+    assert "40 of 32 nvidia.com/gpu, 8 borrowed nlp/main 40" in text
+    assert "nlp/next in big: no room" in text
+
+
 def test_a_queue_within_its_quota_is_no_alarm(company: Path) -> None:
     for number in (1, 2):
         Path(f"jobs/{number}.yaml").unlink()

@@ -63,7 +63,7 @@ class Fit:
     per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
     "fits" if the nodes, when empty, can hold its pods. Only answers about now say that resources are free at the moment.
 
-    Of answers about now, `preempts` names the Workloads that are evicted, `missing` what the first attempt lacks, as
+    Of answers about now, `preempts` names the Workloads that are evicted, `chosen` says why Kueue chooses each, `missing` what the first attempt lacks, as
     `resource`, `flavor` and `more`, and `ahead` the Workloads before it in its ClusterQueue. `tried` is False for a job that
     Kueue never looks at. `latest` is the time by which it starts, if that is certain as long as nothing else is submitted.
     """
@@ -82,6 +82,7 @@ class Fit:
     scheduler: str = _KUEUE
     diagnostics: tuple[Diagnostic, ...] = ()
     preempts: tuple[str, ...] = ()
+    chosen: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[Mapping[str, str], ...] = ()
     ahead: tuple[str, ...] = ()
     tried: bool = True
@@ -167,12 +168,8 @@ def _with_now(answers: Fits, jobs: Sequence[_Job], idle: State, at: str | None) 
     """The answers together with those about the moment of the snapshot."""
     dump = idle.cluster.dump
     taken, stated = (at, True) if at else dump_time(dump)
-    try:
-        seconds = time_of(taken)
-    except ValueError:
-        taken, seconds = "", None
-    usage, problems = read_usage(idle.cluster, seconds or 0)
-    moment = Moment(idle, usage)
+    moment, seconds, problems = moment_at(taken, idle)
+    taken = taken if seconds is not None else ""
     unseen = findings.unseen_workloads(dump, stated=stated)
     now = [
         _now(job, alone, moment, seconds, is_known=unseen is None)
@@ -180,6 +177,16 @@ def _with_now(answers: Fits, jobs: Sequence[_Job], idle: State, at: str | None) 
     ]
     diagnostics = [*answers.diagnostics, *problems, *([unseen] if unseen else [])]
     return replace(answers, now=now, at=taken, moment=moment, diagnostics=diagnostics)
+
+
+def moment_at(taken: str, idle: State) -> tuple[Moment, float | None, list[Diagnostic]]:
+    """The cluster when its dump was taken, that time in seconds, None if it is not known, and what is wrong with the dump."""
+    try:
+        seconds = time_of(taken)
+    except ValueError:
+        seconds = None
+    usage, problems = read_usage(idle.cluster, seconds or 0)
+    return Moment(idle, usage), seconds, problems
 
 
 def _now(job: _Job, alone: Fit, moment: Moment, seconds: float | None, *, is_known: bool) -> Fit:
@@ -202,7 +209,8 @@ def _now(job: _Job, alone: Fit, moment: Moment, seconds: float | None, *, is_kno
     latest = None if fate.latest is None else datetime.fromtimestamp(fate.latest, UTC).isoformat()
     return replace(
         fit,
-        preempts=fate.preempts,
+        preempts=tuple(fate.preempts),
+        chosen=fate.preempts,
         missing=fate.missing,
         ahead=fate.ahead,
         tried=fate.tried,

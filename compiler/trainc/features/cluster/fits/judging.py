@@ -15,11 +15,14 @@ from trainc.api.kube import Json, names
 from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
-from trainc.features.cluster.fits.answer import Fits, fits_named
+from trainc.features.cluster.fits.answer import Fits, fits_named, moment_at
 from trainc.features.cluster.fits.findings import place_in_input, place_in_snapshot, steps
 from trainc.features.cluster.fits.forms import fits_by_job
+from trainc.features.cluster.fits.now_forms import queues_now
 from trainc.features.cluster.fits.references import created_by
+from trainc.features.cluster.fits.scheduling import idle_state
 from trainc.features.cluster.fits.snapshot import read_cluster
+from trainc.features.cluster.fits.usage import dump_time
 from trainc.features.cluster.fits.workload import job_name, jobset_identity
 
 
@@ -84,23 +87,27 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
 
 def facts_for_report(
     compiled: Sequence[CompiledJob], documents: Sequence[Document], cluster: str, options: Options
-) -> tuple[dict[str, tuple[str, str, dict[str, str]]], dict[tuple[str, str], tuple[str, dict[str, int]]]]:
-    """What the report shows of a cluster, both empty if the snapshot cannot be read.
+) -> tuple[
+    dict[str, tuple[str, str, dict[str, str]]], dict[tuple[str, str], tuple[str, dict[str, int]]], dict[str, Any]
+]:
+    """What the report shows of a cluster, all empty if the snapshot cannot be read.
 
     For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
-    namespace and name, the ClusterQueue with its quotas by resource, over all flavors.
+    namespace and name, the ClusterQueue with its quotas by resource, over all flavors; what the queues hold now.
     """
     contents = files.read_paths([cluster], options.limits, everything=True)
     answers = judge_jobs(compiled, documents, cluster, options, contents).answers
     if answers is None:
-        return {}, {}
+        return {}, {}, {}
     texts = fits_by_job(answers)
     jobs: dict[str, tuple[str, str, dict[str, str]]] = {}
     for fit in answers.alone:
         flavors = {name: flavor for name, by in fit.flavors.items() for device, flavor in by.items() if "/" in device}
         verdict = "never runs" if fit.verdict == "fits" and fit.runs is False else fit.verdict
         jobs[fit.job] = verdict, texts[fit.job], flavors
-    cluster_state = read_cluster(Dump.of_documents(contents[0]))[0]
+    dump = Dump.of_documents(contents[0])
+    cluster_state = read_cluster(dump)[0]
+    taken = dump_time(dump)[0]
     quotas: dict[tuple[str, str], tuple[str, dict[str, int]]] = {}
     for key, local in cluster_state.local_queues.items():
         if queue := cluster_state.cluster_queues.get(local.cluster_queue):
@@ -108,7 +115,8 @@ def facts_for_report(
             for (_, resource), quota in queue.quotas.items():
                 amounts[resource] = amounts.get(resource, 0) + quota.nominal
             quotas[key] = queue.name, amounts
-    return jobs, quotas
+    moment, _, problems = moment_at(taken, idle_state(cluster_state))
+    return jobs, quotas, queues_now(moment, taken, [problem.message for problem in problems])
 
 
 # What explains a field is slow, so of many jobs with the same problem all are located at their own documents.

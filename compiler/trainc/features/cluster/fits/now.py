@@ -10,11 +10,12 @@ from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from trainc.api.records import dataclass, replace
+from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits import scheduling
 from trainc.features.cluster.fits.assigner import Assignment
 from trainc.features.cluster.fits.cluster import ClusterQueue
 from trainc.features.cluster.fits.pods import written_amount
+from trainc.features.cluster.fits.preemption import Target
 from trainc.features.cluster.fits.scheduling import Entry, Scheduler
 from trainc.features.cluster.fits.state import Holder, State
 from trainc.features.cluster.fits.usage import Pending, Usage, order_of, with_priority
@@ -31,17 +32,31 @@ _LAST = "~"
 class Fate:
     """What becomes of a job now: `cause` and `assignment` are those of its latest attempt, `missing` that of the first.
 
-    `tried` is False for a job that Kueue never looks at, `latest` the time by which it starts, as far as that is certain.
+    `preempts` says of each Workload that is evicted why Kueue chooses it. `tried` is False for a job that Kueue never looks at, `latest` the time by which it starts, as far as that is certain.
     """
 
     verdict: Verdict
     cause: str | None = None
     assignment: Assignment | None = None
-    preempts: tuple[str, ...] = ()
+    preempts: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[Mapping[str, str], ...] = ()
     ahead: tuple[str, ...] = ()
     tried: bool = True
     latest: float | None = None
+
+
+def _why_chosen(target: Target, workload: Workload) -> str:
+    holder = target.holder
+    lower = (
+        f"its priority {holder.priority} is below {workload.priority}" if holder.priority < workload.priority else ""
+    )
+    if target.reason == "InClusterQueue":
+        why = lower or "as high a priority, and newer"
+        return f"{why}, in the same ClusterQueue"
+    borrows = f"ClusterQueue {holder.queue} holds more than its quota"
+    if target.reason == "InCohortReclaimWhileBorrowing":
+        return f"{borrows}, and {lower}, although this job borrows, too"
+    return f"{borrows}, which is taken back"
 
 
 class Moment:
@@ -131,11 +146,12 @@ class Moment:
             return Fate("reserved" if _applying(queue, assignment) else "admitted", None, assignment, ahead=ahead)
         missing = tuple(_missing(entry.first)) if entry.first else ()
         if entry.cause == scheduling.PREEMPTS and assignment:
-            evicted = tuple(sorted(target.holder.name for target in assignment.targets))
+            targets = sorted(assignment.targets, key=lambda target: target.holder.name)
+            evicted = {target.holder.name: _why_chosen(target, workload) for target in targets}
             return Fate("preempts", None, assignment, evicted, missing, ahead)
         tried = entry.first is not None or bool(entry.barred)
         latest = None if ahead or waiting or entry.barred else self._latest(workload, queue)
-        return Fate("waits", entry.cause, None, (), missing, ahead, tried, latest)
+        return Fate("waits", entry.cause, None, {}, missing, ahead, tried, latest)
 
     def _latest(self, workload: Workload, queue: ClusterQueue) -> float | None:
         """When a job starts at the latest if nothing else comes: what must end has a limit, and nobody else waits."""

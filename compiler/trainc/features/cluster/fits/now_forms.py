@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from trainc.api.findings import aligned, counted
@@ -55,7 +56,8 @@ def fate_text(now: Fit, alone: Fit, cohorts: Mapping[str, str]) -> str:
             else f"gets its quota now{using}; admission checks are left"
         )
     if now.verdict == "preempts":
-        evicted = shorten(now.preempts, _MOST_NAMED)
+        whys = [f"{name} ({why})" for name, why in now.chosen.items()]
+        evicted = shorten(whys, _MOST_NAMED)
         return f"starts{using} when {counted(len(now.preempts), 'job')} evicted for it stopped: {evicted}"
     if alone.verdict == "never" or now.verdict != "waits":
         return f"{alone.verdict} ({alone.cause})" if alone.cause else now.verdict
@@ -118,6 +120,24 @@ def holdings(moment: Moment) -> Iterator[dict[str, Any]]:
         }
 
 
+def queues_now(moment: Moment, taken: str, unread: Sequence[str]) -> dict[str, Any]:
+    """What the report shows of the queues now; empty if the snapshot has no Workload that holds quota or waits.
+
+    `unread` says which Workloads are left out.
+    """
+    usage = moment.usage
+    if not (unread or usage.holders or usage.pending or usage.aside):
+        return {}
+    waiting = [(pending.name, pending.queue, pending.message or pending.reason) for pending in usage.pending]
+    waiting += [(name, "", why) for name, why in usage.aside.items()]
+    rows = []
+    for row in holdings(moment):
+        written = partial(written_amount, row["resource"])
+        by = {team: written(amount) for team, amount in row["by"].items()}
+        rows.append(row | {"by": by, "text": {name: written(row[name]) for name in ("nominal", "used", "borrowed")}})
+    return {"at": taken, "queues": rows, "waiting": sorted(waiting), "unread": unread}
+
+
 def _wanted(pod_sets: Sequence[Any], key: FlavorResource) -> int:
     return sum(int(pod_set.total.get(key[1], 0)) for pod_set in pod_sets)
 
@@ -144,6 +164,7 @@ def now_json(fits: Fits) -> dict[str, Any]:
         "borrows",
         "places",
         "preempts",
+        "chosen",
         "missing",
         "ahead",
         "tried",

@@ -73,7 +73,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
     jobs = _with_pictures(jobs, manifests, {} if in_full else changes or {}, facts)
     streams.progress.clear()
-    overview = overview_of(jobs, {name: env_facts.quotas for name, env_facts in facts.items()})
+    overview = overview_of(
+        jobs,
+        {name: env_facts.quotas for name, env_facts in facts.items()},
+        {name: env_facts.queues_now for name, env_facts in facts.items() if env_facts.queues_now},
+    )
     # Whatever bytes the shell passed, the page is UTF-8.
     title, revision, date = (getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS)
     heading = Heading(title, revision, date, changes)
@@ -126,6 +130,7 @@ class _Facts:
     rules: policy.Rules
     answers: Mapping[str, tuple[str, str, Mapping[str, str]]]
     quotas: Quotas
+    queues_now: Json
     judge: Judge | None
     problems: Sequence[Diagnostic]
 
@@ -138,8 +143,8 @@ class _Facts:
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
         jobs = [job.compiled for job in compiled]
-        answers, quotas = facts(jobs, documents, cluster, settings.options) if facts else ({}, {})
-        return cls(settings.options, rules, answers, quotas, judge, rules(problems, False))
+        answers, quotas, now = facts(jobs, documents, cluster, settings.options) if facts else ({}, {}, {})
+        return cls(settings.options, rules, answers, quotas, now, judge, rules(problems, False))
 
     def policy_findings(self, job: OneJob) -> list[Diagnostic]:
         """What the policies say about a job."""

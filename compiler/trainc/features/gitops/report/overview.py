@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api.findings import Diagnostic
 from trainc.api.jobs import ReplicatedJob
@@ -46,13 +46,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The parts of the first screen. `scale` is the longest bar of queues without a quota, `longest` that of teams."""
+    """The parts of the first screen. `scale` is the longest bar of queues without a quota, `longest` that of teams.
+
+    `now` has, by environment, what the queues held when the snapshot was made, by whom, and what waited.
+    """
 
     queues: Sequence[Queue] = ()
     teams: Sequence[Bar] = ()
     types: Sequence[str] = ()
     states: Mapping[str, int] = field(default_factory=dict)
     codes: Sequence[tuple[Diagnostic, int]] = ()
+    now: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def scale(self) -> int:
@@ -65,8 +69,8 @@ class Overview:
         return max((bar.total for bar in self.teams), default=0)
 
 
-def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
-    """Add up the jobs. `quotas` are those of each environment."""
+def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas], now: Mapping[str, Mapping[str, Any]]) -> Overview:
+    """Add up the jobs. `quotas` are those of each environment, and `now` is what its queues hold."""
     types = Counter[str]()
     for job in jobs:
         types.update(job.row.types)
@@ -77,6 +81,7 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas]) -> Overview:
         [*types_by_size[: _MOST_SERIES - 1], "other"] if len(types_by_size) > _MOST_SERIES else types_by_size,
         Counter(job.state for job in jobs if job.state),
         _codes(jobs),
+        now,
     )
 
 
