@@ -365,7 +365,7 @@ def test_diff_shows_no_change_and_says_what_has_changed() -> None:
     change_runtime()
     text = run("diff").stdout
     assert "no changes in 3 jobs" in text
-    assert f"3 jobs are kept as built; {RUNTIME}:{LINE} has changed since." in text
+    assert f"3 jobs are kept as built; {RUNTIME}:{LINE} has changed since (`trainc build --rebuild" in text
     build("--rebuild", "llm")
     assert json.loads(run("diff", "--format", "json").stdout)["headline"] == "1 of 3 jobs restarts, 16 GPUs"
     assert "no changes" in run("diff", "rendered").stdout

@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--at-most",
         metavar="GPUS",
         type=_wave,
-        help="with --rebuild: jobs in order, up to so many GPUs, such as 64gpus",
+        help="with --rebuild: up to so many GPUs, as in 64gpus",
     )
     output.add_argument(
         "--keep", metavar="NAME", action="append", help="keep a job's file as it is: a name, a glob, or all"
@@ -49,11 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     output.add_argument(
         "--keep-going",
         action="store_true",
-        help="write what compiles; a job with errors keeps its file, and the exit code is 1",
+        help="write what compiles; the rest keeps its file; exit 1",
     )
-    base = output.add_argument(
-        "--base", metavar="REV", help="with --check, compare kept files with REV (default: HEAD)"
-    )
+    base = output.add_argument("--base", metavar="REV", help="with --check: compare kept files with REV (HEAD)")
     set_completion(base, "revision")
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
