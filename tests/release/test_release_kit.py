@@ -62,7 +62,8 @@ def steps(data: dict[Any, Any]) -> list[Step]:
 @pytest.fixture(scope="module")
 def written_by_init(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("init") / "trainc.yaml"
-    path.write_text(run("init", "--only", "workflow", "--print").stdout, encoding="utf-8")
+    text = run("init", "--only", "workflow", "--print").stdout
+    path.write_text(text[text.index("name: ") :], encoding="utf-8")
     return path
 
 

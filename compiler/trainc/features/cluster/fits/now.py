@@ -53,7 +53,7 @@ def _why_chosen(target: Target, workload: Workload) -> str:
     if target.reason == "InClusterQueue":
         why = lower or "as high a priority, and newer"
         return f"{why}, in the same ClusterQueue"
-    borrows = f"ClusterQueue {holder.queue} holds more than its quota"
+    borrows = f"ClusterQueue {holder.queue} uses more than its quota"
     if target.reason == "InCohortReclaimWhileBorrowing":
         return f"{borrows}, and {lower}, although this job borrows, too"
     return f"{borrows}, which is taken back"

@@ -64,7 +64,7 @@ def fate_text(now: Fit, alone: Fit, cohorts: Mapping[str, str]) -> str:
     behind = f", behind {counted(len(now.ahead), 'job')}: {shorten(now.ahead, _MOST_NAMED)}" if now.ahead else ""
     latest = f"; starts by {now.latest} at the latest, if nothing else is submitted" if now.latest else ""
     if not now.tried:
-        return f"waits{behind or ', like a job of the same shape'}; until then Kueue does not look at it"
+        return f"waits{behind or ', like a job of the same shape'}; Kueue does not consider it before that"
     missing = " or ".join(f"{item['more']} more {item['resource']} of flavor {item['flavor']}" for item in now.missing)
     cohort = cohorts.get(f"{now.job.rpartition('/')[0]}/{now.queue}")
     where = f" in cohort {cohort}" if missing and cohort else ""

@@ -79,13 +79,13 @@ def comment(
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
     lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
-    # What begins or ends is told by its row.
-    told = [g for g in groups if g.first.status == "changed" or len(g.members) > 1 or g.first.notes]
-    for number, group in enumerate(told):
+    # What begins or ends is reported by its row.
+    reported = [g for g in groups if g.first.status == "changed" or len(g.members) > 1 or g.first.notes]
+    for number, group in enumerate(reported):
         details = "\n".join(("", *_details(group, diffs), ""))
         # Leaves room for the last line.
         if len(text) + len(details) > most - 200:
-            left = counted(len(told) - number, "more change")
+            left = counted(len(reported) - number, "more change")
             return f"{text}\nThe details of {left} do not fit into a comment; `trainc diff` shows them.\n"
         text += details
     return text
@@ -120,7 +120,7 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
         yield ""
 
 
-def _because(group: Group, link: Link, most: int = 3) -> str:
+def _reason(group: Group, link: Link, most: int = 3) -> str:
     """The causes as Markdown, each line with its address."""
     places = {f"{c.source.file}:{c.source.line}{GONE[c.side]}": link(c) for c in reversed(group.causes)}
     texts = [f"[{cell(place)}]({address})" if address else cell(place) for place, address in reversed(places.items())]
@@ -146,7 +146,7 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int, link: 
         sizes = _figures(sum_of(job.totals for _, job in group.members), columns)
         field, more = what(group)
         change = f"{_code(field)}{more}" if field else cell(more)
-        reason = f" {_because(group, link)} |" if explained else ""
+        reason = f" {_reason(group, link)} |" if explained else ""
         rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
     for row in _limit(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(columns) - 1)
