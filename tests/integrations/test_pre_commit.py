@@ -157,8 +157,8 @@ def test_the_hooks_see_what_is_changed_wrong_and_deleted(hooks: Path, jobs: Path
 def test_the_hooks_of_a_new_repository_pass_and_then_see_a_change(jobs: Path, home: Path) -> None:
     if importlib.util.find_spec("pre_commit") is None:
         pytest.skip("pre-commit is not installed; `pip install pre-commit` brings it")
-    both = ("trainc check", "trainc build")
-    assert outcome(pre_commit(jobs, home, "run", "--all-files"), both) == ["Passed"] * 2
+    hooks = ("trainc check", "trainc build", "trainc build --check")
+    assert outcome(pre_commit(jobs, home, "run", "--all-files"), hooks) == ["Passed"] * 3
     job = jobs / "jobs" / "pretrain.yaml"
     job.write_text(job.read_text(encoding="utf-8").replace("torchrun", "python"), encoding="utf-8")
-    assert outcome(pre_commit(jobs, home, "run", "--all-files"), both) == ["Passed", "Failed"]
+    assert outcome(pre_commit(jobs, home, "run", "--all-files"), hooks) == ["Passed", "Failed", "Passed"]
