@@ -19,6 +19,12 @@ def test_a_slip_is_reported_with_a_hint(command: Any, part: Any) -> None:
     assert warnings[0].hint
 
 
+def test_a_slip_that_is_near_to_several_options_is_taken_for_the_nearest() -> None:
+    verl = "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.clip_ratio_b=0.1"
+    (finding,) = [d for d in reported(training(verl)) if "clip_ratio_b" in d.message]
+    assert finding.hint == "did you mean actor_rollout_ref.actor.clip_ratio_c?"
+
+
 HARMLESS = {
     "an option of the script": HF + "--my_own_option 3 --dataset wiki",
     "a switch before a file": MEGATRON + "--sequence-parallel ./data",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from trainc.findings import Finding, suggest
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
@@ -106,9 +106,8 @@ def _filled(text: str, facts: Facts) -> str:
 
 def _types(run: Run, known: Table) -> Iterator[Finding]:
     """Yield findings about values that an option does not take, and about options that are nearly written like one."""
-    facts = run.facts.by_key.values() if known.options else ()
-    given = {fact.name for fact in facts}
-    for fact in facts:
+    unknown = []
+    for fact in run.facts.by_key.values() if known.options else ():
         space, _, name = fact.key.rpartition(":")
         if not fact.is_placed or fact.variable or known.space.rstrip(":") != space:
             continue
@@ -116,11 +115,13 @@ def _types(run: Run, known: Table) -> Iterator[Finding]:
             continue
         takes = known.options.get(name)
         if takes is None:
-            yield from _unknown(run, known, fact, given)
+            unknown.append(fact)
         elif fact.value is not None and fact.value not in _OFF:
             problem = _refused(known, fact, takes[0], takes[1:])
             if problem is not None:
                 yield run.finding("SettingRefused", "warning", *problem, fact)
+    if unknown:
+        yield from _unknown(run, known, unknown)
 
 
 def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tuple[str, str] | None:
@@ -174,53 +175,50 @@ def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | Non
     return None
 
 
-def _unknown(run: Run, known: Table, fact: Fact, given: Collection[str]) -> Iterator[Finding]:
+def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]:
     """Yield a finding for a key that no table has: one that nearly is another, and in a strict table each one."""
-    from trainc.findings.text import edit_distance
-
-    name = fact.name
     of_space = [table for table in run.tables if table.space == known.space]
-    known_here = {option for table in of_space for option in table.options}
-    strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
-    strict = strict and fact.text[:1] not in ("+", "~")
-    # Short names of a script's own options are close to others by chance.
-    if (len(name) < 8 and not strict) or _has(of_space, known_here, name):
-        return
     if known is not next(table for table in of_space if table.strict == known.strict):
         return
-    option = fact.word >= 0 and fact.text.startswith("-")
-    if option and (not fact.text.startswith("--") or any(other.startswith(name) for other in known_here)):
-        return  # A parser takes the beginning of a name.
-    most = 2 if len(name) > 13 or strict else 1
-    near = [
-        other
-        for other in known_here
-        if abs(len(other) - len(name)) <= most and other not in given and 0 < edit_distance(name, other, most) <= most
-    ]
-    near = [other for other in near if not (option and name.startswith(other))]
-    if not near and strict:
-        last = name.rpartition(".")[2]
-        near = sorted(other for other in known_here if other.rpartition(".")[2] == last and last != name)[:1]
-    if near:
-        spelled = near[0].replace("_", "-") if "-" in fact.text.lstrip("-") else near[0]
-        spelled = f"--{spelled}" if option else spelled
-        old = fact.text if fact.file is None else name.rpartition(".")[2]
-        spelled = (
-            spelled
-            if fact.file is None or near[0].rpartition(".")[0] != name.rpartition(".")[0]
-            else near[0].rpartition(".")[2]
-        )
-        hint = suggest(old, [spelled])
-    elif strict:
-        hint = f"remove it, or write the name that {known.program} knows it by"
-    else:
-        return
-    does = (
-        f"{known.program} ignores {fact.text}, which it does not know"
-        if known.ignores
-        else f"{known.program} has no setting {fact.text}"
-    )
-    yield run.finding("SettingRefused", "warning", does, hint, fact)
+    names = {option for table in of_space for option in table.options}
+    given = {fact.name for fact in run.facts.by_key.values()}
+    for fact in facts:
+        name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
+        strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
+        strict = strict and fact.text[:1] not in ("+", "~")
+        # Short names of a script's own options are close to others by chance.
+        if (len(name) < 8 and not strict) or _has(of_space, names, name):
+            continue
+        if is_option and (not fact.text.startswith("--") or any(other.startswith(name) for other in names)):
+            continue  # A parser takes the beginning of a name.
+        others = (other for other in names if other not in given and not (is_option and name.startswith(other)))
+        near = _nearest(name, others, 2 if len(name) > 13 or strict else 1)
+        if not near and strict:
+            last = name.rpartition(".")[2]
+            near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
+        if near or strict:
+            ignored = f"{known.program} ignores {fact.text}, which it does not know"
+            message = ignored if known.ignores else f"{known.program} has no setting {fact.text}"
+            by_name = f"remove it, or write the name that {known.program} knows it by"
+            hint = _respelled(fact, near) if near else by_name
+            yield run.finding("SettingRefused", "warning", message, hint, fact)
+
+
+def _nearest(name: str, others: Iterable[str], most: int) -> str:
+    """Return the other name with the fewest edits, at most so many; empty if there is none."""
+    from trainc.findings.text import edit_distance
+
+    distances = ((edit_distance(name, other, most), other) for other in others)
+    return min((found for found in distances if 0 < found[0] <= most), default=(0, ""))[1]
+
+
+def _respelled(fact: Fact, near: str) -> str:
+    """Suggest another key as the place of a fact writes it."""
+    spelled = near.replace("_", "-") if "-" in fact.text.lstrip("-") else near
+    if fact.file is None:
+        return suggest(fact.text, [f"--{spelled}" if fact.text.startswith("--") else spelled])
+    (above, _, old), (above_near, _, last) = fact.name.rpartition("."), near.rpartition(".")
+    return suggest(old, [last if above_near == above else spelled])
 
 
 def _has(tables: Sequence[Table], known: Collection[str], name: str) -> bool:

@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/flux. The scripts themsel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from string import Template
 
 from trainc.findings import Finding
@@ -77,9 +78,14 @@ INSTALL = ("/bin/bash", f"{CONFIG_DIR}/init.sh")
 _BROKER_PORT = 8050
 
 
+@cache
+def _template(file: str) -> Template:
+    return Template(opening.read_text(__file__, file))
+
+
 def _filled(file: str, **values: object) -> str:
     """Fill in one of the templates that stand beside this module."""
-    return Template(opening.read_text(__file__, file)).substitute(install=INSTALL_DIR, **values)
+    return _template(file).substitute(install=INSTALL_DIR, **values)
 
 
 def scripts(job: TrainJob, info: Info) -> dict[str, str]:

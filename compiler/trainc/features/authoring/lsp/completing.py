@@ -17,7 +17,6 @@ from trainc.features.authoring.lsp.variables import DATA, meaning_of, suggested_
 
 Role: TypeAlias = Literal["field", "value", "name"]
 
-_QUEUE = "kueue.x-k8s.io/queue-name"
 _KINDS = ("TrainJob", *names.RUNTIME_KINDS)
 _LINE = pattern(r"^(kind|name|namespace|  name|  namespace)\s*:\s*[\"']?([^\s\"'#]+)")
 _JOBS = "replicatedJobs"
@@ -98,7 +97,7 @@ def _key_completions(snapshot: Snapshot, typing: Typing, span: edits.Range) -> I
         for name in sorted(_texts({name for node in nodes for name in _labels(node)})):
             yield Completion(name, "name", span, f"{name}: ", "label of nodes")
     if typing.path[-2:] == ("metadata", "labels"):
-        yield Completion(_QUEUE, "name", span, f"{_QUEUE}: ", "the Kueue queue")
+        yield Completion(names.QUEUE_LABEL, "name", span, f"{names.QUEUE_LABEL}: ", "the Kueue queue")
 
 
 def _plain(value: str, schema: Schema | None) -> str:
@@ -183,7 +182,9 @@ def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
     """Those of the cluster, and those that other documents use."""
     yield from _named_in("LocalQueue")(snapshot, document, path)
     labels = (value_at(other.data, ("metadata", "labels")) for other in snapshot.workspace)
-    yield from sorted(set(_texts(own_labels.get(_QUEUE) for own_labels in labels if isinstance(own_labels, Mapping))))
+    yield from sorted(
+        set(_texts(own_labels.get(names.QUEUE_LABEL) for own_labels in labels if isinstance(own_labels, Mapping)))
+    )
 
 
 def _values(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
@@ -237,7 +238,7 @@ def _fixed(*values: str) -> _Names:
 _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("runtimeRef", "name"), "runtime", _runtimes),
     (("runtimeRef", "kind"), "kind of runtime", _fixed(*names.RUNTIME_KINDS)),
-    (("labels", _QUEUE), "Kueue queue", _queues),
+    (("labels", names.QUEUE_LABEL), "Kueue queue", _queues),
     ((_JOBS, "*", "name"), "replicated job", _jobs),
     (("targetJobs", "*", "name"), "replicated job", _jobs),
     (("dependsOn", "*", "name"), "replicated job", _jobs),

@@ -63,9 +63,10 @@ class Fit:
     per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
     "fits" if the nodes, when empty, can hold its pods. Only answers about now say that resources are free at the moment.
 
-    Of answers about now, `preempts` names the Workloads that are evicted, `chosen` says why Kueue chooses each, `missing` what the first attempt lacks, as
-    `resource`, `flavor` and `more`, and `ahead` the Workloads before it in its ClusterQueue. `tried` is False for a job that
-    Kueue never looks at. `latest` is the time by which it starts, if that is certain as long as nothing else is submitted.
+    Of answers about now, `chosen` says of each Workload that is evicted why Kueue chooses it, `missing` what the first
+    attempt lacks, as `resource`, `flavor` and `more`, and `ahead` names the Workloads before it in its ClusterQueue. `tried`
+    is False for a job that Kueue never looks at. `latest` is the time by which it starts, if that is certain as long as
+    nothing else is submitted.
     """
 
     job: str
@@ -81,12 +82,16 @@ class Fit:
     queue: str = ""
     scheduler: str = _KUEUE
     diagnostics: tuple[Diagnostic, ...] = ()
-    preempts: tuple[str, ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[Mapping[str, str], ...] = ()
     ahead: tuple[str, ...] = ()
     tried: bool = True
     latest: str | None = None
+
+    @property
+    def preempts(self) -> tuple[str, ...]:
+        """The Workloads that are evicted for the job."""
+        return tuple(self.chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +214,6 @@ def _now(job: _Job, alone: Fit, moment: Moment, seconds: float | None, *, is_kno
     latest = None if fate.latest is None else datetime.fromtimestamp(fate.latest, UTC).isoformat()
     return replace(
         fit,
-        preempts=tuple(fate.preempts),
         chosen=fate.preempts,
         missing=fate.missing,
         ahead=fate.ahead,

@@ -32,7 +32,8 @@ _LAST = "~"
 class Fate:
     """What becomes of a job now: `cause` and `assignment` are those of its latest attempt, `missing` that of the first.
 
-    `preempts` says of each Workload that is evicted why Kueue chooses it. `tried` is False for a job that Kueue never looks at, `latest` the time by which it starts, as far as that is certain.
+    `preempts` says of each Workload that is evicted why Kueue chooses it. `tried` is False for a job that Kueue never looks
+    at, `latest` the time by which it starts, as far as that is certain.
     """
 
     verdict: Verdict

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Manifest, mapping, objects
+from trainc.api.kube import Manifest, mapping, names, objects
 from trainc.api.output import yaml_writer
 from trainc.api.records import replace
 from trainc.features import ask
 from trainc.features.gitops.diff.model import Diff, Facts, JobDiff
 
-_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _HOUR = 3600
 _LONGEST_PROGRAM = 90
 
@@ -22,7 +21,7 @@ def facts_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Facts | Non
         return None
     main = max(jobset.jobs, key=lambda job: (sum(job.devices.values()) * job.pods, job.ancestor == "trainer"))
     labels = mapping(mapping(jobset.document.get("metadata")).get("labels"))
-    queue = labels.get(_QUEUE_LABEL) or next((mapping(g.get("spec")).get("queue") for g in pod_groups), "")
+    queue = labels.get(names.QUEUE_LABEL) or next((mapping(g.get("spec")).get("queue") for g in pod_groups), "")
     with_gpus = [job for job in jobset.jobs if job.devices] or [main]
     hours = [_hours(job) for job in with_gpus]
     known = [of_job for of_job in hours if of_job is not None]

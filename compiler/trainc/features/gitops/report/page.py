@@ -15,7 +15,7 @@ from zlib import compress
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Json, Quantity, devices, documents, quantity
+from trainc.api.kube import Json, Quantity, devices, documents, names, quantity
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime.
 
-_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _TEAM_LABELS = ("team", "app.kubernetes.io/part-of")
 
@@ -72,7 +71,7 @@ def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], t
         jobset.namespace,
         name,
         runtime,
-        labels.get(_QUEUE_LABEL) or group.get("queue", ""),
+        labels.get(names.QUEUE_LABEL) or group.get("queue", ""),
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
         _size(jobset.jobs),
         next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
@@ -214,7 +213,8 @@ class Job:
     """One job. `fit` describes whether the cluster configured in trainc.yaml can admit the job, after one word for it.
 
     `environment` is the one the job is compiled for, and `state` that of a dump. `denied` says whether policies deny it;
-    None without policies. Of many jobs there are no `details`, and their `yaml` is compressed on the page; `picture` is that of one that changes.
+    None without policies. Of many jobs there are no `details`, and their `yaml` is compressed on the page; `picture` is that
+    of one that changes.
     """
 
     anchor: str
