@@ -66,6 +66,19 @@ def test_a_fix_changes_its_words_alone(
     assert said.stderr.splitlines()[0].startswith("fixed ")
 
 
+def test_what_may_change_a_job_is_left_alone_beside_an_error_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mistakes = [mistake for of_both in (UNSAFE, NEVER) for some in of_both.values() for mistake in some]
+    (tmp_path / "a.yaml").write_bytes(with_mistakes(UNSAFE["words of a command"]))
+    (tmp_path / "b.yaml").write_bytes(with_mistakes([m for m in mistakes if m != NEVER["an unknown field"][0]]))
+    before = [(tmp_path / name).read_bytes() for name in ("a.yaml", "b.yaml")]
+    said = run("check", "--release", "2.3", "--fix", ".")
+    assert said.stderr.startswith("fixed 0 findings")
+    assert [(tmp_path / name).read_bytes() for name in ("a.yaml", "b.yaml")] == before
+
+
 @pytest.mark.parametrize("mistakes", [*UNSAFE.values(), *NEVER.values()], ids=[*UNSAFE, *NEVER])
 def test_what_may_change_a_job_is_left_alone(
     mistakes: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -345,7 +345,7 @@ def test_a_shallow_clone_of_a_merged_commit_is_enough() -> None:
 def test_a_branch_that_was_not_fetched_is_named_with_the_command_that_fetches_it() -> None:
     result = checked("origin/main")
     assert (result.status, codes(result)) == (1, {"NoBase"})
-    assert "run `git fetch origin main`" in result.stderr
+    assert "run `git fetch origin main:refs/remotes/origin/main`" in result.stderr
 
 
 def test_without_git_kept_files_need_trust() -> None:

@@ -112,7 +112,7 @@ def test_a_base_that_cannot_be_read_is_an_error_with_the_command_that_fetches_it
     result = run("check", "--base", "origin/main")
     assert result.status == 1
     assert "error[NoBase]" in result.stderr
-    assert "run `git fetch origin main`" in result.stderr
+    assert "run `git fetch origin main:refs/remotes/origin/main`" in result.stderr
     assert "NoBase" not in run("check", "--base", "none").stderr
 
 

@@ -78,7 +78,7 @@ def test_a_tag_does_not_take_the_place_of_a_reference_that_is_missing(origin: st
     result = run("build", "--check", "--base", "refs/remotes/origin/gone")
     assert result.status == 1
     assert "there is no revision 'refs/remotes/origin/gone'" in result.stderr
-    assert "git fetch origin gone" in result.stderr
+    assert "git fetch origin gone:refs/remotes/origin/gone" in result.stderr
 
 
 # The keys of git's configuration that name a program, and a value that may. A repository can hold all of them.

@@ -27,6 +27,7 @@ APART: dict[str, tuple[list[str] | str, dict[str, Any], str]] = {
     "c10d in a variable of the script": ("B=c10d; torchrun --rdzv_backend=$B t.py", {}, "no --rdzv_endpoint"),
     "c10d behind a module": (["python", "-m", "torch.distributed.run", "--rdzv_backend=c10d", "t.py"], {}, "c10d"),
     "c10d at home": ([*C10D, "--rdzv_endpoint=localhost:29400", "t.py"], {}, "at its own address"),
+    "c10d at home, and where to meet": ([*C10D, "--rdzv_endpoint=localhost:29400", "t.py"], {}, f"write {MEET}"),
     "c10d at each pod's name": ("torchrun --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29400 t.py", {}, "its own"),
     "an endpoint at home without c10d": (
         ["torchrun", "--rdzv_endpoint=127.0.0.1:29400", "t.py"],

@@ -288,6 +288,7 @@ def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
     message = f"there is no base to compare {compared} with: {refused.message}"
     hint, (remote, slash, branch) = refused.hint, (base or "").removeprefix("refs/remotes/").partition("/")
     if refused.code == "NoSuchRevision" and hint == REVISION_HINT:
-        fetch = f"git fetch {remote} {branch}" if slash else "git fetch"
+        # A clone of one branch keeps no other under its name unless it is told to.
+        fetch = f"git fetch {remote} {branch}:refs/remotes/{remote}/{branch}" if slash else "git fetch"
         hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")

@@ -118,9 +118,11 @@ def _safe(
     only = [candidate for candidate in candidates if _is_only_way(candidate.diagnostic)]
     others = [candidate for candidate in candidates if candidate not in only]
     only = [one for one in only if one.diagnostic not in _after(only, texts, check)[0]]
-    if only:  # What stays the same is tried without errors, in the next pass.
+    if only:  # What stays the same can be told only without errors: in the next pass, if none is left.
         return only
     made = _products(runs)
+    if made is None:
+        return []
     waiting, same, trials = [others] if others else [], list[_Candidate](), 0
     while waiting and trials < _MOST_TRIALS:
         some = waiting.pop()

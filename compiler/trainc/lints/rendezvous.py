@@ -131,7 +131,7 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     message = f"{option.spelling} {value} waits for {value} nodes, but the job has {training.nodes}"
     hint = remove("remove the flag, and set numNodes instead", option.word)
     if most < training.nodes:
-        message = f"{option.spelling} {value} admits {value} nodes, but the job has {training.nodes}"
+        message = f"{option.spelling} {value} admits {value} {'node' if value == '1' else 'nodes'}, but the job has {training.nodes}"
     elif least < training.nodes:
         message = f"without --rdzv_backend=c10d, {option.spelling} {value} waits for {most} nodes, but the job has {training.nodes}"
         hint = f"add --rdzv_backend=c10d --rdzv_endpoint={_first_pod(training)}, or remove the flag"
@@ -242,7 +242,7 @@ def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Fin
 def _rank(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
-        message = f"{option.spelling} {value} gives all {training.nodes} pods the same rank"
+        message = f"{option.spelling} {value} gives each of the {training.nodes} pods the same rank"
         hint = remove("remove it: the runtime sets the rank to the index of the pod", option.word)
         if not launch.launcher.reads:
             hint = option.instead(training.reference("PET_NODE_RANK"))
@@ -261,6 +261,13 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         hint = remove("remove it: the runtime sets the address of the first pod", option.word)
         if not launch.launcher.reads:
             hint = option.instead(training.reference("PET_MASTER_ADDR"))
+        elif (
+            option.name == "rdzv-endpoint"
+            and _backend(training, launch) == "c10d"
+            and _ENDPOINT not in training.variables
+        ):
+            # Without an endpoint, c10d meets at the pod's own address, too.
+            hint = option.instead(_first_pod(training))
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
