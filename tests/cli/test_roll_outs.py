@@ -109,6 +109,20 @@ def test_a_dump_of_which_nobody_knows_that_it_is_new_counts_for_nothing(taken: d
     assert run("build", "--rebuild", "running").status == (1 if taken is None else 0)
 
 
+def test_a_dump_is_no_input() -> None:
+    before = run("check", "--format", "json")
+    dump(a="running", b="succeeded")
+    assert run("check", "--format", "json").stdout == before.stdout
+    assert "skipped" not in run("check").stderr
+
+
+def test_a_dump_is_in_the_repository() -> None:
+    edit("trainc.yaml", "dump: live", "dump: ../live")
+    result = run("check")
+    assert result.status == 1
+    assert "error[OutsideRoot] live.dump: ../live is outside the repository" in result.stderr
+
+
 def test_a_finished_job_is_not_asked_whether_it_could_be_built_again() -> None:
     dump(a="succeeded", b="succeeded", c="succeeded", d="succeeded")
     commit("dump")

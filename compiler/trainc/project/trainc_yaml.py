@@ -8,6 +8,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
+from trainc.kube.documents import value_at
 from trainc.kube.names import QUEUE_LABEL
 from trainc.options import merge_layers
 from trainc.project.configuration import CODE, Configuration, Images, Selection
@@ -98,6 +99,7 @@ INPUT: Schema = {
 # The keys that hold paths, and those that hold a single one.
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _FOLDERS = ("output", "cluster")
+_DUMP = ("live", "dump")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _KEYS = {**INPUT, **options_schema("trainc.yaml")}
 # Each of them is compiled on its own.
@@ -154,7 +156,8 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
-    values["exclude"] = Exclude(folder, (*parent.exclude.globs, *data.get("exclude", ())))
+    dumps = [f"/{os.path.normpath(path)}" for where, path in _named_paths(data) if where[-2:] == _DUMP]
+    values["exclude"] = Exclude(folder, (*parent.exclude.globs, *data.get("exclude", ()), *dumps))
     values["adopted"] = (*parent.adopted, *data.get("adopted", ()))
     outputs = list(filter(None, (parent.output, values.get("output"))))
     if "sources" in data:
@@ -214,13 +217,16 @@ def _named_paths(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
         (): data,
         **{(ENVIRONMENTS, name): settings for name, settings in data.get(ENVIRONMENTS, {}).items()},
     }
-    for above, key in ((above, key) for above in parts for key in (*_PATHS, *_FOLDERS)):
-        value = parts[above].get(key, ())
-        yield from (
-            [((*above, key), value)]
-            if isinstance(value, str)
-            else (((*above, key, index), path) for index, path in enumerate(value))
-        )
+    for above, settings in parts.items():
+        if (dump := value_at(settings, _DUMP)) is not None:
+            yield (*above, *_DUMP), dump
+        for key in (*_PATHS, *_FOLDERS):
+            value = settings.get(key, ())
+            yield from (
+                [((*above, key), value)]
+                if isinstance(value, str)
+                else (((*above, key, index), path) for index, path in enumerate(value))
+            )
 
 
 def _same_output(data: Mapping[str, Any]) -> Iterator[Finding]:
