@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from steps import assert_linear, steps
 
 # Line ends of two kinds, a mark at the start, and no line end at the end.
 TEXT = """\
@@ -90,3 +91,34 @@ def test_what_may_change_a_job_is_left_alone(
     assert file.read_bytes() == with_mistakes(mistakes)
     assert said.stderr.startswith("fixed 0 findings")
     assert ("--unsafe-fixes" in said.stderr.splitlines()[0]) is (mistakes in UNSAFE.values())
+
+
+def test_a_file_is_fixed_through_a_link_of_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "real.yaml").write_bytes(with_mistakes(SAFE["a misspelt field"]))
+    (tmp_path / "link.yaml").symlink_to("real.yaml")
+    for flag in ("--fix", "--unsafe-fixes"):
+        (tmp_path / "real.yaml").write_bytes(with_mistakes(SAFE["a misspelt field"]))
+        assert run("check", "--release", "2.3", flag, "link.yaml").stderr.startswith("fixed 1 finding in 1 file\n")
+        assert (tmp_path / "real.yaml").read_bytes() == TEXT.encode()
+        assert (tmp_path / "link.yaml").is_symlink()
+
+
+def test_a_file_in_another_encoding_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = with_mistakes(SAFE["a misspelt field"]).decode().removeprefix("\ufeff").encode("utf-16")
+    (tmp_path / "a.yaml").write_bytes(text)
+    said = run("check", "--release", "2.3", "--unsafe-fixes", "a.yaml")
+    assert (said.status, (tmp_path / "a.yaml").read_bytes()) == (1, text)
+    assert said.stderr.startswith("fixed 0 findings\n")
+
+
+@pytest.mark.parametrize("variable", ["{nme: X, value: a}", "{name: X, value: 1}"])
+def test_fixes_take_steps_in_proportion(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for count in (25, 25, 50, 100):  # What only the first run does depends on nothing of the count.
+        env = "".join(f"    - {variable.replace('X', f'X{i}')}\n" for i in range(count))
+        (tmp_path / "a.yaml").write_text(TEXT.replace(ENV, env), encoding="utf-8")
+        found.append(steps(lambda: run("check", "--release", "2.3", "--fix", "--diff", "a.yaml")))
+    assert_linear(found[1:])

@@ -138,7 +138,16 @@ def test_a_finished_job_is_not_asked_whether_it_could_be_built_again() -> None:
     commit("when was it taken?")
     git("checkout", "-q", "change")
     assert "so it counts for nothing" in checked().stderr
-    # The dump of the change itself excuses nothing.
+    # The dump of the change itself excuses nothing, also where the base has none.
+    for taken in (NOW, NOW + timedelta(days=3650)):
+        git("checkout", "-q", "main")
+        git("rm", "-q", "-r", "--ignore-unmatch", "live")
+        git("commit", "-q", "--allow-empty", "-m", "no dump")
+        git("checkout", "-q", "change")
+        dump(taken, a="succeeded", b="succeeded", c="succeeded", d="succeeded")
+        commit(f"dump of {taken}")
+        assert run("check", "--base", "main").status == 1
+        assert checked().status == 1
     git("checkout", "-q", "main")
     dump(NOW, a="running", b="running", c="running", d="running")
     commit("dump")

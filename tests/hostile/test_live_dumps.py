@@ -16,6 +16,7 @@ from steps import assert_linear, steps
 
 from trainc.cli.command import Streams
 from trainc.cli.main import main
+from trainc.features.cluster.why.causes import causes_by_job
 from trainc.kube.live_objects import Owners
 from trainc.reading.cluster import Dump
 
@@ -244,3 +245,20 @@ def test_a_dump_takes_steps_in_proportion(shape: str, command: str) -> None:
         return steps(lambda: main(command.split(), Streams(io.BytesIO(), io.BytesIO(), io.StringIO())))
 
     assert_linear([counted(size) for size in (60, 120, 240)])
+
+
+def test_why_takes_steps_in_proportion_to_a_chain_of_owners() -> None:
+    def work(count: int) -> None:
+        jobs = [
+            made(
+                "Job",
+                f"p{i}",
+                "batch/v1",
+                {"ownerReferences": [{"kind": "Job", "name": f"p{i + 1}", "controller": True}]},
+            )
+            for i in range(count)
+        ]
+        causes_by_job(Dump.of_objects(jobs))
+
+    work(50)
+    assert_linear([steps(lambda n=n: work(n)) for n in (50, 100, 200)])  # type: ignore[misc]

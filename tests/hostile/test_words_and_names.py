@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -90,6 +91,22 @@ ATTACK = "x _@octocat_ é@hubot https://evil.example www.evil.example fixes #1 a
 def test_no_text_in_a_comment_is_a_mention_a_link_or_markup(text: str) -> None:
     shown = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", cell(text))
     assert not re.search(r"(?<!\\)[*~`]|\]\(|@\w|#\d|://|www\.|GH-\d", shown), shown
+
+
+def test_no_entity_in_a_comment_is_a_mention_or_a_link() -> None:
+    shown = html.unescape(cell("&commat;octocat &num;1 &#64;hubot a<b &colon;//c &lt;"))
+    assert not re.search(r"@\w|#\d|://", shown), shown
+    assert "a<b" in shown
+
+
+def test_a_file_name_forges_no_line_of_a_diff() -> None:
+    for folder, value in (("old", "b"), ("new", "c")):
+        text = JOB.replace("NAME", "llm").replace("OPTION", "x").replace("VARIABLE", "A").replace("VALUE", value)
+        Path(folder).mkdir()
+        Path(folder, "z\nall jobs  no changes\n.yaml").write_text(text, encoding="utf-8")
+    shown = run("diff", "old", "new", "--release", "2.3").stdout
+    assert "because of" in shown
+    assert "\nall jobs  no changes" not in shown
 
 
 def test_the_comment_of_a_diff_notifies_nobody() -> None:

@@ -43,13 +43,13 @@ class _Candidate:
 def apply_fixes(check: Callable[[], Checked], arguments: Arguments, streams: Streams) -> None:
     """Apply what can be fixed to the files, or print the changes with `--diff`."""
     texts: dict[str, str] = {}
-    fixed, left = 0, list[_Candidate]()
+    fixed = left = 0
     for _ in range(_MOST_PASSES):
         with opening.unsaved(_by_path(texts)):
             diagnostics, runs = check()
             candidates = list(_candidates(diagnostics, runs[0]))
             chosen = candidates if arguments.unsafe_fixes else _safe(candidates, runs, texts, check)
-        left = [candidate for candidate in candidates if candidate not in chosen]
+        left = len(candidates) - len(chosen)
         if not chosen:
             break
         texts |= _with(chosen, texts)
@@ -61,7 +61,7 @@ def apply_fixes(check: Callable[[], Checked], arguments: Arguments, streams: Str
             opening.write_file(file, text)
     verb = "would fix" if arguments.diff else "fixed"
     where = f" in {counted(len(texts), 'file')}" if fixed else ""
-    more = f"; with --unsafe-fixes, {len(left)} more" if left else ""
+    more = f"; with --unsafe-fixes, {left} more" if left else ""
     if not arguments.quiet:
         streams.err.write(f"{verb} {counted(fixed, 'finding')}{where}{more}\n")
 
@@ -74,13 +74,29 @@ def _text(file: str) -> str:
     return opening.read_file(file, Limits().file_bytes).decode()
 
 
+def _is_utf8(file: str) -> bool:
+    try:
+        _text(file)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _candidates(diagnostics: Iterable[Diagnostic], run: Run) -> Iterator[_Candidate]:
-    """Yield the findings of which there is one fix; of those that touch each other, the first."""
+    """Yield the findings of which there is one fix; of those that touch each other, the first.
+
+    Only files in UTF-8 are fixed: another encoding would not stay the same.
+    """
     ends: dict[str, list[tuple[object, object]]] = {}
+    is_utf8: dict[str, bool] = {}
     for diagnostic in dict.fromkeys(diagnostics):
         edits = run.files.edits(diagnostic)
         file = diagnostic.source.file if diagnostic.source else STDIN
         if len(edits) != 1 or file == STDIN or file.endswith(TEMPLATE_SUFFIXES) or diagnostic.severity == "ignored":
+            continue
+        if file not in is_utf8:
+            is_utf8[file] = _is_utf8(file)
+        if not is_utf8[file]:
             continue
         start, end = edits[0].range
         taken = ends.setdefault(os.path.realpath(file), [])
@@ -116,8 +132,9 @@ def _safe(
 ) -> list[_Candidate]:
     """Return the candidates that are safe to apply, as far as they can be told in a bounded number of trials."""
     only = [candidate for candidate in candidates if _is_only_way(candidate.diagnostic)]
-    others = [candidate for candidate in candidates if candidate not in only]
-    only = [one for one in only if one.diagnostic not in _after(only, texts, check)[0]]
+    others = [candidate for candidate in candidates if not _is_only_way(candidate.diagnostic)]
+    remaining = {*_after(only, texts, check)[0]} if only else set()
+    only = [one for one in only if one.diagnostic not in remaining]
     if only:  # What stays the same can be told only without errors: in the next pass, if none is left.
         return only
     made = _products(runs)

@@ -19,6 +19,8 @@ from trainc.reading.git import commit_of
 from trainc.reading.yaml_reader import read_documents
 
 _STATES = {"running": "running", "suspended": "waiting", "succeeded": "finished", "failed": "finished"}
+# So many seconds the clock of who took it may be ahead.
+_CLOCKS_DIFFER = 300
 _HINT = "let CI publish a new one (`trainc init --only dump`), or raise `live.maxAge` in trainc.yaml"
 
 
@@ -34,7 +36,8 @@ class Live:
         folder, most = live
         documents = self._documents(folder, arguments)
         taken = next((str(d.data["takenAt"]) for d in documents if d.data.get("takenAt")), "")
-        if reason := _too_old(taken, most) if documents else "does not exist":
+        missing = "is of the change alone" if os.path.exists(folder) else "does not exist"
+        if reason := _outdated(taken, most) if documents else missing:
             message = f"the dump {folder} {reason}, so it counts for nothing"
             self.problem = Diagnostic("SnapshotIncomplete", "warning", message, _HINT)
             return
@@ -55,20 +58,24 @@ class Live:
 
     def _documents(self, folder: str, arguments: Arguments) -> list[Document]:
         """Read the dump of the named revision itself, whose merge base has an old one; one that git lacks is an artifact."""
-        documents: list[Document] = []
-        if arguments.base not in (None, "none"):
-            with suppress(CompileError):
-                repository = here()
-                inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
-                with copy_of_revision(commit_of(repository, str(arguments.base)), arguments, [inside]) as copy:
-                    path = os.path.join(copy.tree, inside)
-                    documents = read_paths([path], self._limits, everything=True)[0] if os.path.exists(path) else []
-        if not documents and os.path.exists(folder):
-            documents = read_paths([folder], self._limits, everything=True)[0]
-        return documents
+        if arguments.base in (None, "none"):
+            return self._read(folder)
+        documents = self._of_revision(str(arguments.base), folder, arguments)
+        return documents if documents or self._of_revision("HEAD", folder, arguments) else self._read(folder)
+
+    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> list[Document]:
+        with suppress(CompileError):
+            repository = here()
+            inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
+            with copy_of_revision(commit_of(repository, revision), arguments, [inside]) as copy:
+                return self._read(os.path.join(copy.tree, inside))
+        return []
+
+    def _read(self, folder: str) -> list[Document]:
+        return read_paths([folder], self._limits, everything=True)[0] if os.path.exists(folder) else []
 
 
-def _too_old(taken: str, most: int) -> str:
+def _outdated(taken: str, most: int) -> str:
     """Return why a dump does not count, empty if it does."""
     if not taken:
         return "has no document with `takenAt`"
@@ -77,4 +84,4 @@ def _too_old(taken: str, most: int) -> str:
     except ValueError:
         return f"has a `takenAt` that is not a time: {taken}"
     age = datetime.now(UTC) - (time if time.tzinfo else time.replace(tzinfo=UTC))
-    return "" if age.total_seconds() <= most else f"is from {taken}"
+    return "" if -_CLOCKS_DIFFER <= age.total_seconds() <= most else f"is from {taken}"

@@ -54,7 +54,10 @@ def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
 def _unsaved_content(path: str | os.PathLike[str]) -> bytes | None:
     """Return the content of a file from `unsaved`, if present."""
     texts = _UNSAVED.get()
-    if not texts or not any(os.path.basename(edited_path) == os.path.basename(path) for edited_path in texts):
+    if not texts:
+        return None
+    name = os.path.basename(path)
+    if not any(os.path.basename(edited_path) == name for edited_path in texts) and not os.path.islink(path):
         return None
     return texts.get(os.path.realpath(path))
 

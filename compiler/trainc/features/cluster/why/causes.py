@@ -67,18 +67,21 @@ class _Why:
             key = str(about.get("kind")), str(about.get("namespace") or namespace), str(about.get("name"))
             if event.get("type") == "Warning":
                 self.events.setdefault(key, []).append((("Event", namespace, name), event))
+        self._owners: dict[Key, Key] = {}
         self.workloads = {self.owner(key): key for key in self.objects if key[0] == "Workload"}
 
     def owner(self, key: Key) -> Key:
         """The object of the dump, or named by one, that an object was made for at last."""
-        seen = set()
-        while key not in seen:
-            seen.add(key)
+        seen: dict[Key, None] = {}
+        while key not in seen and key not in self._owners:
+            seen[key] = None
             document = self.objects.get(key, {})
             made_by = live_objects.controller_of(document) or next(iter(objects(mapping(document.get("metadata")).get("ownerReferences"))), None)  # fmt: skip
             if made_by:
                 key = str(made_by.get("kind")), key[1], str(made_by.get("name"))
-        return key
+        last = self._owners.get(key, key)
+        self._owners.update(dict.fromkeys(seen, last))
+        return last
 
     def by_job(self) -> dict[str, list[Waiting]]:
         found: dict[str, dict[Waiting, None]] = {}

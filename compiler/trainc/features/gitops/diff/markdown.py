@@ -341,7 +341,8 @@ def _plain(text: str) -> str:
 
 _SPAN = pattern(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _MARKUP = pattern(r"[`*~]|(?<=\])[(:]|(?<!\w)_|_(?!\w)|\\(?!\|)")
-_ACTIVE = pattern(r"(?i)@|#|:(?=//)|www(?=\.)|gh(?=-\d)")
+# An entity, too, may be one of these; `&lt;` is ours.
+_ACTIVE = pattern(r"(?i)@|#|:(?=//)|www(?=\.)|gh(?=-\d)|&(?!lt;)(?=\w)")
 _BACKQUOTES = pattern(r"`+")
 
 

@@ -226,10 +226,10 @@ def _group(group: Group, diff: Diff, paint: Paint) -> Iterator[str]:
     if job.facts is not None:
         yield from (f"  {paint('quiet', name)} {escape_line(text)}" for name, text in job.facts.named().items())
     if reason := reason_of(group):
-        yield f"  {paint('quiet', 'because of')} {reason}"
+        yield f"  {paint('quiet', 'because of')} {escape_line(reason)}"
     if group.pending:
         places = first_of(list(dict.fromkeys(f"{source.file}:{source.line}" for source in group.pending)), 3)
-        yield f"  {paint('quiet', 'and, since it was built, of')} {places}"
+        yield f"  {paint('quiet', 'and, since it was built, of')} {escape_line(places)}"
     for object_diff in job.objects if job.status != "added" or count == 1 else ():
         yield from _object(object_diff, method, group.outcome, paint, with_name=count == 1)
     if group.varies:
