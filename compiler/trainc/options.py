@@ -93,6 +93,7 @@ class Options:
     policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
     without checks for fields that other versions lack or deprecate. `kueue` is the version of Kueue in the cluster, with or
     without a patch; None means that it is not known. `feature_gates` are the gates of Trainer's controller that are on.
+    `software` has globs of images, each with the packages in these images and their versions; it is only for diagnostics.
     """
 
     release: str | None = None
@@ -109,6 +110,7 @@ class Options:
     kubernetes: str | None = None
     kueue: str | None = None
     feature_gates: tuple[str, ...] = ()
+    software: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

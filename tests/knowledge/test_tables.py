@@ -17,7 +17,7 @@ FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
 OTHERS = {"models", "names"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
-    *("rows", "strict", "ignores", "base"),
+    *("rows", "strict", "ignores", "base", "renamed"),
 }
 ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
 KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single"}

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-import itertools
 import json
 import subprocess
 import sys
@@ -34,7 +33,10 @@ LOCK = ROOT / "tools" / "locks" / "tables.json"
 # packages may define further options, which tables with `extends` have.
 RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "transformers": dict.fromkeys(
-        ("transformers==5.23.0", "transformers==4.57.6", "transformers==4.44.2", "transformers==4.30.2"),
+        (
+            *("transformers==5.23.0", "transformers==5.0.0", "transformers==4.57.6", "transformers==4.46.3"),
+            *("transformers==4.45.2", "transformers==4.40.2", "transformers==4.30.2"),
+        ),
         (
             "transformers/training_args.py:TrainingArguments",
             "transformers/training_args_seq2seq.py:Seq2SeqTrainingArguments",
@@ -46,7 +48,10 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     ),
     "trl": {
         "trl==1.16.0": ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*", "trl/experimental/*/*_config.py:*"),
-        **dict.fromkeys(("trl==0.19.1", "trl==0.15.2"), ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*")),
+        **dict.fromkeys(
+            ("trl==1.0.0", "trl==0.24.0", "trl==0.19.1", "trl==0.15.2"),
+            ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*"),
+        ),
         "trl==0.8.6": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
         "trl==0.11.4": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
     },
@@ -373,7 +378,7 @@ def unpack(key: str, lock: dict[str, str], into: Path) -> None:
 
 
 def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
-    """Return the table of a recipe: the options united over its versions, and which versions lack one of them."""
+    """Return the table of a recipe: the options united over its versions, and from which to which one lasts if not in all."""
     united: dict[str, list[str]] = {}
     of_version: dict[str, set[str]] = {}
     for key, places in RECIPES[name].items():
@@ -387,18 +392,25 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
         of_version[key] = set(found)
         for option, kind in found.items():
             united[option] = kind if united.get(option, kind) == kind else _FREE
-    # A package whose versions have the same places: an option that the newest lacks was removed after the last that has it.
-    package, _, newest = next(iter(RECIPES[name])).partition("==")
-    versions = [key for key in RECIPES[name] if key.startswith(f"{package}==")]
-    gone = {
-        option: next(key for key, older in itertools.pairwise(versions) if option in of_version[older]).partition("==")[
-            2
-        ]
-        for option in sorted(united)
-        if option not in of_version[versions[0]] and any(option in of_version[key] for key in versions)
-    }
+    package = next(iter(RECIPES[name])).partition("==")[0]
+    versions = sorted((key for key in RECIPES[name] if key.startswith(f"{package}==")), key=numbers)
+    spans: dict[str, list[int]] = {}
+    for option in sorted(united):
+        having = [index for index, key in enumerate(versions) if option in of_version[key]]
+        if having and (having[0] > 0 or having[-1] < len(versions) - 1):
+            spans[PREFIXES.get(name, "") + option] = [having[0], having[-1]]
     options = {PREFIXES.get(name, "") + option: kind for option, kind in sorted(united.items())}
-    return {"package": package, "newest": newest, "gone": gone, "options": options}
+    return {
+        "package": package,
+        "versions": [key.partition("==")[2] for key in versions],
+        "spans": spans,
+        "options": options,
+    }
+
+
+def numbers(key: str) -> list[int]:
+    """Return the numbers of a version, to sort by."""
+    return [int(part) for part in key.partition("==")[2].split(".") if part.isdigit()]
 
 
 def main() -> int:

@@ -194,6 +194,10 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     values = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
     explicit = {name: value for name, value in values.items() if value is not None}
     chosen = merge_layers(configuration.options, *(overlay.settings for overlay in overlays), explicit)
+    if configuration.software:
+        from trainc.project.software import read_software
+
+        chosen["software"] = read_software(configuration.software, Settings.limits_of(arguments))
     try:
         options = Options(**chosen, limits=Settings.limits_of(arguments))
     except ValueError as error:

@@ -241,7 +241,7 @@ class Info:
     `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
     runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
     `kubernetes` is the minor version of the cluster, and `kueue` the step of kube.kueue_versions for its Kueue, if that is known.
-    `feature_gates` are the gates of Trainer's controller that are on.
+    `feature_gates` are the gates of Trainer's controller that are on, and `software` the packages of images (options.py).
     `traced` means that values know what they were made from (ir.provenance).
     """
 
@@ -263,6 +263,7 @@ class Info:
     kubernetes: str = DEFAULT_KUBERNETES
     kueue: str = ""
     feature_gates: tuple[str, ...] = ()
+    software: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     traced: bool = False
 
     @property

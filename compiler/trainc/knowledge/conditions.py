@@ -5,6 +5,7 @@
     layer is model:layer            the same text, also in its case
     optim in adam|adamw             one of several words (not in); model ~ meta-llama/*: a pattern, whatever its case (!~)
     use_peft, !use_peft, not use_peft  is given and not switched off; is not; is not given at all
+    package:transformers >= 4.46    a version, where it is known (software.py)
     accumulation?1                  with the value that it has if it is not given
 
 A term is a number, a word, a key or a role; a product, a quotient, or a sum of products. Where a value is known only in the
@@ -18,6 +19,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Self
 
+from trainc.knowledge.software import Version
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -130,6 +132,8 @@ def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
         if relation.operator in ("in", "not"):
             return (value in texts) != (relation.operator == "not")
         return any(fnmatchcase(value, choice) for choice in texts) != (relation.operator == "!~")
+    if isinstance(left.value, Version):
+        return left.value.compare(relation.operator, relation.right[0])
     right = term(facts, relation.right, reads)
     return _compare(left.value, relation.operator, _word(right, relation.right))
 

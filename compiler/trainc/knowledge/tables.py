@@ -7,6 +7,7 @@ A table has these fields, all but the first optional:
   the file that has them from the program's package. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them. `base` are the ends of the names of files that come with the program, and have its defaults.
+- `renamed`: what keys that a newer version lacks are called there.
 - `roles`: the keys by role; `defaults` are not fact, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
 - `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with its
@@ -19,7 +20,7 @@ A table has these fields, all but the first optional:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -44,6 +45,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """The versions of a package that have an option: which is `after` one that has it not yet, and `gone` in another."""
+
+    package: str
+    after: str = ""
+    gone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A program, a kind of file, the variables or the devices, as described above."""
 
@@ -56,6 +66,8 @@ class Table:
     family: frozenset[str]
     base: tuple[str, ...]
     options: Mapping[str, Sequence[str]]
+    spans: Mapping[str, Span]
+    renamed: Mapping[str, str]
     roles: Mapping[str, Sequence[str]]
     agree: frozenset[str]
     alone: Mapping[str, Any]
@@ -77,11 +89,18 @@ def table(name: str) -> Table:
     parents = [table(parent) for parent in data.get("extends", ())]
     options: dict[str, Sequence[str]] = {}
     roles: dict[str, Sequence[str]] = {}
+    spans: dict[str, Span] = {}
+    renamed: dict[str, str] = {}
     for parent in parents:
         options |= parent.options
         roles |= parent.roles
-    if generated := data.get("generated"):
-        options |= read(f"generated/{generated}")["options"]
+        spans |= parent.spans
+        renamed |= parent.renamed
+    if data.get("generated"):
+        generated = read(f"generated/{data['generated']}")
+        # What it no longer defines itself it may still have from the others.
+        spans |= {name: span for name, span in _spans(generated) if name not in options}
+        options |= generated["options"]
     return Table(
         name,
         data["program"],
@@ -92,6 +111,8 @@ def table(name: str) -> Table:
         frozenset((name, *(each for parent in parents for each in parent.family))),
         tuple(data.get("base", ())),
         options | data.get("options", {}),
+        spans,
+        renamed | data.get("renamed", {}),
         roles | data.get("roles", {}),
         frozenset((*data.get("agree", ()), *(role for parent in parents for role in parent.agree))),
         data.get("alone", {}),
@@ -99,6 +120,13 @@ def table(name: str) -> Table:
         frozenset(data.get("closed", ())),
         (*(row for parent in parents for row in parent.rows), *map(_row, data.get("rows", ()))),
     )
+
+
+def _spans(generated: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
+    versions = generated["versions"]
+    for name, (first, last) in generated["spans"].items():
+        after = versions[first - 1] if first else ""
+        yield name, Span(generated["package"], after, versions[last + 1] if last + 1 < len(versions) else "")
 
 
 def _row(data: Mapping[str, Any]) -> Row:

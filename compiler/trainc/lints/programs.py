@@ -16,6 +16,9 @@ _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
+# How many options of an open table a command has to have, and how long a name is that no other script has by chance.
+_FEWEST_SHARED = 5
+_SPECIFIC = 12
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 
 
@@ -38,6 +41,7 @@ def _of_run(run: Run) -> Iterator[Finding]:
             if not row.key or row.key in given or row.key in run.facts.roles:
                 yield from _check(run, known, row)
         yield from _types(run, known)
+        yield from _other_versions(run, known)
         if known.alone and run.training.nodes > 1:
             yield from _alone(run, known)
         yield from _misplaced(run, known)
@@ -202,6 +206,39 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
             by_name = f"remove it, or write the name that {known.program} knows it by"
             hint = _respelled(fact, near) if near else by_name
             yield run.finding("SettingRefused", "warning", message, hint, fact)
+
+
+def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
+    """Yield a finding for each option that the version of the program, where it is known, lacks."""
+    versions = {
+        package: fact
+        for package in {span.package for span in known.spans.values()}
+        if (fact := run.facts.find(f"package:{package}")) is not None and fact.value is not None
+    }
+    placed = [fact for fact in run.facts.by_key.values() if fact.is_placed and not fact.variable] if versions else []
+    placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key]
+    # A script with options of its own shares some names with a program that it does not use.
+    shared = sum(fact.name in known.options for fact in placed)
+    if known.open and (shared < _FEWEST_SHARED or 2 * shared <= len(placed) or "no_trainer" in run.training.text):
+        return
+    for fact in placed:
+        span = known.spans.get(fact.name)
+        others = (other.options for other in run.tables if other is not known and fact.name not in other.spans)
+        if span is None or span.package not in versions or any(fact.name in options for options in others):
+            continue
+        if known.open and len(fact.name) < _SPECIFIC:
+            continue
+        version = versions[span.package]
+        if span.gone and version.value.compare(">=", span.gone):
+            new = known.renamed.get(fact.name, "")
+            why, hint = f"it was removed by {span.gone}", _respelled(fact, new) if new else f"remove {fact.text}"
+        elif span.after and version.value.compare("<=", span.after):
+            why = f"it came after {span.after}"
+            hint = f"remove {fact.text}, or install a later {span.package}"
+        else:
+            continue
+        message = f"{version.text}, has no setting {fact.text}: {why}"
+        yield run.finding("SettingRefused", "warning", message, hint, fact)
 
 
 def _nearest(name: str, others: Iterable[str], most: int) -> str:

@@ -12,6 +12,7 @@ from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts, is_on
 from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
+from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, read, table
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
@@ -230,9 +231,21 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         name = str(variable["name"])
         value = variable.get("value")
         yield Fact(f"env:{name}", None if "$(" in str(value) else value, name, variable=name)
+    yield from _packages(training)
     for name, value in start.variables.items():
         if not name.isdecimal():
             yield Fact(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
+
+
+def _packages(training: Training) -> Iterator[Fact]:
+    """Yield the versions of packages, where they are known: what the command installs comes before what the image has."""
+    if not changes_image(training.text):
+        for package, version, known_by in of_image(training.entry.image, training.info.software):
+            yield Fact(f"package:{package}", version, f"{package} {version}, {known_by}")
+        return
+    for package, installed_version in installed((one.argv, one.sure) for one in training.line.starts).items():
+        text = f"{package} {installed_version}, which the command installs"
+        yield Fact(f"package:{package}", installed_version, text)
 
 
 # What follows from several of them.

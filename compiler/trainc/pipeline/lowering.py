@@ -155,6 +155,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         kubernetes=options.kubernetes or DEFAULT_KUBERNETES,
         kueue=step_of(options.kueue) if options.kueue else "",
         feature_gates=options.feature_gates,
+        software=options.software,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),

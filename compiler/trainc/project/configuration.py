@@ -79,6 +79,8 @@ class Configuration:
     select: Selection = Selection()
     namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     images: Images = Images()
+    # Packages with their versions, or the file of an SBOM, by globs of images.
+    software: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -90,6 +90,22 @@ INPUT: Schema = {
             }
         ),
     ),
+    "software": about(
+        "Versions of packages in images, by globs of their references, or a file with an SBOM of each.",
+        map_of(
+            {
+                "type": ["object", "string"],
+                "minLength": 1,
+                "minProperties": 1,
+                "additionalProperties": {
+                    "type": "string",
+                    "pattern": "^v?[0-9]{1,8}([.][0-9]{1,8})*[A-Za-z0-9.+_-]*$",
+                    "errorMessage": 'write the version in quotes, such as "5.10"',
+                },
+                "errorMessage": 'write {transformers: "5.3"}, or the file of an SBOM (CycloneDX or SPDX, JSON)',
+            }
+        ),
+    ),
     "rules": RULES,
     "docsUrl": about(
         "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
@@ -156,8 +172,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {key: os.path.join(folder, data[key]) for key in _FOLDERS if key in data}
-    dumps = [f"/{os.path.normpath(path)}" for where, path in _named_paths(data) if where[-2:] == _DUMP]
-    values["exclude"] = Exclude(folder, (*parent.exclude.globs, *data.get("exclude", ()), *dumps))
+    no_input = [path for where, path in _named_paths(data) if where[-2:] == _DUMP or where[-2:-1] == ("software",)]
+    no_input = [f"/{os.path.normpath(path)}" for path in no_input]
+    values["exclude"] = Exclude(folder, (*parent.exclude.globs, *data.get("exclude", ()), *no_input))
     values["adopted"] = (*parent.adopted, *data.get("adopted", ()))
     outputs = list(filter(None, (parent.output, values.get("output"))))
     if "sources" in data:
@@ -177,6 +194,11 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
         values["images"] = Images(data["images"].get("pinned", False), allowed)
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*parent.rules, *rules)
+    if "software" in data:
+        values["software"] = {
+            glob: os.path.join(folder, known) if isinstance(known, str) else known
+            for glob, known in data["software"].items()
+        }
     url = str(data.get("docsUrl", parent.docs_url))
     values["docs_url"] = values.pop("docsUrl", parent.docs_url)
     if url and not url.startswith(("https://", "http://")):
@@ -220,6 +242,9 @@ def _named_paths(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for above, settings in parts.items():
         if (dump := value_at(settings, _DUMP)) is not None:
             yield (*above, *_DUMP), dump
+        for glob, known in settings.get("software", {}).items():
+            if isinstance(known, str):
+                yield (*above, "software", glob), known
         for key in (*_PATHS, *_FOLDERS):
             value = settings.get(key, ())
             yield from (

@@ -1,0 +1,140 @@
+"""Versions of packages, where they are known: what a command installs, what trainc.yaml or an SBOM says, what an image's tag says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from posixpath import basename
+from typing import Any, Final, TypeAlias
+
+from trainc.startup.patterns import pattern
+
+# Versions of packages, by the names that PyPI compares; those of several images, by globs of their references.
+Packages: TypeAlias = "dict[str, str]"
+Software: TypeAlias = "tuple[tuple[str, tuple[tuple[str, str], ...]], ...]"
+
+_NUMBERS = pattern(r"v?(\d+(?:\.\d+)*)")
+_PINNED = pattern(r"([A-Za-z0-9][\w.-]*)(?:\[[\w, .-]*\])?===?([\w.+!-]+)")
+_PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
+_NAME_ENDS = pattern(r"[-_.]+")
+# Public images whose tags begin with the version of a package, also in a mirror.
+_TAGS: Mapping[str, str] = {
+    "*/pytorch/pytorch": "torch",
+    "*/763104351884.dkr.ecr.*/pytorch-training": "torch",
+    "*/763104351884.dkr.ecr.*/huggingface-pytorch-training": "torch",
+    "*/mosaicml/pytorch": "torch",
+    "*/huggingface/transformers-pytorch-gpu": "transformers",
+    "*/hiyouga/llamafactory": "llamafactory",
+    "*/trl": "trl",
+    "*/ms-swift": "ms-swift",
+    "*/swift": "ms-swift",
+}
+# Tags name other packages with their versions: torch2.6.0-transformers4.55.4.
+_IN_TAG = pattern(
+    r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
+)
+_ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift"}
+# Programs that change what an image has.
+_CHANGING = pattern(r"\b(?:install|sync|uv|conda|mamba|micromamba|poetry|pixi|pdm|activate)\b")
+_MOST_COMPONENTS: Final = 50_000
+
+
+def normalized(name: str) -> str:
+    """Return the name of a package as PyPI compares it (PEP 503)."""
+    return _NAME_ENDS.sub("-", name).lower()
+
+
+class Version(str):
+    """The version of a package, perhaps without its last numbers: "5.3" is any 5.3."""
+
+    __slots__ = ()
+
+    def compare(self, operator: str, other: str) -> bool | None:
+        """Return whether a relation to another version holds; None if the numbers that are known do not tell."""
+        left, right = _numbers(self), _numbers(other)
+        if not left or not right or (left == right[: len(left)] and any(right[len(left) :])):
+            return None
+        size = max(len(left), len(right))
+        left, right = [[*numbers, *[0] * (size - len(numbers))] for numbers in (left, right)]
+        holds = {"==": left == right, "!=": left != right, "<": left < right, ">": left > right}
+        return holds.get(operator, left == right or (left < right) == (operator == "<="))
+
+
+def _numbers(version: str) -> list[int]:
+    match = _NUMBERS.match(version)
+    return [int(part[:9]) for part in match[1].split(".")] if match else []
+
+
+def of_image(image: str, software: Software) -> Iterator[tuple[str, Version, str]]:
+    """Yield what is known of the packages of an image, each with how it is known; the last of a package counts."""
+    reference = image.partition("@")[0]
+    folders, _, last = reference.rpartition("/")
+    name, _, tag = last.partition(":")
+    for glob, package in _TAGS.items():
+        if fnmatchcase(f"/{folders}/{name}", glob) and (match := _NUMBERS.match(tag)) is not None and "." in match[1]:
+            yield package, Version(match[1]), "as the tag of the image says"
+    for match in _IN_TAG.finditer(tag):
+        yield _ALIASES.get(match[1], match[1]), Version(match[2]), "as the tag of the image says"
+    for glob, packages in software:
+        if any(fnmatchcase(known, glob) for known in (image, reference, f"{folders}/{name}".lstrip("/"))):
+            yield from ((package, Version(version), "as trainc.yaml says") for package, version in packages)
+
+
+def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Version | None]:
+    """Return the versions of the packages that commands install: None where one may be of any version.
+
+    `commands` are words, and whether they always run.
+    """
+    versions: dict[str, Version | None] = {}
+    for words, sure in commands:
+        names = [basename(word) for word in words]
+        if "install" not in names or not any(name.startswith("pip") for name in names[: names.index("install")]):
+            continue
+        for word in words[names.index("install") + 1 :]:
+            match = _PINNED.fullmatch(word)
+            name = normalized(match[1] if match else word.partition("[")[0])
+            is_known = match is not None and sure and name not in versions
+            versions[name] = Version(match[2]) if match is not None and is_known else None
+    return versions
+
+
+def changes_image(text: str) -> bool:
+    """Return whether a command may install something, also what nobody can see, so that an image says little."""
+    return _CHANGING.search(text) is not None
+
+
+def of_sbom(data: Any) -> Packages | None:
+    """Return the Python packages of an SBOM in CycloneDX or SPDX, as JSON; None if it is neither.
+
+    A package that is there in two versions is left out.
+    """
+    if not isinstance(data, Mapping):
+        return None
+    lists = (data.get("components"), data.get("packages"), data.get("@graph"))
+    listed = next((each for each in lists if isinstance(each, list)), None)
+    if listed is None or not ({"bomFormat", "spdxVersion", "@graph"} & {*data}):
+        return None
+    found: dict[str, set[str]] = {}
+    for component in _components(listed):
+        references = component.get("externalRefs")
+        purls = [component.get("purl"), component.get("software_packageUrl")]
+        purls += [
+            reference.get("referenceLocator")
+            for reference in (references if isinstance(references, list) else ())
+            if isinstance(reference, Mapping)
+        ]
+        for match in map(_PURL.match, (purl for purl in purls if isinstance(purl, str))):
+            if match is not None:
+                found.setdefault(normalized(match[1]), set()).add(match[2])
+    return {name: versions.pop() for name, versions in sorted(found.items()) if len(versions) == 1}
+
+
+def _components(listed: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield components, also those inside of others."""
+    waiting, left = [*listed], _MOST_COMPONENTS
+    while waiting and left:
+        component, left = waiting.pop(), left - 1
+        if isinstance(component, Mapping):
+            yield component
+            inner = component.get("components")
+            waiting += inner if isinstance(inner, list) else ()
