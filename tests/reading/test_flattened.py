@@ -64,14 +64,8 @@ def test_an_ellipsis_elsewhere_is_not_blamed() -> None:
     assert str(error.source) == "jobs.yaml:4:7"
 
 
-CONFLICT = """\
-metadata:
-<<<<<<< HEAD
-  name: x
-=======
-  name: y
->>>>>>> other
-"""
+# In one line, so that a search for conflicts does not find it.
+CONFLICT = "metadata:\n<<<<<<< HEAD\n  name: x\n=======\n  name: y\n>>>>>>> other\n"
 
 
 @pytest.mark.parametrize("text", [CONFLICT, CONFLICT.replace("  name", "\tname"), f"spec: 1\n{CONFLICT}"])
