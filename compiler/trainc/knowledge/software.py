@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from posixpath import basename
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
+from trainc.reading.sbom import normalized
 from trainc.startup.patterns import pattern
 
-# Versions of packages, by the names that PyPI compares; those of several images, by globs of their references.
-Packages: TypeAlias = "dict[str, str]"
+# Versions of packages, by globs of the images that have them.
 Software: TypeAlias = "tuple[tuple[str, tuple[tuple[str, str], ...]], ...]"
 
 _NUMBERS = pattern(r"v?(\d+(?:\.\d+)*)")
 _PINNED = pattern(r"([A-Za-z0-9][\w.-]*)(?:\[[\w, .-]*\])?===?([\w.+!-]+)")
-_PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
-_NAME_ENDS = pattern(r"[-_.]+")
 # Public images whose tags begin with the version of a package, also in a mirror.
 _TAGS: Mapping[str, str] = {
     "*/pytorch/pytorch": "torch",
@@ -36,12 +34,6 @@ _IN_TAG = pattern(
 _ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift"}
 # Programs that change what an image has.
 _CHANGING = pattern(r"\b(?:install|sync|uv|conda|mamba|micromamba|poetry|pixi|pdm|activate)\b")
-_MOST_COMPONENTS: Final = 50_000
-
-
-def normalized(name: str) -> str:
-    """Return the name of a package as PyPI compares it (PEP 503)."""
-    return _NAME_ENDS.sub("-", name).lower()
 
 
 class Version(str):
@@ -101,40 +93,3 @@ def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Ver
 def changes_image(text: str) -> bool:
     """Return whether a command may install something, also what nobody can see, so that an image says little."""
     return _CHANGING.search(text) is not None
-
-
-def of_sbom(data: Any) -> Packages | None:
-    """Return the Python packages of an SBOM in CycloneDX or SPDX, as JSON; None if it is neither.
-
-    A package that is there in two versions is left out.
-    """
-    if not isinstance(data, Mapping):
-        return None
-    lists = (data.get("components"), data.get("packages"), data.get("@graph"))
-    listed = next((each for each in lists if isinstance(each, list)), None)
-    if listed is None or not ({"bomFormat", "spdxVersion", "@graph"} & {*data}):
-        return None
-    found: dict[str, set[str]] = {}
-    for component in _components(listed):
-        references = component.get("externalRefs")
-        purls = [component.get("purl"), component.get("software_packageUrl")]
-        purls += [
-            reference.get("referenceLocator")
-            for reference in (references if isinstance(references, list) else ())
-            if isinstance(reference, Mapping)
-        ]
-        for match in map(_PURL.match, (purl for purl in purls if isinstance(purl, str))):
-            if match is not None:
-                found.setdefault(normalized(match[1]), set()).add(match[2])
-    return {name: versions.pop() for name, versions in sorted(found.items()) if len(versions) == 1}
-
-
-def _components(listed: list[Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield components, also those inside of others."""
-    waiting, left = [*listed], _MOST_COMPONENTS
-    while waiting and left:
-        component, left = waiting.pop(), left - 1
-        if isinstance(component, Mapping):
-            yield component
-            inner = component.get("components")
-            waiting += inner if isinstance(inner, list) else ()

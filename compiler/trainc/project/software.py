@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainc.findings import CompileError, Diagnostic, Source
-from trainc.knowledge.software import Software, normalized, of_sbom
 from trainc.kube.documents import is_deeper
 from trainc.options import Limits
 from trainc.project.configuration import CODE
 from trainc.reading.files import missing_in_settings, shown_path
 from trainc.reading.opening import error_reason, read_file
+from trainc.reading.sbom import normalized, of_sbom
 
 _FORMS = "write it as CycloneDX or SPDX in JSON, for example with `syft IMAGE -o cyclonedx-json`"
 
 
-def read_software(images: Mapping[str, Mapping[str, str] | str], limits: Limits) -> Software:
+def read_software(
+    images: Mapping[str, Mapping[str, str] | str], limits: Limits
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return the packages of images, by globs of these. Raises CompileError for an SBOM that cannot be read."""
     return tuple((glob, _packages(packages, limits)) for glob, packages in images.items())
 
@@ -40,6 +42,6 @@ def _of_file(path: str, limits: Limits) -> dict[str, str]:
     except (ValueError, RecursionError):
         found = None
     if found is None:
-        message = f"{shown_path(path)} is no SBOM that trainc reads"
+        message = f"{shown_path(path)} is not an SBOM that trainc reads"
         raise CompileError([Diagnostic(CODE, "error", message, _FORMS, source=Source(shown_path(path), 1, 1))])
     return found

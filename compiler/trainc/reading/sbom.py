@@ -1,0 +1,54 @@
+"""Which Python packages an SBOM lists: CycloneDX, SPDX 2 or SPDX 3, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.startup.patterns import pattern
+
+_PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
+_NAME_ENDS = pattern(r"[-_.]+")
+_MOST_COMPONENTS = 50_000
+
+
+def normalized(name: str) -> str:
+    """Return the name of a package as PyPI compares it (PEP 503)."""
+    return _NAME_ENDS.sub("-", name).lower()
+
+
+def of_sbom(data: Any) -> dict[str, str] | None:
+    """Return the Python packages of an SBOM in CycloneDX or SPDX, as JSON; None if it is neither.
+
+    A package that is there in two versions is left out.
+    """
+    if not isinstance(data, Mapping):
+        return None
+    lists = (data.get("components"), data.get("packages"), data.get("@graph"))
+    listed = next((each for each in lists if isinstance(each, list)), None)
+    if listed is None or not ({"bomFormat", "spdxVersion", "@graph"} & {*data}):
+        return None
+    found: dict[str, set[str]] = {}
+    for component in _components(listed):
+        references = component.get("externalRefs")
+        purls = [component.get("purl"), component.get("software_packageUrl")]
+        purls += [
+            reference.get("referenceLocator")
+            for reference in (references if isinstance(references, list) else ())
+            if isinstance(reference, Mapping)
+        ]
+        for match in map(_PURL.match, (purl for purl in purls if isinstance(purl, str))):
+            if match is not None:
+                found.setdefault(normalized(match[1]), set()).add(match[2])
+    return {name: versions.pop() for name, versions in sorted(found.items()) if len(versions) == 1}
+
+
+def _components(listed: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield components, also those inside of others."""
+    waiting, left = [*listed], _MOST_COMPONENTS
+    while waiting and left:
+        component, left = waiting.pop(), left - 1
+        if isinstance(component, Mapping):
+            yield component
+            inner = component.get("components")
+            waiting += inner if isinstance(inner, list) else ()
