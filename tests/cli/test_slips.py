@@ -172,6 +172,122 @@ def test_a_change_that_somebody_means_is_no_error(twin: str) -> None:
     assert run("build", "--check").status == 0
 
 
+MANY = "jobs/nlp/many.yaml"
+A, B, C = (JOB.format(name=name, namespace="nlp") for name in "abc")
+
+
+def indented(text: str, sign: str = "  ") -> str:
+    return "".join(f"{sign}{line}\n" for line in text.splitlines())
+
+
+def many(*documents: str) -> Callable[[], None]:
+    return lambda: write(MANY, "---\n".join(documents))
+
+
+def renamed(name: str, path: str = MANY) -> Callable[[], None]:
+    def change() -> None:
+        Path(path).rename(Path(path).with_name(name))
+
+    return change
+
+
+# What becomes of `b`, the second of three jobs in a file: the place that is named.
+SLIPS_OF_ONE: dict[str, tuple[Callable[[], None], str]] = {
+    "it is a comment": (many(A, indented(B, "# "), C), f"{MANY}:15:1"),
+    "it is a comment that starts after its first line": (
+        many(A, f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\n{indented(B, '#')}", C),
+        f"{MANY}:18:1",
+    ),
+    "all others are comments too": (many(A, indented(f"{B}---\n{C}", "# ")), f"{MANY}:15:1"),
+    "it is part of a text": (many(A, f"{CONFIG}data:\n  job: |\n{indented(B, '    ')}", C), f"{MANY}:20:1"),
+    "it is part of another document": (many(A, f"{CONFIG}data:\n  job:\n{indented(B, '    ')}", C), f"{MANY}:20:1"),
+    "it is of a core group": (many(A, B.replace("trainer.kubeflow.org/v1alpha1", "batch/v1"), C), f"{MANY}:15:1"),
+    "it is of a core group, in JSON": (
+        many(A, '{"apiVersion": "batch/v1", "kind": "TrainJob", "metadata": {"name": "b"}}\n', C),
+        f"{MANY}:12:1",
+    ),
+    "kind and group are somebody else's": (
+        many(A, B.replace("TrainJob", "Job").replace("trainer.kubeflow.org/v1alpha1", "batch/v1"), C),
+        f"{MANY}:15:1",
+    ),
+    "the file has capital letters at its end": (renamed("many.YAML"), "jobs/nlp/many.YAML:4:1"),
+    "the file is a backup": (renamed("many.yaml.bak"), "jobs/nlp/many.yaml.bak:4:1"),
+    "the file has an ending of somebody's own": (renamed("many.off"), "jobs/nlp/many.off:4:1"),
+    "the file is hidden": (renamed(".many.yaml"), "jobs/nlp/.many.yaml:4:1"),
+    "the file is a template of another ending": (renamed("many.yaml.jinja"), "jobs/nlp/many.yaml.jinja:4:1"),
+}
+
+
+def others(*names: str) -> set[str]:
+    return {"rendered/ads/rank.yaml", RENDERED, *(f"rendered/nlp/{name}.yaml" for name in names)}
+
+
+@pytest.mark.parametrize("slip", SLIPS_OF_ONE)
+def test_a_slip_of_one_job_among_others_is_an_error_where_its_text_is(slip: str) -> None:
+    many(A, B, C)()
+    assert run("build").status == 0
+    make, place = SLIPS_OF_ONE[slip]
+    make()
+    for result in every_command():
+        assert result.status == 1
+        assert f"{place}: error[SourceSkipped] the text that" in result.stderr
+        assert "rendered/nlp/b.yaml" in result.stderr
+        assert rendered() == others("a", "b", "c")
+    (found,) = [
+        d for d in json.loads(run("check", "--format", "json").stdout)["diagnostics"] if d["code"] == "SourceSkipped"
+    ]
+    for name in "abc":
+        if f"nlp/{name}.yaml" in found["message"]:
+            Path(f"rendered/nlp/{name}.yaml").unlink()
+    assert run("build").status == 0
+
+
+def without(path: str, text: str) -> Callable[[], None]:
+    """Leave `b` out of its file, and write another."""
+
+    def change() -> None:
+        many(A, C)()
+        write(path, text)
+
+    return change
+
+
+ENDS_OF_ONE: dict[str, Callable[[], None]] = {
+    "its document is removed": many(A, C),
+    "it gets another name": many(A, B.replace("name: b", "name: d"), C),
+    "it gets another name, and a comment has the old one": many(A, B.replace("name: b", "# name: b\n  name: d"), C),
+    "another document has its name": many(A, C, CONFIG.replace("settings", "b")),
+    "a comment has its name": many(A, "# b was a TrainJob\n# name: b\n" + C),
+    "a container has its name": many(A, C.replace("  trainer:", "  # kind: TrainJob\n  # name: b\n  trainer:")),
+    "its file moves out of the sources": without("archive/b.yaml", B),
+    "a page shows it": without("jobs/README.md", f"```yaml\n{B}```\n"),
+    "an editor left a copy": without(f"{MANY}~", f"{A}---\n{B}"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS_OF_ONE)
+def test_who_removes_one_job_among_others_ends_it(end: str) -> None:
+    many(A, B, C)()
+    assert run("build").status == 0
+    ENDS_OF_ONE[end]()
+    assert [result.status for result in every_command()] == [0, 1, 0]
+    assert "rendered/nlp/b.yaml" not in rendered()
+    assert run("check").status == 0
+
+
+def test_a_job_that_ended_in_a_change_is_named_where_its_text_is() -> None:
+    many(A, B, C)()
+    assert run("build").status == 0
+    subprocess.run("git add -A; git -c user.name=a -c user.email=a@example.com commit -qm 1", shell=True, check=True)
+    many(A, indented(B, "# "), C)()
+    Path("rendered/nlp/b.yaml").unlink()
+    result = run("check", "--base", "HEAD")
+    assert (result.status, f"{MANY}:15:1: warning[SourceSkipped]" in result.stderr) == (0, True)
+    assert "if it is meant to end, remove the text" in result.stderr
+    many(A, C)()
+    assert "SourceSkipped" not in run("check", "--base", "HEAD").stderr
+
+
 @pytest.mark.parametrize("slip", [slip for slip, (_, code) in SLIPS.items() if code == "SourceSkipped"])
 def test_who_removes_the_rendered_file_ends_the_job_on_purpose(slip: str) -> None:
     SLIPS[slip][0]()

@@ -33,6 +33,7 @@ ABOUT_FILES = {
     "InvalidConfiguration",
     "KeepOrRebuild",
     "KeptAsBuilt",
+    "JobsReplaced",
     "KeptCannotRebuild",
     "KeptNotProven",
     "LeftOut",

@@ -253,6 +253,18 @@ def test_settings_loosened() -> None:
     assert codes("check") == set()
 
 
+def test_jobs_replaced() -> None:
+    wrong, right = blocks("JobsReplaced")
+    git("init", "-q", "-b", "main")
+    write("jobs/llm.yaml", blocks("AdoptedFile")[1])
+    write("trainc.yaml", right)
+    assert codes("build") == set()
+    commit()
+    assert codes("check", "--base", "main") == codes("build") == set()
+    write("trainc.yaml", wrong)
+    assert codes("check", "--base", "main") == codes("build") == {"JobsReplaced"}
+
+
 def test_output_stale() -> None:
     wrong, right = blocks("OutputStale")
     write("jobs/llm.yaml", right)

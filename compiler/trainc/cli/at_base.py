@@ -19,19 +19,21 @@ from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
 from trainc.output.folder import foreign_files
 from trainc.output.keeping import Base, own_trainjob
+from trainc.output.ownership import is_marked
 from trainc.pipeline.inputs import Inputs
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
-from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.files import READ_SUFFIXES, read_paths
 from trainc.reading.git import REVISION_HINT, History, commit_of, find_changed_files, merge_base, submodules
 from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.startup.records import replace
@@ -251,6 +253,13 @@ class Bases:
         about = {name: list(self._about(of_env)) for name, of_env in strict.items()}
         return strict, merge_diagnostics(about)
 
+    def replaced(self, settings: Mapping[str, Settings]) -> list[Diagnostic]:
+        """Say which settings give all jobs other names or places, so that the cluster ends those that run."""
+        revision = self.find()
+        if revision is None:
+            return []
+        return merge_diagnostics({name: list(_replaced(revision, name, of_env)) for name, of_env in settings.items()})
+
     def _about(self, settings: Settings) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
         source = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
@@ -260,6 +269,37 @@ class Bases:
             about = hint if sentence.startswith("`rules`") else ""
             message = f"since {base}: {sentence.rstrip('.')}"
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source)
+
+
+def _replaced(revision: Revision, environment: str, settings: Settings) -> Iterator[Diagnostic]:
+    after, before = settings.configuration, revision.configuration(environment)
+    if after.file is None or not (after.output and before.output):
+        return
+    there = next((path for path, output in revision.outputs.items() if output is before), "")
+    count = sum(is_marked(data.decode(errors="replace")) for data in revision.contents.get(there, {}).values())
+    if not count:
+        return
+    jobs, shown = counted(count, "job"), revision.shown(there)
+    changed: dict[str, tuple[str, str]] = {}
+    if there != revision.from_top(after.output):
+        message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {jobs}"
+        changed["output"] = message, _MOVED
+    with suppress(CompileError):  # What cannot be read there cannot have been compiled.
+        was = revision.inputs(environment)[0].options.name_hash
+        if was is not settings.options.name_hash:
+            set_or_not = "set" if was else "not set"
+            message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {jobs} and starts them again"
+            changed["nameHash"] = message, _RENAMED
+    text = after.file if changed else None
+    documents = [] if text is None else read_paths([text], settings.options.limits, everything=True)[0]
+    for key, (message, hint) in changed.items():
+        path = (("environments", environment) if environment else ()) + (key,)
+        source = next((place for d in documents if (place := d.locate(path)) is not None), None)
+        yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
+
+
+_MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"
+_RENAMED = "wait until the jobs have finished, or leave `nameHash` as it was"
 
 
 def bases_of(settings: Iterable[Settings], arguments: Arguments) -> Bases:

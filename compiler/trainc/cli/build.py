@@ -78,6 +78,11 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     targets[-1].compilation.diagnostics += [diagnostic for about in proofs.values() for diagnostic in about]
     if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
+    if any(planned.changes for planned in plans):
+        from trainc.cli.at_base import bases_of
+
+        settings = {target.environment: target.compilation.settings for target in targets}
+        targets[-1].compilation.diagnostics += (bases or bases_of(settings.values(), arguments)).replaced(settings)
     stale = _stale(targets, plans) if arguments.check and arguments.format == "github" else []
     _report(targets, arguments, streams, stale)
     for target, planned in zip(targets, plans, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 
 from trainc.admission.admit import check_rendered
 from trainc.cli.at_base import Bases, bases_of
@@ -69,7 +70,9 @@ def _examine(
     report_unselected([check.checking for check in checks.values()])
     for check in checks.values():
         if check.checking.settings.covers_all:
-            check.checking.diagnostics += _skipped_sources(check.checking, check.compiled)
+            check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
+    if bases.is_named or any(check.checking.keeping for check in checks.values()):
+        loosened = [*loosened, *bases.replaced(settings)]
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened
@@ -114,15 +117,23 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     return _Checked(checking, compiled, runs, ", ".join(counts if checking.runtimes_tried else counts[:2]) + newest)
 
 
-def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]]) -> Iterator[Diagnostic]:
+def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: Bases) -> Iterator[Diagnostic]:
     """What `build` would say of rendered files whose source exists but was not read; files with errors say it themselves."""
     from trainc.cli.build import sources_of
-    from trainc.output.folder import skipped_sources
-    from trainc.output.ownership import file_name
+    from trainc.output.folder import skipped_sources, text_at
+    from trainc.output.ownership import file_name, named_source
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
     files = {file_name(namespace, name) for namespace, name in compiled}
-    for diagnostic in skipped_sources(checking.settings.output or "", files, sources_of(checking)):
+    folder, sources = checking.settings.output or "", sources_of(checking)
+    found = skipped_sources(folder, files, sources)
+    base = bases.base_of(folder, checking.settings.configuration.environment) if bases.is_named else None
+    if base is not None:
+        paths = [path for path in starmap(file_name, base.read_trainjobs()) if path not in files]
+        gone = {path: name for path in paths if (name := named_source(base.read_text(path))) is not None}
+        gone = {path: name for path, name in gone.items() if text_at(folder, path) is None}
+        found += sources.removed(folder, gone, base.name)
+    for diagnostic in found:
         if diagnostic.source is None or diagnostic.source.file not in broken:
             yield diagnostic
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.files import STDIN, Exclude, Walk, shown_path
 from trainc.reading.opening import is_below, open_file, read_file, repository_above
 from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 STATE_FOLDER = ".trainc"
 # Larger than any list, journal or manifest of trainc's.
@@ -43,7 +45,7 @@ def first_line(source: str) -> str:
 
 def is_marked(text: str) -> bool:
     """Return whether a file with this text is trainc's."""
-    return _FIRST_LINE.match(text) is not None
+    return named_source(text) is not None
 
 
 def is_marked_file(path: str) -> bool:
@@ -59,7 +61,12 @@ def source_in(path: str) -> str | None:
     with open_file(path, links=False) as stream:
         # Not `readline`, which reads one byte at a time from a file without a buffer.
         first, line_feed, _ = stream.read(_LONGEST_LINE).partition(b"\n")
-    match = _FIRST_LINE.match((first + line_feed).decode(errors="replace"))
+    return named_source((first + line_feed).decode(errors="replace"))
+
+
+def named_source(text: str) -> str | None:
+    """Return the source that the first line of a text names, or None if the text is not trainc's."""
+    match = _FIRST_LINE.match(text)
     return None if match is None else match[1]
 
 
@@ -205,18 +212,45 @@ class Sources:
             by_name.setdefault(name, []).append(output)
         files_read = {self._real(file) for file in self._files_read} if by_name else set()
         diagnostics = []
+        ended: dict[str, str] = {}
         for name, compiled in by_name.items():
+            ended |= dict.fromkeys(compiled, os.path.join(self._home, *name.split("/")))
             unselected = compiled
             if name not in self._unselected_names:
                 unselected = [output for output in compiled if output in self._unselected]
             for file in self._existing(name):
                 lost = unselected if self._real(file) in files_read else compiled
                 if lost:
+                    ended = {output: source for output, source in ended.items() if output not in lost}
                     why = _UNSELECTED if lost is unselected else self._reason(file)
                     diagnostics.append(
                         self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], *why)
                     )
-        return diagnostics
+        return [*diagnostics, *self._remaining(folder, ended)]
+
+    def removed(self, folder: str, outputs: Mapping[str, str], base: str) -> Iterator[Diagnostic]:
+        """Yield a warning for each place with the text of jobs whose outputs are gone since `base`."""
+        ended = {output: os.path.join(self._home, *name.split("/")) for output, name in outputs.items()}
+        for error in self._remaining(folder, ended):
+            message = error.message.rpartition("; ")[0]
+            hint = f"{error.hint.partition('; ')[0]}, and run `trainc build`; if it is meant to end, remove the text"
+            yield replace(
+                error, severity="warning", message=f"{message}; it is gone since {base}, which ends a job", hint=hint
+            )
+
+    def _remaining(self, folder: str, ended: Mapping[str, str]) -> Iterator[Diagnostic]:
+        """Yield an error for each place with the text of jobs that are no longer declared; `ended` are outputs with sources."""
+        if not ended:
+            return
+        from trainc.output.remains import Remains, find_remains
+
+        groups: dict[tuple[str, str], list[tuple[str, Remains]]] = {}
+        for output, remains in find_remains(ended, self._paths, self._exclude, Limits()).items():
+            groups.setdefault((remains.file, remains.why), []).append((output, remains))
+        for (file, why), found in groups.items():
+            outputs = [f"{folder.rstrip('/')}/{output}" for output, _ in found]
+            line = min(remains.line for _, remains in found)
+            yield self._skipped_source(file, outputs, why, found[0][1].remedy, line)
 
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""
@@ -236,13 +270,17 @@ class Sources:
             yield name.removeprefix(prefix)
 
     @staticmethod
-    def _skipped_source(file: str, outputs: Sequence[str], which: str, remedy: str) -> Diagnostic:
+    def _skipped_source(file: str, outputs: Sequence[str], which: str, remedy: str, line: int = 0) -> Diagnostic:
+        """Say why a source was not read, or with `line` what has become of a job in it."""
         source = shown_path(os.path.relpath(file))
         first, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
         was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
-        message = f"{', '.join(first)}{more} {was} compiled from this file, {which}; pruning would end {its}"
+        names = ", ".join(first) + more
+        message = f"{names} {was} compiled from this file, {which}; pruning would end {its}"
+        if line:
+            message = f"the text that {names} {was} compiled from is still here, {which}; pruning would end {its}"
         hint = f"{remedy}; to end {its}: git rm {' '.join(first)}{more}"
-        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(source, 1, 1))
+        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(source, line or 1, 1))
 
     def _reason(self, file: str) -> tuple[str, str]:
         """Return why nothing was read from a file, and how it will be read again."""
@@ -250,6 +288,9 @@ class Sources:
             return "which is excluded in trainc.yaml", "remove it from `exclude`"
         if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
             return "which is not an input of this build", "add it to PATH, or to `sources` in trainc.yaml"
+        with suppress(OSError):
+            if not read_file(file, MOST_BYTES).strip():
+                return "which is empty now", "restore it"
         return "in which there is no TrainJob now", "restore the TrainJob: check apiVersion, kind and syntax"
 
     def _is_excluded(self, file: str) -> bool:

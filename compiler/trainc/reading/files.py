@@ -53,7 +53,7 @@ _WORDS = (
 _INCLUDE_STATEMENTS = (b"include", b"import", b"extends")
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 # Names of files that look as if they should be read: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`.
-_NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$|\.txt$")
+NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$|\.txt$")
 _KIND_LINE = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b")
 
 
@@ -257,7 +257,7 @@ class Walk:
                 elif self._is_new(entry.real):
                     waiting += (child for child in self._entries(entry) if not self._exclude(child.path))
             elif not path.endswith(READ_SUFFIXES):
-                if _NEAR_NAME.search(path) and entry.is_file and self._is_new(entry.real):
+                if NEAR_NAME.search(path) and entry.is_file and self._is_new(entry.real):
                     self._report_near_name(path)
             elif self._is_inside(entry, real_root) and self._is_new(entry.real):
                 if entry.is_file:

@@ -1,0 +1,228 @@
+"""What is left in the sources of jobs that they no longer declare.
+
+A document may be commented out, indented into a text, or get another kind, and its file a name that is not read. Each is
+an easy slip, and its job would end without a word: the other documents of the file still compile. So before a rendered
+file goes, its job is looked for as text. Who ends a job removes that text, or the rendered file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from trainc.emit.name_hash import job_in
+from trainc.options import Limits
+from trainc.output.ownership import is_marked
+from trainc.project.dialects import LEGACY_KINDS, is_sweep, is_trainer_document
+from trainc.reading.files import NEAR_NAME, READ_SUFFIXES, TEMPLATE_SUFFIXES, Exclude, is_overlay_folder
+from trainc.reading.opening import read_file
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.patterns import pattern
+
+_NAME = pattern(r"""(?:^|[\s{,#"'])name["']?[ \t]*:[ \t]*["']?([A-Za-z0-9][-A-Za-z0-9.]*)""")
+_METADATA = pattern(r"""["']?metadata["']?[ \t]*:""")
+_KIND = pattern(r"""(?:^|[{,][ \t]*)["']?kind["']?[ \t]*:[ \t]*["']?(\w+)""")
+_OURS = pattern(r"""(?:^|[{,][ \t]*)["']?apiVersion["']?[ \t]*:[ \t]*["']?[\w.]*(?:kubeflow\.org|jobset\.x-k8s\.io)/""")
+_BEFORE_TEXT = pattern(r"[ \t]*(#[# \t]*)?(?:- )*")
+_WHOLE_FILE = pattern(r"""(?m)^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?(?:TrainJob|TrainingJob|Sweep)\b""")
+# Files that show a job to readers or make one, and copies that editors and git leave.
+_OTHER_TEXTS = (
+    *(".md", ".rst", ".adoc", ".html", ".py", ".ipynb", ".sh", ".go", ".js", ".ts", ".log"),
+    *("~", ".swp", ".orig", ".rej"),
+)
+_MOST_BYTES = 1_000_000
+_MOST_TRIES = 1_000
+
+
+class Remains(NamedTuple):
+    """Where the text of a job is, from line 1, and what it has become: a sentence's end, and what brings it back."""
+
+    file: str
+    line: int
+    why: str
+    remedy: str
+
+
+_COMMENT = "where it is a comment", "remove the comment signs"
+_PART = "where it is part of another document", "indent it as a document of its own"
+_OTHER_KIND = "where it is not a TrainJob", "restore its apiVersion and kind"
+_MISNAMED = (
+    "in a file that is not read",
+    "give the file a name that ends in .yaml, .yml or .json and does not start with a dot",
+)
+
+
+def find_remains(
+    outputs: Mapping[str, str], paths: Sequence[str], exclude: Exclude, limits: Limits
+) -> dict[str, Remains]:
+    """Return what is left of jobs, by the paths of their outputs.
+
+    `outputs` has for each the path of its source, which need not exist. `paths` and `exclude` are those of the build.
+    """
+    found: dict[str, Remains] = {}
+    by_name: dict[str, list[str]] = {}
+    by_source: dict[str, list[str]] = {}
+    for output, source in outputs.items():
+        by_name.setdefault(job_in(output), []).append(output)
+        by_source.setdefault(os.path.realpath(source), []).append(output)
+    for file in _files(paths, {os.path.dirname(source) for source in outputs.values()}, exclude):
+        text = _text_at(file)
+        of_file = by_source.get(os.path.realpath(file), [])
+
+        def named(name: str, of_file: Sequence[str] = of_file) -> list[str]:
+            # An overlay may have added to the name.
+            return [*by_name.get(name, ()), *(one for one in of_file if name in job_in(one))]
+
+        for line, name, why in _hits(file, text, lambda name: bool(named(name)), limits):
+            for output in named(name):
+                found.setdefault(output, Remains(file, line, *why))
+        if not _is_read(file) and (match := _WHOLE_FILE.search(text)):
+            line = text.count("\n", 0, match.start()) + 1
+            renamed = [one for source, of_it in by_source.items() if _is_renamed(source, file) for one in of_it]
+            found = {one: Remains(file, line, *_MISNAMED) for one in renamed} | found
+    return found
+
+
+def _text_at(file: str) -> str:
+    """Return the text of a file in which there may be jobs of people; empty for any other."""
+    try:
+        data = read_file(file, _MOST_BYTES)
+    except (OSError, ValueError):
+        return ""
+    text = data.decode(errors="replace") if b"\0" not in data and b"name" in data else ""
+    return "" if is_marked(text) else text
+
+
+def _is_read(file: str) -> bool:
+    return file.endswith(READ_SUFFIXES) and not os.path.basename(file).startswith(".")
+
+
+def _is_renamed(source: str, file: str) -> bool:
+    """Return whether a file may be a source that has got another ending, or a dot at its start."""
+    folder, name = os.path.split(os.path.realpath(file))
+    stem = os.path.basename(source).partition(".")[0]
+    return folder == os.path.dirname(source) and not os.path.exists(source) and name.lstrip("._").startswith(f"{stem}.")
+
+
+def _files(paths: Iterable[str], folders: Collection[str], exclude: Exclude) -> Iterator[str]:
+    """Yield the files at or below `paths` and in `folders`; of those that are not read, others than in these by name only."""
+    seen: set[str] = set()
+    real_folders = {*map(os.path.realpath, folders)}
+    for path in [*paths, *sorted(folders)]:
+        if os.path.isfile(path) and path not in seen:
+            seen.add(path)
+            yield path
+        for folder, below, files in os.walk(path):
+            is_of_source = os.path.realpath(folder) in real_folders
+            below[:] = sorted(
+                name
+                for name in below
+                if not (
+                    name.startswith(".") or exclude(inside := os.path.join(folder, name)) or is_overlay_folder(inside)
+                )
+            )
+            if path in folders and path not in paths:
+                below.clear()
+            for name in sorted(files):
+                file = os.path.join(folder, name)
+                if file in seen or exclude(file) or name.endswith(_OTHER_TEXTS) or name.startswith("#"):
+                    continue
+                if name.endswith(READ_SUFFIXES) or is_of_source or NEAR_NAME.search(name):
+                    seen.add(file)
+                    yield file
+
+
+def _hits(
+    file: str, text: str, is_wanted: Callable[[str], bool], limits: Limits
+) -> Iterator[tuple[int, str, tuple[str, str]]]:
+    """Yield the places where a file has a job that it does not declare: line, name, and what it has become."""
+    lines, is_read = text.split("\n"), _is_read(file)
+    names: dict[int, bool] | None = None
+    tries = 0
+    for index, line in enumerate(lines):
+        match = _NAME.search(line) if "name" in line else None
+        if match is None or not is_wanted(match[1]) or tries == _MOST_TRIES:
+            continue
+        is_comment = _place(line)[0]
+        if is_read and not is_comment and file.endswith(TEMPLATE_SUFFIXES):  # What its conditions leave out.
+            continue
+        tries += 1
+        indent = _indent_of_job(lines, index, match.start(1))
+        if indent is None:
+            continue
+        if not is_read:
+            yield index + 1, match[1], _MISNAMED
+        elif is_comment:
+            yield index + 1, match[1], _COMMENT
+        else:
+            names = _names(text, file, limits) if names is None else names
+            if not names.get(index + 1):
+                yield index + 1, match[1], _OTHER_KIND if index + 1 in names else _PART
+
+
+def _names(text: str, file: str, limits: Limits) -> dict[int, bool]:
+    """Return the lines with the names of documents, and whether these are ours."""
+    names: dict[int, bool] = {}
+    for document in read_documents(text.encode(), file, limits)[0]:
+        if (place := document.locate(("metadata", "name"))) is not None:
+            names[place.line] = is_trainer_document(document.data) or is_sweep(document.data)
+    return names
+
+
+def _indent_of_job(lines: Sequence[str], index: int, at: int) -> int | None:
+    """Return where a job's document begins in its lines if the name in one, `at` a column, is the job's, else None."""
+    is_comment, indent = _place(lines[index])
+    if (match := _METADATA.search(lines[index][:at])) is not None:
+        if match.start() != indent and lines[index][indent] != "{":
+            return None
+        top = index
+    else:
+        above = ((number, *_place(lines[number])) for number in range(index - 1, -1, -1) if lines[number].strip())
+        parent = next((one for one in above if one[1] is not is_comment or one[2] < indent), None)
+        if parent is None or parent[1] is not is_comment or not _METADATA.match(lines[parent[0]], parent[2]):
+            return None
+        top, indent = parent[0], parent[2]
+    around = [lines[top], *_siblings(lines, top, -1, indent), *_siblings(lines, top, 1, indent)]
+    return indent if any(_is_mark(line[indent:]) for line in around) else None
+
+
+def _siblings(lines: Sequence[str], top: int, step: int, indent: int) -> Iterator[str]:
+    """Yield the lines of the mapping that a line belongs to, upward or downward from it."""
+    is_comment, number = _place(lines[top])[0], top
+    is_first = _is_item(lines[top], indent)
+    while 0 <= (number := number + step) < len(lines) and not (step < 0 and is_first):
+        line = lines[number]
+        is_other, place = _place(line)
+        if not line.strip() or (is_other and not is_comment):
+            continue
+        if is_other is not is_comment or place < indent or line.startswith("---", place):
+            return
+        is_first = place == indent and _is_item(line, indent)
+        if is_first and step > 0:
+            return
+        yield line
+
+
+def _is_item(line: str, indent: int) -> bool:
+    """Return whether a list's item begins in a line right before its text."""
+    return line[:indent].endswith("- ")
+
+
+def _is_mark(line: str) -> bool:
+    """Return whether a line, from the indentation of a document on, says that the document is a job."""
+    if "runtimeRef" in line:
+        return True
+    if line[:1].isspace():
+        return False
+    kind = _KIND.search(line)
+    named = "" if kind is None else kind[1]
+    is_job = "train" in named.lower() and not named.lower().endswith("runtime")
+    return is_job or named in LEGACY_KINDS or named == "Sweep" or _OURS.search(line) is not None
+
+
+def _place(line: str) -> tuple[bool, int]:
+    """Return whether a line is a comment, and where its text begins."""
+    match = _BEFORE_TEXT.match(line)
+    assert match is not None
+    return match[1] is not None, match.end()
