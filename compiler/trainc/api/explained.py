@@ -2,7 +2,7 @@
 
 from trainc.explain import place
 from trainc.explain.model import ExplainedField, Explanation, Origin, field_matches
-from trainc.explain.placing import source_of
+from trainc.explain.placing import explained_jobset, source_of
 from trainc.explain.replay import Recorder
 from trainc.explain.text import describe_origin, explanation_text, format_value, shorten_value
 from trainc.findings import as_html
@@ -14,6 +14,7 @@ __all__ = [
     "Recorder",
     "as_html",
     "describe_origin",
+    "explained_jobset",
     "explanation_text",
     "field_matches",
     "format_value",

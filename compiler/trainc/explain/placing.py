@@ -11,7 +11,8 @@ from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.replay import Recorder
 from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
-from trainc.pipeline.session import diagnose_at_source
+from trainc.pipeline.session import Session, diagnose_at_source
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.startup.records import replace
 
 # Origins that copy values from a document unchanged; a plugin only derives values from them.
@@ -46,6 +47,14 @@ def place_built(result: Result) -> list[Diagnostic]:
 def source_of(described: ExplainedObject, path: Path) -> Source | None:
     """Where the field was written. A missing field, or one that holds others, resolves to the nearest one."""
     return _nearest(_sources_by_path(described), path)
+
+
+def explained_jobset(session: Session, job: ValidDocument) -> ExplainedObject | None:
+    """The JobSet of a TrainJob, for `source_of`, which compiles the job again; None if it cannot be compiled."""
+    recorder = Recorder()
+    replace(session, keeping=None, judge=None).compile(job, recorder)
+    objects = recorder.explanation().objects if recorder.stages else ()
+    return next((described for described in objects if described.name.kind == "JobSet"), None)
 
 
 def _sources_by_path(described: ExplainedObject) -> dict[Path, Source | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,98 @@ def test_what_runs_is_not_mentioned() -> None:
     }
     running = manifest("Pod", status={"phase": "Running", **condition("PodScheduled", "True", "")})
     assert why([manifest("Workload", status=admitted), manifest("JobSet"), running]) == []
+
+
+SOURCE = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: llm
+  namespace: nlp
+  labels:
+    kueue.x-k8s.io/queue-name: team
+spec:
+  runtimeRef:
+    name: torch-distributed
+  trainer:
+    numNodes: 2
+    image: example.com/llm:2
+    command: [torchrun, train.py]
+    resourcesPerNode:
+      limits:
+        memory: 64Gi
+        nvidia.com/gpu: 8
+"""
+LINES = [line.strip() for line in SOURCE.splitlines()]
+OF_STEP = {"labels": {"jobset.sigs.k8s.io/jobset-name": "llm", "jobset.sigs.k8s.io/replicatedjob-name": "node"}}
+QUOTA = "insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed"
+SETTINGS = {
+    "an image that cannot be pulled": ({"waiting": {"reason": "ImagePullBackOff"}}, "image: example.com/llm:2"),
+    "a program that fails": ({"terminated": {"exitCode": 1}}, "command: [torchrun, train.py]"),
+    "memory that is used up": ({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "memory: 64Gi"),
+}
+
+
+def lines_of(dump: list[dict[str, Any]], folder: Path, *options: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The text of the lines in git that the causes of a dump point at."""
+    (folder / "live.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": dump}), "utf-8")
+    main(["why", "--dump", "live.json", "--format", "json", *options])
+    causes = [cause for found in json.loads(capsys.readouterr().out)["jobs"].values() for cause in found]
+    sources = [cause["source"].split(":") for cause in causes if "source" in cause]
+    return [(folder / file).read_text("utf-8").splitlines()[int(line) - 1].strip() for file, line, _ in sources]
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """A JobSet in the cluster that was compiled from jobs/llm.yaml, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/llm.yaml").write_text(SOURCE, "utf-8")
+    main(["build", "jobs", "--format", "json"])
+    items = json.loads(capsys.readouterr().out)["items"]
+    (jobset,) = (item for item in items if item["kind"] == "JobSet")
+    return {**jobset, "spec": {**jobset["spec"], "suspend": False}}
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_a_cause_in_a_pod_names_the_line_of_git(
+    what: str, built: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, line = SETTINGS[what]
+    pod = manifest("Pod", "p", metadata=OF_STEP, status={"containerStatuses": [{"name": "node", "state": state}]})
+    assert lines_of([built, pod], tmp_path, "--sources", "jobs", capsys=capsys) == [line]
+
+
+def test_a_cause_names_no_line_without_sources_and_that_of_trainc_yaml_with_it(
+    built: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting = {**built, "spec": {**built["spec"], "suspend": True}}
+    owner = {"ownerReferences": [{"kind": "JobSet", "name": "llm", "controller": True}]}
+    workload = manifest("Workload", metadata=owner, status=condition("QuotaReserved", "False", "Pending", QUOTA))
+    assert lines_of([waiting, workload], tmp_path, capsys=capsys) == []
+    (tmp_path / "trainc.yaml").write_text("sources: [jobs]\n", "utf-8")
+    assert lines_of([waiting, workload], tmp_path, capsys=capsys) == ["nvidia.com/gpu: 8"]
+    hashed = copy.deepcopy([waiting, workload])
+    hashed[0]["metadata"]["name"] = hashed[1]["metadata"]["ownerReferences"][0]["name"] = "llm-bcdfgh"
+    assert lines_of(hashed, tmp_path, capsys=capsys) == ["nvidia.com/gpu: 8"]
+    assert lines_of([waiting], tmp_path, capsys=capsys) == ["kueue.x-k8s.io/queue-name: team"]
+
+
+def test_sources_that_cannot_be_read_are_said_and_the_causes_remain(
+    built: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = manifest(
+        "Pod",
+        "p",
+        metadata=OF_STEP,
+        status={"containerStatuses": [{"name": "node", "state": SETTINGS["a program that fails"][0]}]},
+    )
+    (tmp_path / "live.json").write_text(json.dumps(pod), "utf-8")
+    (tmp_path / "trainc.yaml").write_text("sources: 3\n", "utf-8")
+    assert main(["why", "--dump", "live.json"]) == 0
+    shown = capsys.readouterr()
+    assert "its program failed" in shown.out
+    assert "trainc.yaml:1:1: error[InvalidConfiguration]" in shown.err
 
 
 def test_a_cause_of_many_pods_of_a_job_is_listed_once() -> None:

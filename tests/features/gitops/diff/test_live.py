@@ -288,7 +288,8 @@ def test_a_job_that_waits_says_why_and_where_git_could_change_it(cluster: Callab
     }
     (one,) = found([*objects, workload])["live"]
     (wait,) = one["waits"]
-    assert (wait["by"], wait["message"]) == ("Kueue", QUOTA)
+    assert (wait["object"], wait["cause"]) == ("Workload nlp/jobset-llm-1", f"Kueue cannot admit it now: {QUOTA}")
+    assert "trainc fits --now" in wait["hint"]
     file, _, line = wait["place"].partition(":")
     assert "nvidia.com/gpu" in Path(file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
     assert file == "rendered/nlp/llm.yaml"
@@ -307,16 +308,14 @@ def test_a_job_that_no_queue_can_ever_admit_has_the_code_of_fits(cluster: Callab
         elif each["kind"] == "Namespace":
             each["metadata"]["name"] = "nlp"
     waits = found([*objects, *queues])["live"][0]["waits"]
-    assert [(wait["by"], wait["reason"]) for wait in waits if wait["by"] == "trainc fits"] == [
-        ("trainc fits", "NeverFits")
-    ]
+    assert [wait["cause"].partition(":")[0] for wait in waits if wait["object"] == "trainc fits"] == ["NeverFits"]
     assert "rendered/nlp/llm.yaml:" in waits[-1]["place"]
     queues[2] = queue("a", 8)
-    assert not [wait for wait in found([*objects, *queues])["live"][0]["waits"] if wait["by"] == "trainc fits"]
+    assert not [wait for wait in found([*objects, *queues])["live"][0]["waits"] if wait["object"] == "trainc fits"]
 
 
-@cases("status", "reason", "path")
-def test_pods_say_why_they_do_not_run(cluster: Callable[..., list[Json]], status: Json, reason: str, path: str) -> None:
+@cases("status", "cause", "path")
+def test_pods_say_why_they_do_not_run(cluster: Callable[..., list[Json]], status: Json, cause: str, path: str) -> None:
     objects = cluster("llm")
     labels = {
         "jobset.sigs.k8s.io/jobset-name": job(objects)["metadata"]["name"],
@@ -325,7 +324,7 @@ def test_pods_say_why_they_do_not_run(cluster: Callable[..., list[Json]], status
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "nlp", "labels": labels}}
     twin = {**pod, "metadata": {**pod["metadata"], "name": "q"}, "status": status}  # type: ignore[dict-item]
     (wait,) = found([*objects, {**pod, "status": status}, twin])["live"][0]["waits"]
-    assert wait["reason"] == reason
+    assert wait["cause"] == cause
     assert wait["path"].endswith(f".{path}")
     quiet = {**pod, "status": {"containerStatuses": [{"name": "node", "state": {"running": {}}}]}}
     assert found([*objects, quiet])["live"][0]["waits"] == []
@@ -346,7 +345,8 @@ def test_an_event_about_a_job_of_the_jobset_is_a_reason(cluster: Callable[..., l
         "message": "exceeded quota",
     }
     (wait,) = found([*objects, child, event])["live"][0]["waits"]
-    assert (wait["by"], wait["reason"], wait["message"]) == ("Job", "FailedCreate", "exceeded quota")
+    assert wait["object"] == "Event nlp/e"
+    assert wait["cause"].startswith(f"Job {name}-node-0: a ResourceQuota of the namespace refuses its pods")
     assert found([*objects, child, {**event, "type": "Normal"}])["live"][0]["waits"] == []
 
 

@@ -1,4 +1,4 @@
-"""Say why jobs of a cluster do not run: the cause, where it stands, what to do.
+"""Say why jobs of a cluster do not run: the cause, its line in git, what to do.
 
 The dump is what kubectl prints: TrainJobs, JobSets, Workloads, queues, Jobs,
 pods and events, without Secrets. `trainc help dump` has the command. What runs
@@ -7,6 +7,7 @@ is not mentioned. With --log, also what ended a run by what it printed.
 Examples:
   trainc why --dump live.yaml
   trainc why --dump live.yaml nlp/llm
+  trainc why --dump live.yaml --sources jobs/
   trainc why --log pod.log
   kubectl get pods,events,workloads.kueue.x-k8s.io -A -o yaml | trainc why
 
@@ -30,6 +31,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     command.set_completion(parser.add_argument("--dump", metavar="DUMP", help=help_text), "file")
     help_text = "log of a pod that failed: the first line with a known cause (- is stdin)"
     command.set_completion(parser.add_argument("--log", metavar="FILE", help=help_text), "file")
+    help_text = "TrainJobs whose lines are named (repeatable; default: `sources` in trainc.yaml)"
+    command.set_completion(
+        parser.add_argument("--sources", metavar="PATH", action="append", default=[], help=help_text), "file"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    command.add_input(parser, paths=False)
     command.add_limits(parser)
     command.add_reporting(parser)

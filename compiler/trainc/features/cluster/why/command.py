@@ -8,11 +8,13 @@ from functools import cache
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import report
+from trainc.api.command import compiling, report
 from trainc.api.documents import opening
-from trainc.api.findings import Source, counted, escape_report
+from trainc.api.explained import explained_jobset, source_of
+from trainc.api.findings import CompileError, Source, counted, escape_report, format_path
 from trainc.api.kube import Json, names
-from trainc.api.records import pattern
+from trainc.api.output import name_hash
+from trainc.api.records import pattern, replace
 from trainc.api.settings import Limits, Settings
 from trainc.features.cluster.why.causes import Waiting, causes_by_job, with_message
 
@@ -29,12 +31,48 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         found = causes_by_job(dump)
     chosen = arguments.job
     found = {job: causes for job, causes in found.items() if chosen in ("", job, job.rpartition("/")[2])}
+    found = _with_lines(found, arguments, streams)
     if arguments.log:
         name = chosen if dump is None or len(found) != 1 else next(iter(found))
         found[name or arguments.log] = [*_in_log(arguments.log, limits, streams), *found.get(name, ())]
     text = _json(found) if arguments.format == "json" else "".join(f"{line}\n" for line in _lines(found, chosen, dump))
     streams.out.write(escape_report(text, json=arguments.format == "json").encode("utf-8", "backslashreplace"))
     return Status.DONE
+
+
+def _with_lines(found: Mapping[str, list[Waiting]], arguments: Arguments, streams: Streams) -> dict[str, list[Waiting]]:
+    """Add to each cause the line of the sources that sets what could change it, or that of the TrainJob.
+
+    Without --sources and trainc.yaml there are no sources. A line that differs between the environments is left out.
+    """
+    lines: dict[tuple[str, Waiting], set[Source | None]] = {}
+    arguments.paths = arguments.sources
+    try:
+        for environment in Settings.environments_of(arguments) if found else ():
+            settings = Settings.of(environment)
+            if not arguments.sources and not settings.configuration.sources:
+                break
+            session = compiling.start(settings, b"", step=streams.progress.step).session
+            by_key = {job.key: job for job in session.jobs}
+            for name, causes in found.items():
+                namespace, _, jobset = name.rpartition("/")
+                plain = name_hash.name_in_file(jobset, jobset[: -name_hash.LENGTH - 1])
+                job = by_key.get((namespace, jobset)) or by_key.get((namespace, plain))
+                if job is None:
+                    continue
+                described = explained_jobset(session, job)
+                of_setting = {
+                    setting: source_of(described, setting) if described and setting else None
+                    for setting in dict.fromkeys(waiting.setting for waiting in causes)
+                }
+                for waiting in causes:
+                    at = of_setting[waiting.setting] or job.locate(("metadata", "name"))
+                    lines.setdefault((name, waiting), set()).add(at)
+    except CompileError as error:
+        report(error.diagnostics, arguments, streams)
+    streams.progress.clear()
+    one = {at: next(iter(sources)) for at, sources in lines.items() if len(sources) == 1}
+    return {job: [replace(w, source=one.get((job, w))) for w in causes] for job, causes in found.items()}
 
 
 def _in_log(path: str, limits: Limits, streams: Streams) -> list[Waiting]:
@@ -78,7 +116,9 @@ def _lines(found: Mapping[str, Sequence[Waiting]], chosen: str, dump: Dump | Non
             yield "  no line of the log has a known cause: look at the pod that failed first, and at the end of its log"
         for waiting in causes:
             yield f"  {waiting.cause}"
-            yield f"    {waiting.source or waiting.object}{': ' if waiting.path else ''}{waiting.path}"
+            yield f"    {f'{waiting.object}: {waiting.path}' if waiting.path else waiting.source}"
+            if waiting.path and waiting.source:
+                yield f"    in git: {waiting.source}"
             yield f"    help: {waiting.hint}"
     if not found:
         yield f"{chosen} is not in the dump, or has no reason there to wait" if chosen else "nothing in the dump waits"
@@ -96,7 +136,9 @@ def _json(found: Mapping[str, Sequence[Waiting]]) -> str:
     fields = ("object", "cause", "path", "hint")
     jobs = {
         job: [
-            {name: getattr(w, name) for name in fields} | ({"source": str(w.source)} if w.source else {})
+            {name: getattr(w, name) for name in fields}
+            | ({"source": str(w.source)} if w.source else {})
+            | ({"setting": format_path(w.setting)} if w.setting else {})
             for w in causes
         ]
         for job, causes in found.items()

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
-from trainc.api.explained import Recorder, source_of
+from trainc.api.explained import explained_jobset, source_of
 from trainc.api.findings import Diagnostic, Path, Source
 from trainc.api.jobs import Session
 from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, names, releases
@@ -31,7 +31,6 @@ from trainc.features.gitops.diff.delivery import (
 from trainc.features.gitops.diff.manifests import JobKey, ManifestSet
 from trainc.features.gitops.diff.model import Names, plain_names
 from trainc.features.gitops.diff.sides import ReadSide
-from trainc.features.gitops.diff.waiting import Wait, Waiting
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
 # API group, kind, namespace and name.
@@ -63,6 +62,17 @@ class Drift:
     live: Any
     by: str | None
     is_expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a job does not run: the object that says so, and what could change it: the path in the JobSet, and its place in git."""
+
+    object: str
+    cause: str
+    hint: str
+    path: Path = ()
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +180,8 @@ class _Comparison:
             self._live[key] = {**self._live[key], **self._git[key], "spec": spec}
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
-        self._waiting = Waiting(dump)
+        causes = ask("why", "causes")
+        self._causes: Mapping[str, Sequence[Any]] = causes(dump) if causes else {}
         self._explained = 0
 
     def result(self) -> tuple[tuple[LiveObject, ...], tuple[str, ...]]:
@@ -210,18 +221,19 @@ class _Comparison:
             drift,
             state,
             condition,
-            tuple(self._waits(identity, manifest, live)) if state in ("suspended", "running", "failed") else (),
+            tuple(self._waits(identity)) if state in ("suspended", "running", "failed") else (),
             sync,
             successor,
             self._deployed.sources.get(identity[2:], ""),
         )
 
-    def _waits(self, identity: Identity, manifest: Manifest, live: Manifest) -> Iterator[Wait]:
-        never_admitted = self._deployed.never_admitted.get(identity[2:], ())
-        for wait in (*self._waiting.reasons(live, manifest), *never_admitted):
+    def _waits(self, identity: Identity) -> Iterator[Wait]:
+        causes = self._causes.get("/".join(filter(None, identity[2:])), ())
+        waits = [Wait(cause.object, cause.cause, cause.hint, cause.setting) for cause in causes]
+        for wait in (*waits, *self._deployed.never_admitted.get(identity[2:], ())):
             locatable = wait.path and self._explained < _MOST_EXPLAINED
             self._explained += bool(locatable)
-            yield replace(wait, location=self._deployed.locate(identity[2:], wait.path)) if locatable else wait
+            yield replace(wait, place=self._deployed.locate(identity[2:], wait.path)) if locatable else wait
 
     def _missing(self, identity: Identity, manifest: Manifest) -> LiveObject:
         desired = self._coming.get(identity)
@@ -419,7 +431,10 @@ def _never_admitted(deployed: InGit, dump: Dump, kueue: str | None) -> dict[JobK
             if live is not None and live_objects.state_of(live)[0] == "suspended":
                 waiting.append(manifest)
     return {
-        key: [Wait("trainc fits", finding.code, finding.message, finding.path) for finding in findings]
+        key: [
+            Wait("trainc fits", f"{finding.code}: {finding.message}", finding.hint, finding.path)
+            for finding in findings
+        ]
         for key, findings in judge(waiting, dump, kueue).items()
     }
 
@@ -437,12 +452,7 @@ def _in_sources(manifest_set: ManifestSet, session: Session) -> Callable[[JobKey
 
     def locate(job: JobKey, path: Path) -> str:
         source = jobs.get((job[0], manifest_set.names.get(job, job[1])))
-        if source is None:
-            return ""
-        recorder = Recorder()
-        replace(session, keeping=None, judge=None).compile(source, recorder)
-        objects = recorder.explanation().objects if recorder.stages else ()
-        jobset = next((item for item in objects if item.name.kind == "JobSet"), None)
+        jobset = explained_jobset(session, source) if source else None
         return _file_and_line(source_of(jobset, path) if jobset else None)
 
     return locate

@@ -190,10 +190,12 @@ def _object(obj: LiveObject, paint: Paint, show_values: bool) -> Iterator[str]:
         text = ", ".join(f"{counted(count, 'field')} by {by}" for by, count in expected.items())
         yield f"  {paint('quiet', f'set as expected: {text}')}"
     for wait in obj.waits:
-        yield f"  {paint('note', '!')} {escape_line(str(wait))}"
-        if wait.location or wait.path:
-            where = f"{wait.location}  " if wait.location else ""
+        yield f"  {paint('note', '!')} {escape_line(f'{wait.object}: {wait.cause}')}"
+        if wait.place or wait.path:
+            where = f"{wait.place}  " if wait.place else ""
             yield f"      {paint('quiet', f'{where}{format_path(wait.path)}')}"
+        if wait.hint:
+            yield f"      help: {escape_line(wait.hint)}"
     if obj.successor:
         yield f"  in a sync: {paint('harmful', f'ends, and {obj.successor} starts')}"
     elif obj.sync != "nothing":
@@ -248,7 +250,7 @@ def _row(obj: LiveObject) -> tuple[str, ...]:
     fields = first_of(
         [documents.format_field(drift.field) + (f" by {drift.by}" if drift.by else "") for drift in drifts], 3
     )
-    reason = f": {obj.waits[0]}" if obj.waits else ""
+    reason = f": {obj.waits[0].cause}" if obj.waits else ""
     sync = f"{obj.successor} starts" if obj.successor else LABELS[obj.sync]
     return obj.label, obj.object, f"{obj.state}{reason}", fields, sync
 
@@ -283,7 +285,7 @@ def _object_json(obj: LiveObject, show_values: bool) -> dict[str, Any]:
         "state": obj.state,
         "condition": condition and {key: condition.get(key) for key in ("type", "reason", "message")},
         "waits": [
-            {**fields(wait, "by", "reason", "message"), "path": format_path(wait.path), "place": wait.location}
+            {**fields(wait, "object", "cause", "hint"), "path": format_path(wait.path), "place": wait.place}
             for wait in obj.waits
         ],
         "sync": obj.sync,
