@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, fields, replace
@@ -79,27 +79,40 @@ class _Definition:
 
     __slots__ = ("arguments", "compared", "eq", "frozen", "made", "parts")
 
-    def __init__(self, parts: tuple[_Field, ...], arguments: Sequence[str], frozen: bool, eq: bool) -> None:
-        self.parts = parts
-        self.arguments = _values_of(arguments)
-        self.compared = _values_of([part.name for part in parts if part.compare])
+    def __init__(self, cls: Any, defaults: dict[str, Any], frozen: bool, eq: bool) -> None:
+        self.parts = tuple(_field_of(name, defaults.get(name, _MISSING)) for name in cls.__slots__)
+        for part in self.parts:
+            part.set = getattr(cls, part.name).__set__
+        self.arguments = _values_of(cls.__match_args__)
+        self.compared = _values_of([part.name for part in self.parts if part.compare])
         self.frozen = frozen
         self.eq = eq
         self.made = 0
 
 
+class _Undefined:
+    """Stands in for the definition of a record class until it is asked for: a command uses half of those that it imports."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __get__(self, record: object, cls: Any) -> _Definition:
+        cls._record = _Definition(cls, *self._arguments)
+        return cast("_Definition", cls._record)
+
+
 def _define(cls: type, frozen: bool, eq: bool) -> type:
     """Rebuild the class with slots for its annotated names and the shared record methods."""
-    namespace = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
-    parts = tuple(_field_of(name, namespace.pop(name, _MISSING)) for name in cls.__annotations__)
+    namespace = _SHARED[frozen, eq] | cls.__dict__
+    del namespace["__dict__"], namespace["__weakref__"]
+    names = tuple(cls.__annotations__)
+    defaults = {name: namespace.pop(name) for name in names if name in namespace}
+    derived = {name for name, default in defaults.items() if isinstance(default, _Field) and not default.init}
     namespace["__qualname__"] = cls.__qualname__
-    namespace["__slots__"] = tuple(part.name for part in parts)
-    namespace["__match_args__"] = tuple(part.name for part in parts if part.init)
-    namespace["_record"] = _Definition(parts, namespace["__match_args__"], frozen, eq)
-    record = type(cls)(cls.__name__, (), _SHARED[frozen, eq] | namespace)
-    for part in parts:
-        part.set = getattr(record, part.name).__set__
-    return record
+    namespace["__slots__"] = names
+    namespace["__match_args__"] = tuple(name for name in names if name not in derived) if derived else names
+    namespace["_record"] = _Undefined(defaults, frozen, eq)
+    return type(cls)(cls.__name__, (), namespace)
 
 
 def _field_of(name: str, default: Any) -> _Field:
