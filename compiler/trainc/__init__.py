@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.admission.admit import admit

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
-
 from trainc.findings import Diagnostic
 from trainc.kube.documents import Manifest
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
+
+    from trainc.startup.typing import Protocol
 
     class View(Protocol):
         """A view: `print` shows the text, a notebook shows the HTML."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.kube.kueue_versions import MINORS, normalize_kueue
 from trainc.kube.names import (
@@ -25,6 +24,7 @@ from trainc.kube.releases import (
 )
 from trainc.kube.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field, fields
+from trainc.startup.typing import Any, Literal, TypeAlias, get_args
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
-from typing import Any
 
 from trainc.admission.creation import check_creation
 from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
@@ -22,6 +21,7 @@ from trainc.options import Options, Semantics
 from trainc.reading.document import Document, label_of
 from trainc.schema import check
 from trainc.startup.records import replace
+from trainc.startup.typing import Any
 
 _KIND = "JobSet"
 

@@ -7,7 +7,6 @@ validateVolumeClaimPolicies, validateCoordinator and validateCoordinatorLabelVal
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trainc.admission.versions import JobSetVersion
 from trainc.findings import Finding, Fix, Hint, Path, Severity, choose, remove, suggest
@@ -37,6 +36,7 @@ from trainc.kube.names import (
 )
 from trainc.pods.checks import containers_of
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 # Policies, feature gates and pod counts.
 

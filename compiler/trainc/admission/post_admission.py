@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from trainc.admission.creation import coordinator_label_problem, too_long
 from trainc.admission.versions import JobSetVersion
@@ -13,6 +12,7 @@ from trainc.kube.jobset import JobSet, ReplicatedJob, pod_template_names, text
 from trainc.pods import validate_job
 from trainc.reading.document import label_of
 from trainc.startup.records import replace
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.pods.admission_plugins import ClusterObjects

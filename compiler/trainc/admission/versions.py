@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 from trainc.kube.documents import mapping
 from trainc.kube.releases import JOBSETS, Columns
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
@@ -18,6 +17,7 @@ from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
 from trainc.startup.records import dataclass
+from trainc.startup.typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases

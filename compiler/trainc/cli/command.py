@@ -13,11 +13,11 @@ from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeAlias, TypeVar, cast
 
 from trainc.features import Feature, features
 from trainc.options import SETTINGS, Limits, Setting
 from trainc.startup.records import dataclass, fields
+from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
 

@@ -6,7 +6,6 @@ import os.path
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, TypeAlias, cast
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.diagnostics import Files
@@ -25,6 +24,7 @@ from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases

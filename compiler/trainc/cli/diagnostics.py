@@ -6,10 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from trainc.findings import Diagnostic, Source
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.reading.edits import Edit, EditedText

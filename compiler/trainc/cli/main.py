@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from io import BufferedReader, BufferedWriter, BytesIO, RawIOBase, StringIO, TextIOWrapper
-from typing import Any, BinaryIO, NoReturn, TextIO, TypeVar, cast
 
 from trainc import __version__
 from trainc.cli.command import (
@@ -30,6 +29,7 @@ from trainc.cli.command import (
     parse_arguments,
 )
 from trainc.startup.records import replace
+from trainc.startup.typing import Any, BinaryIO, NoReturn, TextIO, TypeVar, cast
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"

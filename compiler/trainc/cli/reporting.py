@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import BinaryIO, Literal, TextIO
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.diagnostics import STANDING, Files, full_message, once, rule_page
 from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import replace
+from trainc.startup.typing import BinaryIO, Literal, TextIO
 
 Part = Literal[
     "error", "warning", "info", "place", "code", "excerpt", "help", "added", "removed", "heading", "value", "faint",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
@@ -19,6 +18,7 @@ from trainc.project.settings_file import read_configuration, settings_below
 from trainc.reading.files import is_overlay_folder, missing_in_settings
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass, fields, replace
+from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from trainc.pipeline.inputs import Inputs, Step

@@ -8,10 +8,10 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from typing import Any
 
 from trainc import __version__
 from trainc.cli.command import Arguments, Status, Streams
+from trainc.startup.typing import Any
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,7 +6,6 @@ The TrainJob is not in the cluster itself, so what only the TrainJob has is move
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove
 from trainc.findings.text import first_of
@@ -18,6 +17,7 @@ from trainc.kube.sync_options import SyncOption, sync_options_of
 from trainc.options import Options
 from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import TypeAlias
 
 Shaped: TypeAlias = tuple[Manifest, list[Finding]]
 # Returns a changed JobSet, or the same one, and findings.

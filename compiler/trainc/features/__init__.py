@@ -21,9 +21,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

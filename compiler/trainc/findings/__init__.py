@@ -7,12 +7,12 @@ into `Diagnostic`s, which name the object and, if known, the source position.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from typing import Self
+    from trainc.startup.typing import Self
 
 
 # policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.

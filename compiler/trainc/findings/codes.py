@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from trainc.features import features
 from trainc.findings import Severity
 from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, Source
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from re import Pattern

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trainc.findings import Source, suggest
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import re

@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/runtime.go (GetNumGPUPerNode, ExtractResour
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.findings import Finding, Path, suggest
 from trainc.findings.text import correct_spelling
@@ -15,6 +14,7 @@ from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.quantity import parse_quantity
+from trainc.startup.typing import Any
 
 Resources = Mapping[str, Any]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.programs import SHELLS
@@ -12,6 +11,7 @@ from trainc.ir.trainjob import NO_TRAINER, Trainer, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_SPEC
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 _TRAINER: Path = ("spec", "trainer")
 _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
 from trainc.ir.provenance import T, derived_from
@@ -14,6 +13,7 @@ from trainc.kube.quantity import ResourceList, add_resources, format_resources
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import Any, Literal, TypeAlias
 
 # Pod sets (the pods of one replicated job) and their containers, with the edits that plugins make.
 

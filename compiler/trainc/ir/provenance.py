@@ -8,10 +8,10 @@ values, for which both return what they are given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeAlias, TypeVar
 
 from trainc.findings import Path
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any, Self, TypeAlias, TypeVar
 
 T = TypeVar("T")
 # The name of a document, and a path in it.

@@ -7,12 +7,12 @@ tags that PORT.yaml pins, and is verified by the recorded cases of that release.
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
 
 from trainc.findings import Finding, Path
 from trainc.kube.names import CLAIMS_GATE
 from trainc.kube.releases import RELEASES, Columns
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Literal
 
 
 @dataclass(frozen=True, slots=True)

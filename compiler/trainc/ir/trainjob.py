@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info, Item, PodSet, controller_port_match, port_match
@@ -12,6 +11,7 @@ from trainc.ir.provenance import fields_only, with_deviation
 from trainc.kube import names
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Self
 
 from trainc.knowledge.software import Version
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, Self
 
 _RELATIONS = ("is", "==", "!=", "<=", ">=", "<", ">", "%", "~", "!~", "in", "not")
 _WORDS = {

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from trainc.findings import Severity
 from trainc.reading.opening import read_data
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

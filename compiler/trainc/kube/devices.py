@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from trainc.kube.documents import mapping, objects
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeAlias
 
 from trainc.findings import Path, format_key
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, Self, TypeAlias
 
 # `Json` is read-only, `Manifest` is an object under construction. Neither may be modified after it has been passed on.
 Json: TypeAlias = Mapping[str, Any]

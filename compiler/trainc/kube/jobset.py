@@ -7,7 +7,6 @@ Absent values count as the CRD's defaults, so that a JobSet says the same before
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
 from trainc.kube import names
@@ -16,6 +15,7 @@ from trainc.kube.documents import Json, mapping, objects
 from trainc.kube.names import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.kube.quantity import ResourceList, pod_requests
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any, Literal, TypeAlias
 
 _HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
 

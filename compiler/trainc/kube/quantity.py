@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal, TypeAlias
 
 from trainc.kube.documents import Json
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Literal, TypeAlias
 
 NANOS_PER_UNIT = 10**9
 LARGEST = (2**63 - 1) * NANOS_PER_UNIT

@@ -8,9 +8,9 @@ of tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
 
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 

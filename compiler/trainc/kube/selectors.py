@@ -6,12 +6,12 @@ Source: kubernetes/apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from trainc.kube.documents import Json
 from trainc.kube.names import is_label_key, is_label_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, TypeAlias
 
 # Operator -> the fewest and the most values that it takes. Gt and Lt are for the labels of nodes only.
 OPERATORS: Mapping[str, tuple[int, int | None]] = {

@@ -6,10 +6,10 @@ Source: kubernetes/apimachinery pkg/util/strategicpatch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from trainc.findings import Path
 from trainc.kube.documents import MERGE_KEYS, MERGED_SETS, OVERLAY_KEYS, FieldPath, Item
+from trainc.startup.typing import Any
 
 # Copy-on-write for patches: whatever many patches change in one document is copied only once.
 

@@ -7,9 +7,9 @@ documentation print it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
 
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Literal, TypeAlias
 
 Tool: TypeAlias = Literal["argocd", "flux"]
 Scope: TypeAlias = Literal["jobset", "all"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from posixpath import basename, join, normpath
-from typing import Any
 
 from trainc.findings import CompileError, Finding
 from trainc.knowledge.conditions import Fact, Items, Nested
@@ -13,6 +12,7 @@ from trainc.lints.training import Training
 from trainc.options import Limits
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any
 
 # Configurations of programs are small and flat.
 _LIMITS = Limits(document_bytes=200_000, depth=20)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TypeAlias
 
 from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.ir.commands.programs import Launch, Option
@@ -18,6 +17,7 @@ from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity, whole
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.records import replace
+from trainc.startup.typing import TypeAlias
 
 # Words for "as many processes as devices", which launchers resolve on the node.
 _AS_DEVICES = (*AS_DEVICES, "")

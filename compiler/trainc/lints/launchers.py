@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
 
 from trainc.findings import Finding, Severity, remove, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
@@ -13,6 +12,7 @@ from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import TypeAlias
 
 # Variables from which a program determines its rank itself.
 _OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+)\b")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import gcd, prod
-from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
@@ -13,6 +12,7 @@ from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_f
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any
 
 # The degrees and batch sizes.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Protocol
 
 from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
@@ -24,6 +23,7 @@ from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
+from trainc.startup.typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services

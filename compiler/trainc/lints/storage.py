@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import program_name
@@ -16,6 +15,7 @@ from trainc.kube.documents import Json, identity_of, items, mapping
 from trainc.kube.quantity import parse_quantity
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 _OUTPUT = pattern(
     r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",

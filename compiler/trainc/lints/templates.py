@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from trainc.findings import Finding, Path, Severity, remove
 from trainc.ir import info as gang
@@ -16,6 +15,7 @@ from trainc.kube.documents import JOBS, POD_SPEC, Json, identity_of, mapping, re
 from trainc.kube.names import reference_problem, split_image
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.lints.training import Training

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
@@ -18,6 +17,7 @@ from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 _KUBERNETES = pattern(r"\$\((\w+)\)")
 _SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from trainc.findings import Finding, Fix, Hint, Path, Severity, remove, suggest
 from trainc.ir.commands.programs import Launch
@@ -16,6 +15,7 @@ from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 # Tokens of well-known services; the first group of each is enough to recognize one.
 _TOKEN = pattern(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.admit import admit_compiled
 from trainc.emit.shaping import SHAPES, Shape, deliver, in_apply_order
@@ -27,17 +26,18 @@ from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import Applied, plugins_for
 from trainc.reading.document import label_of
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.pipeline.session import Session
 
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.findings import Path
 from trainc.kube.names import CLAIMS_GATE
 from trainc.schema.rules import unknown_claims
+from trainc.startup.typing import Any
 
 
 class Trace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, write
 from trainc.ir.release import Release
@@ -18,6 +17,7 @@ from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import Any, TypeAlias
 
 # Resolution: from a TrainJob's runtimeRef to the runtime's document.
 #

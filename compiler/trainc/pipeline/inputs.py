@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding
@@ -17,6 +16,7 @@ from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude, read_paths
 from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.compilation import CompiledJob

@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 from __future__ import annotations
 
 from marshal import dumps
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
@@ -33,6 +32,7 @@ from trainc.pipeline.patches import (
 )
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.pipeline.session import Session

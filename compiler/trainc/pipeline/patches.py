@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatche
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path
 from trainc.ir.release import Release
@@ -16,6 +15,7 @@ from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json,
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELED, NamingConvention
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any, TypeAlias
 
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:

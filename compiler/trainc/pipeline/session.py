@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.admission.post_admission import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
@@ -24,6 +23,7 @@ from trainc.plugins.registry import choose
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.output.keeping import Keeping

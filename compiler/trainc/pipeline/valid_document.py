@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
-from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
 from trainc.findings.text import join_words
@@ -30,6 +29,7 @@ from trainc.schema import check
 from trainc.schema.rules import runtime_rules
 from trainc.schema.shapes import MOST_LISTED
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any
 
 # Fields of a valid document that never affect the output. Each is reported; none is dropped silently.
 #

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.kube.documents import Json, Manifest
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.findings import Finding, Path

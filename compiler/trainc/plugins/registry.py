@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.findings.text import did_you_mean
@@ -16,6 +15,7 @@ from trainc.kube.documents import Json, Manifest
 from trainc.plugins import FOLDERS
 from trainc.plugins.plugin import POINTS, ExtensionPoint, Passes, Plugin
 from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

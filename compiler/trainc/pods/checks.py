@@ -7,7 +7,6 @@ which the schema stage reports. Source of the name forms: kubernetes/apimachiner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Fix, Hint, Path, remove
 from trainc.kube.documents import Json, items, mapping, objects
@@ -26,6 +25,7 @@ from trainc.kube.names import (
 from trainc.kube.quantity import canonical
 from trainc.kube.selectors import LABEL_OPERATORS, OPERATORS
 from trainc.pods import errors
+from trainc.startup.typing import Any, TypeAlias
 
 Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
 

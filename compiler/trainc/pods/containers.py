@@ -7,7 +7,6 @@ ValidateEnvFrom, validateProbe, validateHandler and validateLifecycle.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 from trainc.findings import Finding, Path, remove, write
 from trainc.kube.documents import Json, items, mapping, objects
@@ -36,6 +35,7 @@ from trainc.pods.checks import (
 )
 from trainc.pods.resources import check_resize_policy, check_resources
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 # Fast path: most containers have no other fields.
 _OFTEN_SET = frozenset(

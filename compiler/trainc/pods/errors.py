@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Fix, Hint, Path, choose
 from trainc.findings.text import did_you_mean, join_words
 from trainc.schema.shapes import quote
+from trainc.startup.typing import Any
 
 
 def missing(path: Path, why: str = "") -> Finding:

@@ -7,7 +7,6 @@ pkg/apis/core/helper/helpers.go (IsExtendedResourceName, IsOvercommitAllowed).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
 
 from trainc.findings import Finding, Path, suggest, write
 from trainc.kube.documents import Json, mapping, objects
@@ -15,6 +14,7 @@ from trainc.kube.names import is_label_key
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, read_quantity
 from trainc.pods import errors
 from trainc.pods.checks import dns_label
+from trainc.startup.typing import Any
 
 _COMPUTE = ("cpu", "memory")
 _STANDARD = (*_COMPUTE, "ephemeral-storage")

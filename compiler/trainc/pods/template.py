@@ -7,7 +7,6 @@ validatePodDNSConfig and ValidateHostAliases.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.kube.documents import Json, items, mapping, objects
@@ -32,6 +31,7 @@ from trainc.pods.checks import (
 )
 from trainc.pods.containers import Pod, check_containers
 from trainc.pods.resources import check_overhead, check_pod_resources
+from trainc.startup.typing import Any
 
 _GRACE_PERIOD = 30
 

@@ -8,7 +8,6 @@ and ValidateVolumeDevices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from trainc.findings import Finding, Path, write
 from trainc.kube.documents import Json, items, mapping, objects
@@ -38,6 +37,7 @@ from trainc.pods.checks import (
 )
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
+from trainc.startup.typing import Any
 
 
 def check_volumes(volumes: Any, path: Path) -> Iterator[Finding]:

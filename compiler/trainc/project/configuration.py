@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from trainc.findings import Diagnostic, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
@@ -13,6 +12,7 @@ from trainc.kube.documents import mapping
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import Any
 
 CODE = "InvalidConfiguration"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from trainc.findings import CompileError, Diagnostic, Finding
 from trainc.options import Limits
@@ -23,6 +22,7 @@ from trainc.reading.opening import (
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
+from trainc.startup.typing import Any
 
 _DEEPEST_BELOW = 3
 _CLAUSE = pattern(r"(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?")

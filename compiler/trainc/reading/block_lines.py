@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, TypeAlias
 
 from trainc.findings import Path
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any, TypeAlias
 
 # Resolves plain scalars like kubectl.
 #

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TypeAlias
 
 from trainc.findings import Path, Source
 from trainc.kube.releases import RELEASES, Span
@@ -17,6 +16,7 @@ from trainc.reading.document import Document
 from trainc.reading.opening import is_below, read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import TypeAlias
 
 RELEASES_ANNOTATION = "trainc/releases"
 # The prefix of catalog files in diagnostics.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import Any
 
 # What is wrong with an image whatever registry an overlay takes it from.
 _NOT_OF_MIRRORS = ("MovingImageTag",)

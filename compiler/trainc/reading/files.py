@@ -7,7 +7,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, BinaryIO, TypeAlias
 
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
@@ -17,6 +16,7 @@ from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, BinaryIO, TypeAlias
 
 # Skips unrelated files by name and content before parsing.
 #

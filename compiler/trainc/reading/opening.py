@@ -13,9 +13,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, BinaryIO
 
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any, BinaryIO
 
 # Flags that do not exist on all platforms.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

@@ -10,7 +10,6 @@ import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
 
 from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.options import Limits
@@ -18,6 +17,7 @@ from trainc.reading.block_lines import LinePositions, read_lines
 from trainc.reading.document import Chunk, Document, is_printed, items, split
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.reading.libyaml import Node

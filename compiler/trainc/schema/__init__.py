@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from trainc.findings import Finding, has_errors
 from trainc.kube.releases import Span
 from trainc.schema.acceptance import acceptor
 from trainc.schema.shapes import ROOTS, Refused
+from trainc.startup.typing import Any
 
 # Releases in which JobSet's and Trainer's CRDs have different pod fields; see kubernetes.py.
 DIFFERING = Span("2.2", "2.2")

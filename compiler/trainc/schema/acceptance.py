@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from operator import is_
-from typing import Any, TypeAlias
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS, Json
 from trainc.kube.quantity import canonical
@@ -32,6 +31,7 @@ from trainc.schema.shapes import (
     text_or_integer,
 )
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ PORT.yaml pins.
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal, TypeAlias
 
 from trainc.kube.releases import Since
 from trainc.schema.shapes import definition
+from trainc.startup.typing import Literal, TypeAlias
 
 Default: TypeAlias = str | int | bool
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
 
 from trainc.findings import Finding, Fix, Hint, Path, remove, write
 from trainc.kube.documents import JOBS, POD_SPEC, Json, pod_spec_of
@@ -26,6 +25,7 @@ from trainc.schema.object_meta import jobset_metadata, object_metadata, trainjob
 from trainc.schema.shapes import API_VERSIONS, ROOTS, Struct, definition, quote
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, TypeAlias, TypeVar
 
 # Rules for several values: the CEL rules of the CRDs, as functions of one struct.
 #

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, TypeAlias
 
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any, Literal, TypeAlias
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast
+
+from trainc.startup.typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, fields, replace

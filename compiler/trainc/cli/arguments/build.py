@@ -13,9 +13,9 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from typing import TYPE_CHECKING
 
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.output.choices import Wave

@@ -6,12 +6,12 @@ A launcher is a program that starts the training processes, with options for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
 
 from trainc.findings import suggest
 from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import Literal, TypeAlias
 
 NONE: frozenset[str] = frozenset()
 

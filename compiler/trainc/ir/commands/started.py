@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from trainc.ir.commands.programs import Kind, Launch, Program, Programs, launch, program_of
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re

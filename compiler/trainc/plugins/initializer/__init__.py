@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainc.kube import names
 from trainc.kube.documents import Json
 from trainc.plugins.plugin import Lint, Plugin
+from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.ir.info import Info

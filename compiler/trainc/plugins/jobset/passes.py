@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Path, Severity, choose
 from trainc.ir.info import Container, Info, PodSet, controller_port_match
@@ -15,6 +14,7 @@ from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 # Validation of a TrainJob's patches, with the field paths of upstream's webhook.
 #

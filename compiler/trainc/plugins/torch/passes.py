@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from trainc.findings import Finding, Path
 from trainc.ir.devices import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node
@@ -28,6 +27,7 @@ from trainc.kube.quantity import parse_quantity
 from trainc.plugins.plugin import Passes
 from trainc.plugins.torch import RESERVED, calls_torchtune
 from trainc.startup.records import replace
+from trainc.startup.typing import Any
 
 # PET_NPROC_PER_NODE: the number of processes that torchrun starts on each node.
 #
