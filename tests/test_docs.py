@@ -10,7 +10,8 @@ from typing import get_args
 import pytest
 from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, trainc_commands
 
-from trainc.cli.command import COMMANDS, build_parser, parse_arguments
+from trainc.cli.command import COMMANDS
+from trainc.cli.parser import build_parser, parse_arguments
 from trainc.options import Delivery, SecretsMode
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.reading.yaml_reader import read_port

@@ -130,4 +130,4 @@ def test_a_wrong_option_imports_only_what_says_so(command: Command) -> None:
 
 
 def test_importing_trainc_imports_next_to_nothing() -> None:
-    assert set(imported("import trainc")) == {"__future__", "trainc", *imported("import typing")}
+    assert set(imported("import trainc")) == {"__future__", "trainc", "trainc.startup", "trainc.startup.typing"}

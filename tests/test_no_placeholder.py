@@ -11,7 +11,8 @@ import pytest
 from commands import run
 from packaging.requirements import Requirement
 
-from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.cli.command import COMMANDS, Command
+from trainc.cli.parser import build_parser
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = [path for folder in ("compiler/trainc", "runtimes") for path in (ROOT / folder).rglob("*") if path.is_file()]

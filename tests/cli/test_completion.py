@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.cli.command import COMMANDS, Command
 from trainc.cli.help import TOPICS
+from trainc.cli.parser import build_parser
 from trainc.kube.names import TRAINER_API
 from trainc.kube.releases import RELEASES
 

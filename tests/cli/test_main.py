@@ -16,8 +16,9 @@ from tables import cases
 
 from trainc import __version__
 from trainc.cli import rule
-from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.cli.command import COMMANDS, Command
 from trainc.cli.help import TOPICS, summary_of
+from trainc.cli.parser import build_parser
 from trainc.ir.deviations import deviations
 from trainc.kube.releases import RELEASES
 from trainc.plugins import FOLDERS

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainc.cli.command import COMMANDS, Command, build_parser
+from trainc.cli.command import COMMANDS, Command
+from trainc.cli.parser import build_parser
 from trainc.findings.codes import codes, page, summary_of
 from trainc.ir.deviations import deviations
 from website.words import WORDS

@@ -9,13 +9,16 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of, build_parser
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of
 from trainc.findings import CompileError
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
 
 # The completion scripts, in shells/, are the same for every version: each asks `trainc __complete` for the candidates.
 _SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -52,6 +55,10 @@ def complete_for_kubectl() -> None:
 
 def complete(command_line: Sequence[str]) -> str:
     """Return the candidates for the last word of `command_line`, and the directive."""
+    import argparse
+
+    from trainc.cli.parser import build_parser
+
     *before, current = command_line or [""]
     if not before:
         top = (("--help", "show the commands and topics"), ("--version", "show the version"))

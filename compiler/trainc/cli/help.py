@@ -10,7 +10,6 @@ Examples:
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.command import (
@@ -23,12 +22,14 @@ from trainc.cli.command import (
     add_input,
     add_limits,
     add_shaping,
-    build_parser,
     set_completion,
-    topic_options,
 )
 
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 
 # The commands of the first screen, as one meets them.
@@ -53,6 +54,8 @@ def _read(topic: str) -> tuple[str, str]:
 
 def topic_text(topic: str) -> str:
     """The page of a topic."""
+    from trainc.cli.parser import topic_options
+
     options = topic_options(topic, _OPTIONS[topic]) if topic in _OPTIONS else ""
     listed = "".join(f"{line}\n" for line in _sync_options()) if topic == "sync-options" else ""
     return "\n".join(part for part in (_read(topic)[1], options, listed) if part)
@@ -160,6 +163,8 @@ def _page(topic: str | None) -> str:
         return overview()
     for command in COMMANDS:
         if command.name == topic:
+            from trainc.cli.parser import build_parser
+
             return build_parser(command).format_help()
     if topic not in TOPICS:
         from trainc.findings.text import did_you_mean

@@ -25,8 +25,7 @@ from trainc.cli.command import (
     Streams,
     TerminatedError,
     UsageError,
-    build_parser,
-    parse_arguments,
+    arguments_of,
 )
 from trainc.startup.records import replace
 from trainc.startup.typing import Any, BinaryIO, NoReturn, TextIO, TypeVar, cast
@@ -148,12 +147,13 @@ def _command_first(command_line: list[str]) -> list[str]:
 
 
 def _run(command: Command, command_line: list[str], streams: Streams) -> int:
-    parser = build_parser(command)
     try:
-        arguments = parse_arguments(parser, command_line)
+        arguments = arguments_of(command.name, command_line)
         return command.load().run(arguments, streams)
     except UsageError as error:
-        parser.print_usage(streams.err)
+        from trainc.cli.parser import build_parser
+
+        build_parser(command).print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")
         return Status.USAGE
     except HelpText as help_text:

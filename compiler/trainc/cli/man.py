@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 from trainc import __version__
-from trainc.cli.command import COMMANDS, GROUPS, Command, build_parser
+from trainc.cli.command import COMMANDS, GROUPS, Command
 from trainc.cli.help import TOPICS, summary_of, topic_text
+from trainc.cli.parser import build_parser
 
 
 def manual() -> str:

@@ -7,7 +7,11 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError, set_completion
 from trainc.findings.codes import codes, codes_of_plugins, current_code, page, summary_of

@@ -7,11 +7,12 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-
 from trainc import __version__
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.startup.typing import Any
+from trainc.startup.typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 
 def add_arguments(parser: ArgumentParser) -> None:

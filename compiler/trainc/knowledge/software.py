@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from posixpath import basename
-from typing import TypeAlias
 
 from trainc.reading.sbom import normalized
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import TypeAlias
 
 # Versions of packages, by globs of the images that have them.
 Software: TypeAlias = "tuple[tuple[str, tuple[tuple[str, str], ...]], ...]"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 _PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
 _NAME_ENDS = pattern(r"[-_.]+")

@@ -7,6 +7,7 @@ enough for the fast line reader; libyaml is only imported for the first one that
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -292,8 +293,9 @@ def _too_many(source: Source | None, limits: Limits) -> Diagnostic:
 
 def read_port() -> dict[str, Any]:
     """Read PORT.yaml, which lists the pinned upstream releases and the differences from them."""
-    from pkgutil import get_data
+    import trainc
 
-    # As importlib.resources, also from an archive; that would import as much as all the rest of a command.
-    port: dict[str, Any] = read_value((get_data("trainc", "PORT.yaml") or b"").decode())
+    # Also from an archive, as importlib.resources would; that imports as much as all the rest of a command.
+    data: bytes = trainc.__loader__.get_data(os.path.join(os.path.dirname(trainc.__file__), "PORT.yaml"))
+    port: dict[str, Any] = read_value(data.decode())
     return port

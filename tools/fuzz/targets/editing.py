@@ -10,7 +10,8 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from fuzz.targets.commands import _folder
-from trainc.cli.command import Arguments, parse_arguments
+from trainc.cli.command import Arguments
+from trainc.cli.parser import parse_arguments
 from trainc.features.authoring.lsp import arguments as lsp_arguments
 from trainc.features.authoring.lsp import command as lsp
 from trainc.features.authoring.lsp import server as serving

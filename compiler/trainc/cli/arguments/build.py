@@ -12,12 +12,12 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
-
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from trainc.output.choices import Wave
 
 
@@ -73,5 +73,7 @@ def _wave(text: str) -> Wave:
 
     number = text.lower().removesuffix("gpus").removesuffix("gpu").strip()
     if not number.isascii() or not number.isdecimal():
+        from argparse import ArgumentTypeError
+
         raise ArgumentTypeError("write a number of GPUs, such as 64gpus")
     return Wave(int(number))

@@ -17,7 +17,11 @@ Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 
 from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
 

@@ -18,7 +18,11 @@ rebuild would give, after a list of the fields that it would change.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 
 from trainc.cli.command import add_job, add_shaping, set_completion
 

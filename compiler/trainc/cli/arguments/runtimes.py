@@ -13,7 +13,11 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 
 from trainc.cli.command import add_configuration, add_release, set_completion
 

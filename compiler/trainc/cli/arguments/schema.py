@@ -14,7 +14,11 @@ To use it in editors with the YAML language server, start a file with
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 
 from trainc.cli.command import add_release
 from trainc.features import features

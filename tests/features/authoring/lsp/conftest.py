@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from editor import Editor, editing, written
 
-from trainc.cli.command import COMMANDS, build_parser, parse_arguments
+from trainc.cli.command import COMMANDS
+from trainc.cli.parser import build_parser, parse_arguments
 from trainc.features.authoring.lsp.workspace import Workspace
 
 

@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
-from trainc.cli.command import parse_arguments
+from trainc.cli.parser import parse_arguments
 from trainc.features.authoring.lsp import arguments as lsp_arguments
 from trainc.features.authoring.lsp import command, fixes, hovering, server
 

@@ -1,0 +1,156 @@
+"""Read the words of a command without argparse, which takes as long to import and set up as forty modules of trainc.
+
+A command declares its arguments once, in `add_arguments`. Words that are not understood in full, be they wrong, unusual or
+a call for help, are for argparse and the same declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+
+from trainc.cli.command import Arguments
+from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainc.cli.command import ArgumentsModule
+
+_UNDERSTOOD = {"action", "choices", "default", "dest", "help", "metavar", "nargs", "type"}
+# The numbers of words that the argument without a name takes, by its `nargs`.
+_COUNTS: dict[Any, Callable[[int], bool]] = {
+    None: lambda count: count == 1,
+    "?": lambda count: count <= 1,
+    "*": lambda _: True,
+    "+": lambda count: count > 0,
+}
+
+
+class NotPlainError(Exception):
+    """argparse has to read it."""
+
+
+def plain_arguments(module: ArgumentsModule, words: Sequence[str]) -> Arguments | None:
+    """Return what argparse would make of the words, or None if it has to be asked."""
+    declared: Any = _Declared()
+    try:
+        module.add_arguments(declared)
+        return Arguments(**declared.values_of(words))
+    except NotPlainError:
+        return None
+
+
+@dataclass(slots=True)
+class _Argument:
+    """An option, or the argument to which all words belong that are neither an option nor its value."""
+
+    dest: str
+    action: str
+    convert: Callable[[str], Any]
+    choices: Container[Any] | None
+    nargs: Any
+    group: object
+    completes: str = ""
+
+    def value(self, word: str) -> Any:
+        """Convert a word."""
+        try:
+            value = self.convert(word)
+        except Exception as error:
+            raise NotPlainError from error
+        if not word or (self.choices is not None and value not in self.choices):
+            raise NotPlainError
+        return value
+
+
+class _Group:
+    """Takes the declarations of a group; at most one of those in an exclusive group may be given."""
+
+    def __init__(self, declared: _Declared) -> None:
+        self._declared = declared
+
+    def add_argument(self, *names: str, **choices: Any) -> _Argument:
+        argument = self._declared.add_argument(*names, **choices)
+        argument.group = self
+        return argument
+
+
+class _Declared:
+    """Takes the declarations of a command in place of a parser."""
+
+    def __init__(self) -> None:
+        self._options: dict[str, _Argument] = {}
+        self._unnamed: _Argument | None = None
+        self._values: dict[str, Any] = {}
+
+    def add_argument(self, *names: str, **choices: Any) -> _Argument:
+        action, nargs, default = choices.get("action", "store"), choices.get("nargs"), choices.get("default")
+        dest = choices.get("dest") or names[-1].lstrip("-").replace("-", "_")
+        argument = _Argument(dest, action, choices.get("type") or str, choices.get("choices"), nargs, None)
+        is_option = names[0].startswith("-")
+        if (
+            not choices.keys() <= _UNDERSTOOD
+            or action not in ("store", "append", "store_true")
+            or dest in self._values
+            or (default is not None and ("type" in choices or nargs or action == "append"))
+            or (nargs if is_option else self._unnamed or nargs not in _COUNTS)
+        ):
+            raise NotPlainError
+        self._values[dest] = False if action == "store_true" and "default" not in choices else default
+        if is_option:
+            self._options |= dict.fromkeys(names, argument)
+        else:
+            self._unnamed = argument
+        return argument
+
+    def add_argument_group(self, *_: str) -> _Declared:
+        # Groups are for the help, in which `topic` has a part.
+        return self
+
+    def add_mutually_exclusive_group(self) -> _Group:
+        return _Group(self)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotPlainError
+
+    def values_of(self, words: Sequence[str]) -> dict[str, Any]:
+        """Return the value of each argument."""
+        values, waiting = self._values, iter(words)
+        unnamed: list[str] = []
+        given: list[object] = []
+        for word in waiting:
+            name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
+            option = self._options.get(name)
+            if option is None:
+                if word.startswith("-") and word != "-":
+                    raise NotPlainError
+                unnamed.append(word)
+                continue
+            if option.action == "store_true":
+                if equals:
+                    raise NotPlainError
+                value: Any = True
+            else:
+                if not equals and (text := next(waiting, "")).startswith("-") and text != "-":
+                    raise NotPlainError
+                value = option.value(text)
+            values[option.dest] = [*(values[option.dest] or ()), value] if option.action == "append" else value
+            if option.group is not None:
+                given.append(option.group)
+        if len(given) > len(set(given)):
+            raise NotPlainError
+        self._take(unnamed)
+        return values
+
+    def _take(self, words: list[str]) -> None:
+        argument = self._unnamed
+        if argument is None:
+            if words:
+                raise NotPlainError
+            return
+        found = [argument.value(word) for word in words]
+        if not _COUNTS[argument.nargs](len(found)):
+            raise NotPlainError
+        if argument.nargs in ("*", "+"):
+            self._values[argument.dest] = found
+        elif found:
+            self._values[argument.dest] = found[0]
