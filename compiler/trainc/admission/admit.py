@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
 
-from trainc.admission.creation import check_creation
-from trainc.admission.post_admission import objects_for_pods, pod_refusals, post_admission_checks
+from trainc.admission.creation import check_creation, objects_for_pods, pod_refusals, post_admission_checks
 from trainc.admission.versions import bake_defaults, jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics

@@ -1,7 +1,7 @@
 """What an API server, JobSet and quotas say to objects."""
 
 from trainc.admission import updates
-from trainc.admission.post_admission import pod_refusals
+from trainc.admission.creation import pod_refusals
 from trainc.pods.admission_plugins import pod_usage
 from trainc.pods.resources import read_amounts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
-from trainc.admission.post_admission import objects_for_pods, pod_refusals
+from trainc.admission.creation import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
