@@ -127,15 +127,18 @@ _MEANT = {
     for word in words.split()
 }
 # What other programs do, and how.
+_MAN_PAGE = "`trainc help --man` prints the manual page"
 _ELSEWHERE = {
     **dict.fromkeys(
         ("apply", "submit", "launch", "deploy"),
         "trainc starts no job; pipe its output: trainc build FILE | kubectl apply --server-side -f -",
     ),
     **dict.fromkeys(
-        ("delete", "cancel", "kill", "get", "status", "logs"),
+        ("delete", "cancel", "kill", "get", "logs"),
         "kubectl does that, with the names that `trainc graph FILE` prints",
     ),
+    "status": "`trainc why` says why jobs do not run, and `trainc diff --live` what runs, both from a dump",
+    "man": _MAN_PAGE,
     **dict.fromkeys(("rollback", "revert", "undo"), "git does that: git revert COMMIT, then trainc build"),
 }
 _FILES = (".yaml", ".yml", ".json")
@@ -201,7 +204,7 @@ def unknown_command(command_line: Sequence[str]) -> str:
     first, names = command_line[0], [command.name for command in COMMANDS]
     if first.startswith("-"):
         option = first.partition("=")[0]
-        hint = did_you_mean(option, ("--help", "--version"))
+        hint = _MAN_PAGE if option == "--man" else did_you_mean(option, ("--help", "--version"))
         return f"unknown option {option!r}; {hint or f'it is for a command, as in `trainc build {option}`'}"
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
