@@ -14,7 +14,7 @@ from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, par
 from trainc.knowledge.index import names
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
-OTHERS = {"models", "names"}
+OTHERS = {"hardware", "models", "names"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
     *("rows", "strict", "ignores", "base", "renamed"),

@@ -37,6 +37,13 @@ HARMLESS = {
     "a number in scientific notation": HF + "--learning_rate 5e-5 --max_steps 1e3",
     "module and package": "torchrun -m acme.train",
     "quoted braces": "torchrun t.py 'data=/d/{0..3}.tar'",
+    "a value with dashes": "torchrun train.py --note=before--after --run=a--b",
+    "a stage that may be quantized": "torchrun src/train.py --stage sft --finetuning_type lora --quantization_bit 4 --deepspeed ds_z2.json",
+    "a template": "torchrun src/train.py --stage sft --finetuning_type lora --template qwen3",
+    "the devices of the pod": "torchrun main.py fit --trainer.devices [0,1,2,3,4,5,6,7] --trainer.accelerator gpu",
+    "a module of another program": "torchrun train.py -m resnet50 --gpus 0,",
+    "an adapter by its file": "mlx_lm.lora --config /data/lora.yaml --model mlx-community/Llama-3.2-3B",
+    "a text in another script": "torchrun train.py --prompt 一只“猫”",
     "a program without a table": "torchrun train.py --num_generations_per_epoch 1",
 }
 

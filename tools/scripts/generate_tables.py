@@ -29,7 +29,8 @@ GENERATED = ROOT / "compiler" / "trainc" / "knowledge" / "tables" / "generated"
 LOCK = ROOT / "tools" / "locks" / "tables.json"
 # For each table, its packages with the places in each: a class with its bases (`path:Class`), all classes of the modules that a
 # pattern names (`path/*.py:*`), a class and those of its fields (`path:Class.*`), the parameters of a function
-# (`path:Class.function`), the calls of add_argument in a module (`path.py`), or the keys of a file (`path.yaml`). Other
+# (`path:Class.function`), the calls of add_argument in a module (`path.py`), what the calls of a function register
+# (`path:register_template()`), or the keys of a file (`path.yaml`). Other
 # packages may define further options, which tables with `extends` have.
 RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "transformers": dict.fromkeys(
@@ -44,7 +45,7 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     ),
     "llamafactory": dict.fromkeys(
         ("llamafactory==0.9.5", "llamafactory==0.9.2", "llamafactory==0.8.3", "llamafactory==0.7.1"),
-        ("llamafactory/hparams/*_args.py:*",),
+        ("llamafactory/hparams/*_args.py:*", "llamafactory/data/template.py:register_template()"),
     ),
     "trl": {
         "trl==1.16.0": ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*", "trl/experimental/*/*_config.py:*"),
@@ -122,6 +123,8 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 PREFIXES = {"lightning": "trainer."}
 # Values that take any further keys.
 _FREE = ["any"]
+# The enumerations of the package that is read.
+ENUMS: dict[str, list[str]] = {}
 _SIMPLE = {"int": "int", "float": "float", "str": "str", "bool": "bool"}
 
 
@@ -129,7 +132,7 @@ class NotUnderstoodError(Exception):
     """The source of a package has a form that is not read."""
 
 
-def kind_of(annotation: ast.expr) -> list[str]:
+def kind_of(annotation: ast.expr) -> list[str]:  # noqa: C901 - one case for each form
     """Return the type of an annotation, with its choices; "any" for one with several types, or of a class."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return kind_of(ast.parse(annotation.value, mode="eval").body)
@@ -170,12 +173,34 @@ def kind_of(annotation: ast.expr) -> list[str]:
             return _FREE
         raise NotUnderstoodError(ast.unparse(annotation))
     name = ast.unparse(annotation).rpartition(".")[2]
+    if ENUMS.get(name):
+        return ["str", *ENUMS[name]]
     return [_SIMPLE.get(name, "any")]
 
 
 def _either(kinds: list[list[str]]) -> list[str]:
+    """Return the one kind of a union. `Union[Enumeration, str]` is how transformers writes an enumeration."""
     given = [kind for kind in kinds if kind]
+    if len(given) == 2 and given[0][0] == "str" and len(given[0]) > 1 and given[1] == ["str"]:
+        del given[1]
     return given[0] if len(given) == 1 else ["any"]
+
+
+def enumerations(folder: Path) -> dict[str, list[str]]:
+    """Return the texts of each enumeration of a package; none for a name that it has twice, or with other values."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*.py")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for node in ast.parse(text).body if "Enum" in text else ():
+            if not isinstance(node, ast.ClassDef) or not any("Enum" in ast.unparse(base) for base in node.bases):
+                continue
+            values = [part.value for part in node.body if isinstance(part, ast.Assign)]
+            texts = [
+                value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)
+            ]
+            same = texts if len(texts) == len(values) and found.get(node.name, texts) == texts else []
+            found[node.name] = same
+    return found
 
 
 def fields(folder: Path, place: str, seen: frozenset[str] = frozenset()) -> Iterator[tuple[str, list[str]]]:
@@ -313,6 +338,19 @@ def parameters(folder: Path, path: str, name: str, function: str) -> Iterator[tu
                     yield argument.arg, kind_of(argument.annotation) if argument.annotation else _FREE
 
 
+def registered(folder: Path, path: str, function: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield what the calls of a function of a module register under names: `register_template` makes the choices of `template`."""
+    tree = ast.parse((folder / path).read_text(encoding="utf-8"))
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(function)
+    ]
+    given = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "name"]
+    names = [name.value for name in given if isinstance(name, ast.Constant)]
+    if not names:
+        raise NotUnderstoodError(f"{path} never calls {function}")
+    yield function.removeprefix("register_"), ["str", *sorted(set(map(str, names)))]
+
+
 def keys_of(value: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield the dotted keys of a file that has all settings, each with what it takes; one without a value takes any."""
     for name, inner in value.items() if isinstance(value, dict) else ():
@@ -332,7 +370,9 @@ def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the options at a place, in one of the forms that RECIPES lists."""
     path, _, name = place.partition(":")
     owner, _, member = name.partition(".")
-    if name == "*":
+    if name.endswith("()"):
+        yield from registered(folder, path, name.removesuffix("()"))
+    elif name == "*":
         yield from all_fields(folder, path)
     elif member == "*":
         yield from nested(folder, path, owner)
@@ -384,14 +424,20 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
     for key, places in RECIPES[name].items():
         with tempfile.TemporaryDirectory() as folder:
             unpack(key, lock, Path(folder))
+            ENUMS.clear()
+            ENUMS.update(enumerations(Path(folder)))
             found: dict[str, list[str]] = {}
             for place in places:
                 for option, kind in read(Path(folder), place):
                     if option.isidentifier() or "." in option:
-                        found[option] = kind if found.get(option, kind) == kind else _FREE
+                        same = found.get(option, kind) == kind or place.endswith("()")
+                        found[option] = kind if same else _FREE
         of_version[key] = set(found)
         for option, kind in found.items():
-            united[option] = kind if united.get(option, kind) == kind else _FREE
+            before = united.get(option, kind)
+            united[option] = kind if before == kind else _FREE
+            if before[0] == kind[0] == "str" and len(before) > 1 and len(kind) > 1:
+                united[option] = [*before, *(choice for choice in kind[1:] if choice not in before)]
     package = next(iter(RECIPES[name])).partition("==")[0]
     versions = sorted((key for key in RECIPES[name] if key.startswith(f"{package}==")), key=numbers)
     spans: dict[str, list[int]] = {}

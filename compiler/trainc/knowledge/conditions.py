@@ -75,7 +75,8 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     fact = facts.find(name)
     if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
-        return Term(number(default) if known else None, (), default or name)
+        parsed = number(default)
+        return Term(None if not known else default if parsed is None else parsed, (), default or name)
     value = fact.value
     if name in reads and value is not None:
         match = pattern(reads[name]).search(str(value))
@@ -125,7 +126,7 @@ def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
     of_text = relation.operator in ("~", "!~", "in", "not")
     left = term(facts, relation.left, {} if of_text else reads)
     if of_text:
-        if left.value is None or not left.parts:
+        if left.value is None:
             return None
         value = str(left.value).strip("\"'").lower()
         texts = " ".join(relation.right).lower().split("|")

@@ -90,7 +90,7 @@ def _shown(fact: Fact) -> str:
     """Return a setting as a message names it: with its value, unless it is an option that has none."""
     if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
         return fact.text
-    if fact.file is not None:
+    if fact.file is not None or " " in fact.text:
         return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text
     return f"{fact.text}{' ' if fact.text.startswith('-') else '='}{fact.value}"
 
@@ -167,6 +167,8 @@ def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | Non
     if isinstance(value, Nested) or (isinstance(value, Items) and kind in ("int", "float", "bool", "map")):
         nouns = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a single text"}
         found = "a section" if value == "{...}" else "a list"
+        if kind == "list" and found == "a section":
+            return f"{fact.text} is a section, and {program} takes a list", "write a list: each item begins with -"
         if kind in nouns or (kind in ("map", "single") and found == "a list"):
             wanted = nouns.get(kind, "one value, or a section")
             return f"{fact.text} is {found}, and {program} takes {wanted}", f"write {wanted}"

@@ -16,7 +16,7 @@ from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.knowledge.index import concerns, tables_of_options, tables_of_program
+from trainc.knowledge.index import commands, concerns, tables_of_options, tables_of_program
 from trainc.kube.documents import Foreign
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
@@ -101,7 +101,7 @@ def _is_private(training: Training) -> bool:
 
 def _is_in_tables(training: Training) -> bool:
     """Return whether a table is about a program, option or variable of a container, or a file may be read."""
-    if training.documents or ("/" in training.text and "<<" in training.text):
+    if training.documents or ("/" in training.text and "<<" in training.text) or _selects_nodes(training.entry):
         return True
     entry, text = training.entry, training.text
     names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]
@@ -112,7 +112,9 @@ def _is_in_tables(training: Training) -> bool:
     if concerns(names, training.device, entry.image, text):
         return True
     words = _WORD_ENDS.split(text)
-    programs = (word.rpartition("/")[2] for word in words if not word.startswith("-"))
+    programs = [word.rpartition("/")[2] for word in words if not word.startswith("-")]
+    if not commands().isdisjoint(programs):
+        return True
     options = (word.lstrip("-+").replace("-", "_") for word in words)
     return bool([*tables_of_program(programs), *tables_of_options(options)])
 
@@ -139,6 +141,8 @@ def _may_slip(training: Training) -> bool:
         training.line.script is not None
         or bool(training.documents)
         or any(mark in text for mark in ("'", '"', "python"))
+        or not text.isascii()
+        or not all(str(variable.get("value")).isascii() for variable in training.entry.container.env)
         or any(launch.options for launch in training.line.launches)
     )
 

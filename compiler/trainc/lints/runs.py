@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from math import prod
 from posixpath import basename, join, normpath
 from typing import Any
@@ -167,7 +168,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     facts.add((*in_files, *launched, *fact))
     for known in found.values():
         facts.add_roles(known.roles)
-    facts.add(_derived(training, facts, others, words))
+    facts.add(_derived(training, start, facts, others, words))
     found |= {name: table(name) for name in ALWAYS}
     return Run(training, start, tuple(found.values()), facts, names[-1], homes)
 
@@ -253,12 +254,16 @@ def _packages(training: Training) -> Iterator[Fact]:
 
 _PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
 _SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
+# deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
+_STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
+_LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
+_LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 
 
 def _derived(
-    training: Training, facts: Facts, others: Sequence[tuple[int, str]], words: Sequence[str]
+    training: Training, start: Start, facts: Facts, others: Sequence[tuple[int, str]], words: Sequence[str]
 ) -> Iterator[Fact]:
     """Yield what follows from other facts: the model, the precision, and what else there is in the pod."""
     container, text = training.entry.container, training.text
@@ -268,6 +273,9 @@ def _derived(
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
     yield Fact("job:script", text, "the command")
+    if start.launch is not None and start.launch.program:
+        first = start.launch.program[0]
+        yield Fact("job:program", first, first, word=len(start.argv) - len(start.launch.program))
     yield Fact("job:launched", int(any(one.launch is not None for one in training.line.starts)), "launchers")
     yield Fact("job:secrets", int(_has_secrets(training)), "Secrets")
     yield Fact("job:servers", int(served), "servers")
@@ -285,6 +293,9 @@ def _derived(
     )
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
+    if training.device.startswith("nvidia.com/gpu"):
+        yield Fact("job:capability", _capability(facts), "the compute capability")
+    yield from _named(facts)
     if len(others) > 1:
         at, word = others[1]
         place = at - others[0][0] + 1
@@ -298,6 +309,29 @@ def _derived(
     model = facts.find("model.name") or facts.find("model_name_or_path")
     if model is not None and isinstance(model.value, str):
         yield from _model(model, model.value)
+
+
+def _capability(facts: Facts) -> float | None:
+    """Return the compute capability of the GPUs, by what a label calls them or their node."""
+    product = facts.find("job:product")
+    name = str(product.value).lower() if product is not None and product.value is not None else ""
+    known: Mapping[str, Sequence[str]] = read("hardware")["capability"]
+    return next((float(version) for version, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+
+
+def _named(facts: Facts) -> Iterator[Fact]:
+    """Yield what the words of a setting say: the stage of ZeRO in the name of a file, and the highest of some devices."""
+    file = facts.find("deepspeed") or facts.find("deepspeed_config")
+    if file is not None and isinstance(file.value, str) and "ds" not in facts.spaces:
+        stage = _STAGE.search(basename(file.value).lower())
+        if stage is not None:
+            yield replace(
+                file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
+            )
+    devices = next((one for key in _LISTS for one in facts.all_of(key)), None)
+    if devices is not None and _LIST.fullmatch(text := str(devices.value)):
+        highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
+        yield replace(devices, key="job:highest", value=highest, text=f"the highest of {devices.text}")
 
 
 def _has_secrets(training: Training) -> bool:
@@ -327,7 +361,7 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
     data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
     if known is not None:
-        for key, value in zip(("layers", "heads", "kv_heads", "positions", "type"), known, strict=True):
+        for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
             yield Fact(f"model:{key}", value, f"the {key} of {name}")
         yield Fact("model:targets", data["targets"].get(known[4]), "targets")
         yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")

@@ -26,6 +26,12 @@ _OWN_DEVICES = pattern(r"(?:localhost|127\.0\.0\.1)(?::\d+)?")
 _TIMED = pattern(
     r"(?:^|[\s=/_-])--?[\w-]*(?:out|output|save|ckpt|checkpoint|log|run)[\w-]*[=\s]\S*(\$\(date\b[^)]*%[sSMHT][^)]*\)|`date\b[^`]*%[sSMHT][^`]*`)"
 )
+# Two words without a space between them, a launcher behind its script, and typographic quotes or dashes.
+_TOGETHER = pattern(
+    r"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)(python3?|torchrun|accelerate|deepspeed)"
+)
+_MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
+_TYPESET = pattern(r"(?:--?[\w-]+=)?[“”‘’].*[“”‘’]|[–—][\w-]+.*", 16)  # noqa: RUF001
 _WAITING = frozenset(("infinity", "inf"))
 
 
@@ -36,6 +42,13 @@ def slips(training: Training) -> Iterator[Finding]:
         yield from _launched(training, start)
         yield from _twice(training, start)
         yield from _hosts(training, start)
+        yield from _words(training, start)
+    for name, value in training.variables.items():
+        if value is not None and not value.isascii() and _TYPESET.fullmatch(value):
+            message = f"the value of {name} has typographic quotes, which are part of it: {value}"
+            plain = value.strip("“”‘’")  # noqa: RUF001
+            place = training.entry.variable_path(name)
+            yield Finding("InvalidVariableValue", "warning", message, f'write "{plain}"', *place)
     if line.script is None:
         yield from _quotes(training)
     else:
@@ -73,6 +86,28 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
         script = next((word for word in launch.program[1:] if not word.startswith("-")), "train.py")
         hint = f"remove {program}: {name} {script}"
         yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
+
+
+def _words(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield findings about words that run together, stand behind what should read them, or have characters of another kind."""
+    words = training.line.argv if training.line.script is None else start.argv
+    script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
+    for index, word in enumerate(words):
+        match = _TOGETHER.fullmatch(word)
+        if match is not None:
+            second = match[1] or match[2]
+            message = f"{second} is part of the word before it, {word!r}: a space is missing"
+            place = match.start(1) if match[1] else match.start(2)
+            hint = f"write {word[:place]} {word[place:]}" if match[1] else f"end the command in front of {second}"
+            yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
+        elif index > script and word in _MODULES and words[index - 1] == "-m":
+            message = f"{words[script]} gets -m {word} as its own arguments, and Python starts one process"
+            hint = f"write python -m {word} in front of {words[script]}"
+            yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
+        elif not word.isascii() and _TYPESET.fullmatch(word):
+            message = f"{word!r} has typographic quotes or a long dash, which programs do not know"
+            plain = word.translate({0x2013: "--", 0x2014: "--", 0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"})
+            yield training.finding("ArgumentNotSplit", "warning", message, f"write {plain}", index)
 
 
 def _twice(training: Training, start: Start) -> Iterator[Finding]:
