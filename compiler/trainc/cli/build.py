@@ -335,7 +335,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError("--at-most needs --rebuild: it divides a roll-out, as in --rebuild all --at-most 64gpus")
     arguments.keep_going = arguments.keep_going or arguments.at_most is not None
     bases, at_base = None, list[Diagnostic]()
-    if arguments.base is not None or arguments.check or any(s.configuration.rebuild != "all" for s in settings):
+    if (
+        arguments.base is not None
+        or arguments.check
+        or any(s.configuration.rebuild != "all" or s.configuration.budgets for s in settings)
+    ):
         from trainc.cli.at_base import bases_of
 
         bases = bases_of(settings, arguments)

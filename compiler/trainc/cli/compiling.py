@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 
 from trainc.cli.command import Arguments, Streams, UsageError
@@ -16,9 +16,11 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json, value_at
+from trainc.kube.jobset import Bound, JobSet
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
+from trainc.project.budgets import Account, Budget, accounts, exceeded, no_deadline, stricter, takes_more
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
@@ -28,6 +30,7 @@ from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
+    from trainc.cli.judging import Judgement
     from trainc.emit.yaml_writer import Form
     from trainc.findings.policy import Rules
     from trainc.output.choices import JobKey
@@ -113,6 +116,7 @@ class Run:
     _later: list[Diagnostic] = field(default_factory=list)
     _right: set[tuple[str, str]] = field(default_factory=set)
     _jobs: list[CompiledJob] = field(default_factory=list)
+    _bounds: dict[JobKey, Bound] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
@@ -144,6 +148,9 @@ class Run:
                 if self.tally is not None:
                     self.tally.add(job)
                 self._jobs += [job] if self.court.snapshot else ()
+                if self._budgets:
+                    for jobset in JobSet.among(job.manifests):
+                        self._bounds[job.namespace, job.name] = jobset.bound
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
         self._later += [] if self.keeping is None else self.keeping.diagnostics()
@@ -173,7 +180,9 @@ class Run:
             judged_jobs = jobs if judgement is None else list(filter(None, map(judgement.judged_objects, jobs)))
             found = court.of_cluster(judged_jobs, self.inputs.documents, session)
             if court.at_base is not None:  # The cluster as the base has it, about the jobs that are built now.
-                built = [job for job in judged_jobs if judgement is None or judgement.is_built(job)]
+                built = [
+                    job for job in judged_jobs if judgement is None or judgement.is_built((job.namespace, job.name))
+                ]
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
@@ -186,6 +195,9 @@ class Run:
             self._about_input = [d for d in self._about_input if d not in judgement.excused]
             self.diagnostics += settled
             self._later += [d for d in settled if d.severity == "error"]
+        about_budgets = self.session.rules(self._of_budgets(judgement), False)
+        self._later += [d for d in about_budgets if d.severity == "error" and d.code == "BudgetExceeded"]
+        found += about_budgets
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
         if any(d.code == "RuntimeNotFound" for d in self.diagnostics) and self.inputs.unread:
@@ -194,6 +206,49 @@ class Run:
             # What a file with a runtime that cannot be read would have had is not missing.
             if any(may_have_runtime(file, session.options.limits) for file in self.inputs.unread):
                 self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
+
+    @property
+    def _budgets(self) -> Mapping[str, Budget]:
+        """The budgets of trainc.yaml; those of a named base hold, too."""
+        now, before = self.settings.configuration, self.settings.at_base
+        return stricter(now.budgets, before.budgets) if before is not None else now.budgets
+
+    def _of_budgets(self, judgement: Judgement | None) -> Iterator[Diagnostic]:
+        """Yield the jobs of this change that no deadline bounds, and the budgets of which jobs take more than there is."""
+
+        def open_accounts(bounds: Mapping[JobKey, Bound]) -> list[Account]:
+            jobs = ((*key, bound) for key, bound in bounds.items())
+            return [account for account in accounts(self._budgets, jobs) if account.is_over or account.without_deadline]
+
+        if not open_accounts(self._bounds):
+            return
+        jobs = {job.key: job for job in self.session.jobs}
+        unfinished = {
+            key: bound for key, bound in self._bounds.items() if not (judgement and judgement.has_finished(key))
+        }
+        before = self._bounds_at_base(unfinished)
+        for account in open_accounts(unfinished):
+            more = [key for key in account.jobs if takes_more(unfinished[key], before.get(key))]
+            if account.is_over:
+                yield exceeded(account, more)
+            for key in account.without_deadline:
+                if key in jobs and (judgement.is_built(key) if judgement else before.get(key) != unfinished[key]):
+                    yield jobs[key].document.diagnose(no_deadline(account, key))
+
+    def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
+        """Return how long jobs held their devices as the base has them."""
+        from trainc.output.ownership import file_name
+        from trainc.reading.yaml_reader import read_documents
+
+        settings = self.settings
+        base = (
+            self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
+        )
+        if not base:
+            return {}
+        texts = ((key, base.read_text(file_name(*key))) for key in keys)
+        objects = ((key, read_documents(text.encode(), "", settings.options.limits)[0]) for key, text in texts)
+        return {key: jobset.bound for key, some in objects for jobset in JobSet.among(d.data for d in some)}
 
     def failures(self) -> Failures:
         """What the errors concern, once all jobs are compiled."""

@@ -128,9 +128,9 @@ class Judgement:
         note = self.keeping.note(kept, [*old, *self.excused])
         return [*errors, *self._by_cause(new, jobs, before), *self.session.rules(note, False)]
 
-    def is_built(self, job: CompiledJob) -> bool:
+    def is_built(self, key: JobKey) -> bool:
         """Return whether a job is built by this change, now or by an earlier build of it."""
-        rendered = self.keeping.rendered.get((job.namespace, job.name))
+        rendered = self.keeping.rendered.get(key)
         return rendered is None or rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
 
     def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
@@ -144,9 +144,13 @@ class Judgement:
     def _is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
         base = self.keeping.read_base()
-        if base is None:
-            return True
-        return base.frozen_since(*key) is None and base.read_state(self.keeping.rendered[key].body) != "finished"
+        return base is None or (base.frozen_since(*key) is None and not self.has_finished(key))
+
+    def has_finished(self, key: JobKey) -> bool:
+        """Return whether the dump of the base knows that a kept job has finished."""
+        base, rendered = self.keeping.read_base(), self.keeping.rendered.get(key)
+        is_kept = rendered is not None and rendered.standing != "compiled" and self._standing(key) == "kept"
+        return base is not None and rendered is not None and is_kept and base.read_state(rendered.body) == "finished"
 
     def _is_excusable(self, diagnostic: Diagnostic) -> bool:
         """Return whether an error about the input is one about a runtime or a kept job, which rules decide."""

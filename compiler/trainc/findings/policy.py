@@ -27,7 +27,7 @@ _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixe
 _NEEDS_REASON = "an error is ignored only with a reason: "
 # What the administrators of a cluster or a budget decide, and the author of a job under review must not.
 GUARDED = frozenset(
-    "ExceedsQuota ForeignNamespace ImageNotPinned OverBudget PolicyDenied PolicyNotEvaluated"
+    "BudgetExceeded DeadlineMissing ExceedsQuota ForeignNamespace ImageNotPinned OverBudget PolicyDenied PolicyNotEvaluated"
     " QuotaNeedsResources RegistryNotAllowed".split()
 )
 _GUARDED_STAYS = (

@@ -38,6 +38,7 @@ MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
 CLAIMS_GATE = "TrainJobDynamicResourceAllocation"
 KUEUE_GROUP = "kueue.x-k8s.io"
 QUEUE_LABEL = f"{KUEUE_GROUP}/queue-name"
+MAX_SECONDS_LABEL = f"{KUEUE_GROUP}/max-exec-time-seconds"
 
 
 def first_host(job: str, replicated_job: str, subdomain: str) -> str:

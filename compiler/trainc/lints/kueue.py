@@ -34,7 +34,6 @@ PLACING = (*TOPOLOGY, SPREADING)
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", *_FALSE))
 _PRIORITY = f"{_DOMAIN}priority-class"
-_TIME = f"{_DOMAIN}max-exec-time-seconds"
 _LABELS = frozenset(
     f"{_DOMAIN}{name}"
     for name in (
@@ -312,7 +311,7 @@ def _value(key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
         message = "the name of the queue is empty, so Kueue does not manage the job"
         hint = "write the name of the LocalQueue, or remove the label"
         yield Finding("InvalidKueueValue", "warning", message, hint, path, about)
-    elif key == _TIME and not whole_number(value):
+    elif key == names.MAX_SECONDS_LABEL and not whole_number(value):
         message = f"{value!r} is not a number of seconds, so Kueue refuses the job"
         hint = 'write a number of seconds in quotes, such as "86400"'
         yield Finding("InvalidKueueValue", "error", message, hint, path, about)

@@ -12,6 +12,8 @@ from trainc.findings.policy import Level, Rule, matches
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
+from trainc.kube.quantity import decimal
+from trainc.project.budgets import Budget
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
@@ -135,6 +137,7 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     )
     yield from _looser_namespaces(before.namespaces, after.namespaces)
     yield from _looser_images(before.images, after.images)
+    yield from _looser_budgets(before.budgets, after.budgets)
     if before.cluster and not after.cluster:
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
     if before.output and before.output != after.output:
@@ -163,6 +166,14 @@ def _looser_images(before: Images, after: Images) -> Iterator[str]:
         yield "`images` may come from every registry."
     elif more := [new for new in after.registries if before.registries and not is_in_registry(new, *before.registries)]:
         yield f"`images` may come from {', '.join(more)}."
+
+
+def _looser_budgets(before: Mapping[str, Budget], after: Mapping[str, Budget]) -> Iterator[str]:
+    for glob, budget in before.items():
+        if glob not in after:
+            yield f"`budgets`: {glob} is gone."
+        elif (hours := after[glob].gpu_hours) > budget.gpu_hours:
+            yield f"`budgets`: {glob} may take {decimal(hours)} GPU-hours; it was {decimal(budget.gpu_hours)}."
 
 
 def _looser_rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from trainc.findings import Diagnostic, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
+from trainc.project.budgets import Budget
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field, replace
@@ -81,6 +82,8 @@ class Configuration:
     images: Images = Images()
     # Packages with their versions, or the file of an SBOM, by globs of images.
     software: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
+    # By globs of namespaces.
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     docs_url: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)

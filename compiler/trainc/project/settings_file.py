@@ -47,7 +47,7 @@ def read_configuration(paths: Sequence[str], given_path: str | None, limits: Lim
     # The schema takes time, and a single file has no trainc.yaml.
     from trainc.project.trainc_yaml import missing_paths, settings_in_file
 
-    configuration, findings = settings_in_file(document.data, file, None if limits.allow_outside else root)
+    configuration, findings = settings_in_file(document, file, None if limits.allow_outside else root)
     if findings:
         raise CompileError([document.diagnose(finding, CONFIGURATION_FILE) for finding in findings])
     return replace(configuration, missing=missing_paths(document, os.path.dirname(file)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from trainc.findings import Finding, Path, Source
@@ -11,6 +11,7 @@ from trainc.findings.policy import read_rules
 from trainc.kube.documents import value_at
 from trainc.kube.names import QUEUE_LABEL
 from trainc.options import merge_layers
+from trainc.project.budgets import Budget
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
@@ -106,6 +107,10 @@ INPUT: Schema = {
             }
         ),
     ),
+    "budgets": about(
+        "The GPU-hours that the jobs of namespaces may take at most, by glob of namespaces.",
+        map_of({"type": "number", "minimum": 0, "errorMessage": "write GPU-hours as a number, such as 5000"}),
+    ),
     "rules": RULES,
     "docsUrl": about(
         "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
@@ -137,16 +142,16 @@ TRAINC_YAML = DocumentKind(
 )
 
 
-def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -> tuple[Configuration, list[Finding]]:
+def settings_in_file(document: Document, file: str, root: str | None) -> tuple[Configuration, list[Finding]]:
     """Return the settings in a trainc.yaml and all problems; with `root`, its paths may not lead outside that folder."""
     folder = os.path.dirname(file)
-    data, findings = TRAINC_YAML.check(document)
-    top_level, problems = _read_settings(data, folder, Configuration(file))
+    data, findings = TRAINC_YAML.check(document.data)
+    top_level, problems = _read_settings(data, folder, Configuration(file), document.locate)
     findings += problems
     environments: dict[str, Configuration] = {}
     names = tuple(data.get(ENVIRONMENTS, ()))
     for name, settings in data.get(ENVIRONMENTS, {}).items():
-        configuration, problems = _read_settings(settings, folder, top_level)
+        configuration, problems = _read_settings(settings, folder, top_level, document.locate, (ENVIRONMENTS, name))
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
         environments[name] = replace(configuration, environment=name, known_environments=names)
     findings += _same_output(data)
@@ -158,10 +163,16 @@ def settings_in_file(document: Mapping[str, Any], file: str, root: str | None) -
     return replace(top_level, environments=environments), findings
 
 
-def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) -> tuple[Configuration, list[Finding]]:
+def _read_settings(
+    data: Mapping[str, Any],
+    folder: str,
+    parent: Configuration,
+    locate: Callable[[Path], Source | None],
+    above: Path = (),
+) -> tuple[Configuration, list[Finding]]:
     """Return `parent` with the settings that the file or an environment sets instead, and problems with their values.
 
-    An environment adds its rules and globs to those of the file.
+    An environment adds its rules, globs and budgets to those of the file.
     """
     values: dict[str, Any] = {
         key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in INPUT if key in data
@@ -192,6 +203,9 @@ def _read_settings(data: Mapping[str, Any], folder: str, parent: Configuration) 
     if "images" in data:
         allowed = tuple(registry.rstrip("/") for registry in data["images"].get("registries", ()))
         values["images"] = Images(data["images"].get("pinned", False), allowed)
+    if "budgets" in data:
+        budgets = {glob: Budget(hours, locate((*above, "budgets", glob))) for glob, hours in data["budgets"].items()}
+        values["budgets"] = {**parent.budgets, **budgets}
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*parent.rules, *rules)
     if "software" in data:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainc.api.documents import Document, dialects
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
 from trainc.api.jobs import CompiledJob, JobSet, inputs
-from trainc.api.kube import Json, identity_of, mapping
+from trainc.api.kube import Json, identity_of, mapping, quantity
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.sweeps.matrix import (
@@ -42,19 +42,13 @@ class Cost:
         """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
         self.trials += 1
         for jobset in JobSet.among(manifests):
-            gpus = [sum(job.devices.values()) * job.pods for job in jobset.jobs]
-            self.gpus.append(sum(gpus))
-            for job, count in zip(jobset.jobs, gpus, strict=True):
-                if count:
-                    hours = self._hours(job.job_spec.get("activeDeadlineSeconds"), deadline)
+            self.gpus.append(sum(job.all_devices for job in jobset.jobs))
+            for job in jobset.jobs:
+                if job.all_devices:
+                    limits = (jobset.hours_of(job), deadline and deadline / _HOUR, self.budget.hours_per_trial)
+                    hours = min(filter(None, limits), default=None)
                     self.hours.append(hours)
-                    self.gpu_hours += count * (hours or 0)
-
-    def _hours(self, *deadlines: int | None) -> float | None:
-        hours = [seconds / _HOUR for seconds in deadlines if seconds]
-        if self.budget.hours_per_trial is not None:
-            hours.append(self.budget.hours_per_trial)
-        return min(hours, default=None)
+                    self.gpu_hours += job.all_devices * (hours or 0)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
@@ -62,7 +56,7 @@ class Cost:
             return
         limit, path = self.budget.gpu_hours, ("budget", "gpuHours")
         about = f"{counted(self.trials, 'trial')} {self._sizes()}"
-        total = f"{about}: {_number(self.gpu_hours)} GPU-hours without restarts"
+        total = f"{about}: {quantity.decimal(self.gpu_hours)} GPU-hours without restarts"
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
         elif None in self.hours:
@@ -73,22 +67,18 @@ class Cost:
         elif limit is None:
             yield Finding("SweepSize", "info", total)
         elif self.gpu_hours <= limit:
-            yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=path)
+            yield Finding("SweepSize", "info", f"{total}, of {quantity.decimal(limit)}", path=path)
         else:
             enough = int(limit // (self.gpu_hours / self.trials))
             hint = f"this is enough for {enough:,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
-            yield Finding("OverBudget", "error", f"{total}, which is more than {_number(limit)}", hint, path)
+            yield Finding("OverBudget", "error", f"{total}, which is more than {quantity.decimal(limit)}", hint, path)
 
     def _sizes(self) -> str:
         low, high = min(self.gpus, default=0), max(self.gpus, default=0)
         size = f"of {counted(high, 'GPU')}" if low == high else f"of {low:,} to {high:,} GPUs"
         size = size if high else "without GPUs"
         hours = {hours for hours in self.hours if hours is not None}
-        return f"{size} for {_number(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
-
-
-def _number(value: float) -> str:
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
+        return f"{size} for {quantity.decimal(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
 
 
 # Sweeps among the input: the trials of each take the place of its base, and their cost is added up.

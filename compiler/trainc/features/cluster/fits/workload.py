@@ -273,7 +273,6 @@ Refusal: TypeAlias = tuple[str, Place, str]
 MOST_POD_SETS = 18
 _MOST_LAYERS = 3
 _LONGEST_LEVEL = 63
-_MAX_SECONDS = f"{PREFIX}max-exec-time-seconds"
 _PREBUILT = f"{PREFIX}prebuilt-workload-name"
 _ELASTIC = f"{PREFIX}elastic-job"
 _GATED = f"{PREFIX}admission-gated-by"
@@ -318,11 +317,11 @@ def _annotations(job: ReplicatedJob) -> Place:
 
 
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
-    queue, seconds = labels.get(QUEUE), labels.get(_MAX_SECONDS)
+    queue, seconds = labels.get(QUEUE), labels.get(names.MAX_SECONDS_LABEL)
     if queue is not None and not names.is_subdomain(str(queue)):
         yield ("metadata", "labels", QUEUE), f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)"
     if seconds is not None and not (_INTEGER.fullmatch(str(seconds)) and 0 < int(seconds) < 2**63):
-        yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a positive number of seconds"
+        yield ("metadata", "labels", names.MAX_SECONDS_LABEL), f"{seconds!r} is not a positive number of seconds"
     kind = "annotations" if annotations.get(_PREBUILT) else "labels"
     name = (annotations if kind == "annotations" else labels).get(_PREBUILT)
     if name is not None and not names.is_subdomain(str(name)):

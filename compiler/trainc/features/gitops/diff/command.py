@@ -15,10 +15,10 @@ from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
-from trainc.api.jobs import Compilation
-from trainc.api.kube import Manifest, releases
+from trainc.api.jobs import Compilation, JobSet
+from trainc.api.kube import Manifest, quantity, releases
 from trainc.api.records import pattern, replace
-from trainc.api.settings import Options, describe_loosening
+from trainc.api.settings import Options, budgets, describe_loosening
 from trainc.features import ask
 from trainc.features.gitops.diff.comparison import compare
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
@@ -302,6 +302,7 @@ def review_of(before: ReadSide, after: ReadSide) -> Review:
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),
+        tuple(_budgets(before, after)),
     )
 
 
@@ -348,7 +349,10 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     if changes is None:
         return []
     was = snapshot if before.cluster is None else before.cluster
-    old, new = _jobsets_by_job(before.manifest_set), _jobsets_by_job(after.manifest_set)
+    old, new = (
+        [("/".join(filter(None, job)), manifest) for job, manifest in _jobsets_by_job(side.manifest_set)]
+        for side in (before, after)
+    )
     if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.
         old_manifests = dict(old)
         new = [(job, manifest) for job, manifest in new if old_manifests.get(job) != manifest]
@@ -358,13 +362,13 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
     return sentences
 
 
-def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[str, Manifest]]:
+def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[JobKey, Manifest]]:
     """The JobSets of a side, each with the namespace and name of its TrainJob as far as known."""
     jobsets = []
     for manifest in manifest_set.manifests:
         if manifest["kind"] == "JobSet":
             key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
-            jobsets.append(("/".join(filter(None, (key[0], manifest_set.names.get(key, key[1])))), manifest))
+            jobsets.append(((key[0], manifest_set.names.get(key, key[1])), manifest))
     return jobsets
 
 
@@ -376,6 +380,20 @@ def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
         if diagnostic.code in _SWEEP_CODES and (file, diagnostic.message) not in was:
             over = " This is over its budget." if diagnostic.code == "OverBudget" else ""
             yield f"{file or 'sweep'}: {diagnostic.message}.{over}"
+
+
+def _budgets(before: ReadSide, after: ReadSide) -> Iterator[str]:
+    """What jobs may take of the budgets of which they take another part than before."""
+    configured = budgets.stricter(after.configuration.budgets, before.configuration.budgets)
+    if not configured:
+        return
+    was, now = (
+        budgets.accounts(configured, [(*job, JobSet.read(manifest).bound) for job, manifest in _jobsets_by_job(side)])
+        for side in (before.manifest_set, after.manifest_set)
+    )
+    for old, new in zip(was, now, strict=True):
+        if old != new:
+            yield f"{new.sentence}; it was {quantity.decimal(old.gpu_hours)}."
 
 
 def text_between(before: Compilation, after: Compilation) -> str:

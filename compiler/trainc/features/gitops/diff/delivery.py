@@ -491,7 +491,6 @@ def _suspend(jobset: updates.Submitted) -> updates.Submitted:
 # Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
 
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-_TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
 def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iterator[Finding]:
@@ -502,8 +501,10 @@ def kueue_refusals(stored: Mapping[str, Any], jobset: Mapping[str, Any]) -> Iter
     was_suspended, is_suspended = _is_suspended(stored), _is_suspended(jobset)
     if not is_suspended and before.get(names.QUEUE_LABEL) != after.get(names.QUEUE_LABEL):
         yield _immutable(names.QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
-    if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
-        yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
+    if not (was_suspended and is_suspended) and before.get(names.MAX_SECONDS_LABEL) != after.get(
+        names.MAX_SECONDS_LABEL
+    ):
+        yield _immutable(names.MAX_SECONDS_LABEL, "Kueue accepts a new time limit only while the job is suspended")
     if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:
         yield _immutable(_PRIORITY_LABEL, "Kueue accepts a first priority class only while the job is suspended")
     if _PRIORITY_LABEL in before and _PRIORITY_LABEL not in after:

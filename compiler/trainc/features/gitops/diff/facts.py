@@ -11,29 +11,18 @@ from trainc.api.records import replace
 from trainc.features import ask
 from trainc.features.gitops.diff.model import Diff, Facts, JobDiff
 
-_HOUR = 3600
 _LONGEST_PROGRAM = 90
 
 
 def facts_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Facts | None:
     """The facts about a JobSet; None for one without steps."""
-    if not jobset.jobs:
+    main, bound = jobset.main, jobset.bound
+    if main is None:
         return None
-    main = max(jobset.jobs, key=lambda job: (sum(job.devices.values()) * job.pods, job.ancestor == "trainer"))
     labels = mapping(mapping(jobset.document.get("metadata")).get("labels"))
     queue = labels.get(names.QUEUE_LABEL) or next((mapping(g.get("spec")).get("queue") for g in pod_groups), "")
-    with_gpus = [job for job in jobset.jobs if job.devices] or [main]
-    hours = [_hours(job) for job in with_gpus]
-    known = [of_job for of_job in hours if of_job is not None]
-    gpus = [sum(job.devices.values()) * job.pods for job in with_gpus]
-    cost = sum(count * of_job for count, of_job in zip(gpus, known, strict=False)) if len(known) == len(hours) else None
-    longest = max(known) if len(known) == len(hours) else None
-    return Facts(main.image, _program(main), str(queue or ""), longest, cost if any(gpus) else None)
-
-
-def _hours(job: ReplicatedJob) -> float | None:
-    seconds = job.job_spec.get("activeDeadlineSeconds")
-    return seconds / _HOUR if isinstance(seconds, int) else None
+    cost = bound.gpu_hours if bound.devices else None
+    return Facts(main.image, _program(main), str(queue or ""), bound.hours, cost)
 
 
 def _program(job: ReplicatedJob) -> str:

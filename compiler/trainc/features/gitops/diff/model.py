@@ -271,7 +271,7 @@ def totals_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Totals:
     for job in jobset.jobs:
         if job.name not in jobset.awaited:
             cpu, memory = (job.requests.get(name, quantity.ZERO) * job.pods for name in ("cpu", "memory"))
-            total += Totals(job.pods, sum(job.devices.values()) * job.pods, cpu, memory)
+            total += Totals(job.pods, job.all_devices, cpu, memory)
     return total
 
 
@@ -328,14 +328,9 @@ class Facts:
     def named(self) -> dict[str, str]:
         """The facts as people read them, without those that the table has anyway."""
         some = {"image": self.image, "runs": self.program, "queue": self.queue or "none", "cluster": self.fits}
-        some["for"] = "no deadline" if self.hours is None else f"at most {number(self.hours)} h"
-        some["at most"] = "" if self.gpu_hours is None else f"{number(self.gpu_hours)} GPU-hours"
+        some["for"] = "no deadline" if self.hours is None else f"at most {quantity.decimal(self.hours)} h"
+        some["at most"] = "" if self.gpu_hours is None else f"{quantity.decimal(self.gpu_hours)} GPU-hours"
         return {name: text for name, text in some.items() if text}
-
-
-def number(value: float) -> str:
-    """`1,536` or `0.5`."""
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +409,7 @@ class Review:
     policies: tuple[str, ...] = ()
     cluster: tuple[str, ...] = ()
     sweeps: tuple[str, ...] = ()
+    budgets: tuple[str, ...] = ()
 
     @property
     def sections(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -422,6 +418,7 @@ class Review:
         yield "Policies", self.policies
         yield "Cluster", self.cluster
         yield "Sweeps", self.sweeps
+        yield "Budgets", self.budgets
 
 
 def error_line(error: Diagnostic) -> str:

@@ -24,7 +24,6 @@ from trainc.features.gitops.diff.model import (
     Totals,
     Versions,
     notes_of,
-    number,
     reason_of,
     status_word,
     sum_of,
@@ -164,7 +163,7 @@ def headline(*diffs: Diff) -> str:
             gpus = sum(totals.gpus for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
             hours = [job.facts.gpu_hours for job in jobs if job.facts is not None and job.facts.gpu_hours]
-            cost = f" for at most {number(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
+            cost = f" for at most {quantity.decimal(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
             parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}{cost}")
     if not parts:
         return ""
@@ -337,7 +336,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
             for label, diagnostics in diff.review.errors
             for diagnostic in diagnostics
         ],
-        **fields(diff.review, "loosened", "policies", "cluster", "sweeps"),
+        **fields(diff.review, "loosened", "policies", "cluster", "sweeps", "budgets"),
         "groups": [_group_as_json(group) for group in diff.groups],
         "jobs": [_job_as_json(job) for job in diff.jobs],
     }

@@ -10,6 +10,7 @@ from trainc.api.findings import Diagnostic
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import devices
 from trainc.api.records import dataclass, field
+from trainc.api.settings import budgets
 from trainc.features.gitops.report.page import Job
 
 # Of a LocalQueue, by namespace and name: its ClusterQueue, and the quota of that by resource.
@@ -57,6 +58,8 @@ class Overview:
     states: Mapping[str, int] = field(default_factory=dict)
     codes: Sequence[tuple[Diagnostic, int]] = ()
     now: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # By environment, what unfinished jobs may take of each budget of trainc.yaml.
+    budgets: Sequence[tuple[str, budgets.Account]] = ()
 
     @property
     def scale(self) -> int:
@@ -69,8 +72,13 @@ class Overview:
         return max((bar.total for bar in self.teams), default=0)
 
 
-def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas], now: Mapping[str, Mapping[str, Any]]) -> Overview:
-    """Add up the jobs. `quotas` are those of each environment, and `now` is what its queues hold."""
+def overview_of(
+    jobs: Sequence[Job],
+    quotas: Mapping[str, Quotas],
+    now: Mapping[str, Mapping[str, Any]],
+    configured: Mapping[str, Mapping[str, budgets.Budget]],
+) -> Overview:
+    """Add up the jobs. `quotas` and `configured` budgets are those of each environment, `now` is what its queues hold."""
     types = Counter[str]()
     for job in jobs:
         types.update(job.row.types)
@@ -82,6 +90,18 @@ def overview_of(jobs: Sequence[Job], quotas: Mapping[str, Quotas], now: Mapping[
         Counter(job.state for job in jobs if job.state),
         _codes(jobs),
         now,
+        [
+            (environment, account)
+            for environment, of_one in configured.items()
+            for account in budgets.accounts(
+                of_one,
+                (
+                    (job.row.namespace, job.row.name, job.steps.bound)
+                    for job in jobs
+                    if job.environment == environment and job.state not in _FINISHED
+                ),
+            )
+        ],
     )
 
 

@@ -75,7 +75,7 @@ def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], t
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
         _size(jobset.jobs),
         next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
-        max(jobset.jobs, key=lambda job: sum(job.devices.values()) * job.pods).image if jobset.jobs else "",
+        jobset.main.image if jobset.main else "",
         types,
     )
 
