@@ -203,9 +203,10 @@ def _read_settings(
     if "images" in data:
         allowed = tuple(registry.rstrip("/") for registry in data["images"].get("registries", ()))
         values["images"] = Images(data["images"].get("pinned", False), allowed)
-    if "budgets" in data:
-        budgets = {glob: Budget(hours, locate((*above, "budgets", glob))) for glob, hours in data["budgets"].items()}
-        values["budgets"] = {**parent.budgets, **budgets}
+    budgets = {
+        glob: Budget(hours, locate((*above, "budgets", glob))) for glob, hours in data.get("budgets", {}).items()
+    }
+    values["budgets"] = {**parent.budgets, **budgets}
     rules, problems = read_rules(data.get("rules", {}), folder, CODE, guarded=True)
     values["rules"] = (*parent.rules, *rules)
     if "software" in data:
