@@ -11,7 +11,7 @@ from repositories import JOB, RUNTIME, SETTINGS, edit, git, write
 from tables import cases
 
 from trainc.kube.jobset import JobSet
-from trainc.project.budgets import Budget, accounts
+from trainc.project.budgets import Budget, accounts_of
 
 BUDGETS = "budgets:\n  nlp: 64\n  ads: 100\n"
 FULL = {"spec": {"containers": [{"name": "node", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}
@@ -38,7 +38,7 @@ def test_every_glob_that_matches_has_an_account() -> None:
     bound = JobSet.read({"metadata": {"name": "j"}, "spec": {"replicatedJobs": [step("s", 3600)]}}).bound
     endless = JobSet.read({"metadata": {"name": "k"}, "spec": {"replicatedJobs": [step("s", None)]}}).bound
     jobs = [("nlp", "a", bound), ("nlp-dev", "b", bound), ("ads", "c", endless)]
-    found = list(accounts({"nlp*": Budget(10), "*": Budget(20), "cv": Budget(1)}, jobs))
+    found = list(accounts_of({"nlp*": Budget(10), "*": Budget(20), "cv": Budget(1)}, jobs))
     assert [account.sentence for account in found] == [
         "nlp*: at most 16 of 10 GPU-hours, 6 too many",
         "*: at most 16 of 20 GPU-hours, 4 are left, without 1 job that has no deadline",

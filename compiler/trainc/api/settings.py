@@ -2,7 +2,7 @@
 
 from trainc.cli.settings import Settings
 from trainc.options import Limits, Options, Setting, settings_in
-from trainc.project import budgets, settings_file
+from trainc.project import settings_file
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.overlays import patterns, stack
@@ -14,7 +14,6 @@ __all__ = [
     "Options",
     "Setting",
     "Settings",
-    "budgets",
     "describe_loosening",
     "is_overlay",
     "merge_diagnostics",

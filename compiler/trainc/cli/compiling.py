@@ -20,7 +20,7 @@ from trainc.kube.jobset import Bound, JobSet
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.budgets import Account, Budget, accounts, exceeded, no_deadline, stricter, takes_more
+from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
@@ -148,7 +148,7 @@ class Run:
                 if self.tally is not None:
                     self.tally.add(job)
                 self._jobs += [job] if self.court.snapshot else ()
-                if self._budgets:
+                if self.settings.configuration.budgets or (self.settings.at_base and self.settings.at_base.budgets):
                     for jobset in JobSet.among(job.manifests):
                         self._bounds[job.namespace, job.name] = jobset.bound
                 yield job
@@ -207,18 +207,16 @@ class Run:
             if any(may_have_runtime(file, session.options.limits) for file in self.inputs.unread):
                 self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
 
-    @property
-    def _budgets(self) -> Mapping[str, Budget]:
-        """The budgets of trainc.yaml; those of a named base hold, too."""
-        now, before = self.settings.configuration, self.settings.at_base
-        return stricter(now.budgets, before.budgets) if before is not None else now.budgets
-
     def _of_budgets(self, judgement: Judgement | None) -> Iterator[Diagnostic]:
         """Yield the jobs of this change that no deadline bounds, and the budgets of which jobs take more than there is."""
 
         def open_accounts(bounds: Mapping[JobKey, Bound]) -> list[Account]:
             jobs = ((*key, bound) for key, bound in bounds.items())
-            return [account for account in accounts(self._budgets, jobs) if account.is_over or account.without_deadline]
+            return [
+                account
+                for account in self.settings.configuration.accounts(jobs, self.settings.at_base)
+                if account.is_over or account.without_deadline
+            ]
 
         if not open_accounts(self._bounds):
             return

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
 from trainc.kube.quantity import decimal
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.kube.jobset import Bound
@@ -68,7 +68,7 @@ def stricter(budgets: Mapping[str, Budget], at_base: Mapping[str, Budget]) -> di
     }
 
 
-def accounts(budgets: Mapping[str, Budget], jobs: Iterable[tuple[str, str, Bound]]) -> Iterator[Account]:
+def accounts_of(budgets: Mapping[str, Budget], jobs: Iterable[tuple[str, str, Bound]]) -> Iterator[Account]:
     """Yield what jobs, each with its namespace and name, may take of each budget."""
     with_devices = [job for job in jobs if job[2].devices]
     for glob, budget in budgets.items():

@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from trainc.findings import Diagnostic, Source, sort_diagnostics
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
-from trainc.project.budgets import Budget
+from trainc.project.budgets import Account, Budget, accounts_of, stricter
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.typing import Any
+from trainc.startup.typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainc.kube.jobset import Bound
 
 CODE = "InvalidConfiguration"
 
@@ -94,6 +97,11 @@ class Configuration:
     environments: Mapping[str, Configuration] = field(default_factory=dict)
     # The names of all environments of the file.
     known_environments: tuple[str, ...] = ()
+
+    def accounts(self, jobs: Iterable[tuple[str, str, Bound]], at_base: Configuration | None = None) -> list[Account]:
+        """Return what jobs, each with its namespace and name, may take of the budgets; those of a base hold, too."""
+        configured = self.budgets if at_base is None else stricter(self.budgets, at_base.budgets)
+        return list(accounts_of(configured, jobs))
 
     def adopts(self, path: str) -> bool:
         """Return whether a rendered file may be new although trainc did not compile it."""

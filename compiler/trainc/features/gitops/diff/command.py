@@ -18,7 +18,7 @@ from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet
 from trainc.api.kube import Manifest, quantity, releases
 from trainc.api.records import pattern, replace
-from trainc.api.settings import Options, budgets, describe_loosening
+from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
 from trainc.features.gitops.diff.comparison import compare
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
@@ -384,16 +384,15 @@ def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
 
 def _budgets(before: ReadSide, after: ReadSide) -> Iterator[str]:
     """What jobs may take of the budgets of which they take another part than before."""
-    configured = budgets.stricter(after.configuration.budgets, before.configuration.budgets)
-    if not configured:
-        return
-    was, now = (
-        budgets.accounts(configured, [(*job, JobSet.read(manifest).bound) for job, manifest in _jobsets_by_job(side)])
-        for side in (before.manifest_set, after.manifest_set)
-    )
-    for old, new in zip(was, now, strict=True):
-        if old != new:
-            yield f"{new.sentence}; it was {quantity.decimal(old.gpu_hours)}."
+    now, was = after.configuration, before.configuration
+    if now.budgets or was.budgets:
+        sides = [
+            now.accounts([(*job, JobSet.read(manifest).bound) for job, manifest in _jobsets_by_job(side)], was)
+            for side in (before.manifest_set, after.manifest_set)
+        ]
+        for old, new in zip(*sides, strict=True):
+            if (old.gpu_hours, old.without_deadline) != (new.gpu_hours, new.without_deadline):
+                yield f"{new.sentence}; it was {quantity.decimal(old.gpu_hours)}."
 
 
 def text_between(before: Compilation, after: Compilation) -> str:

@@ -77,7 +77,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         jobs,
         {name: env_facts.quotas for name, env_facts in facts.items()},
         {name: env_facts.queues_now for name, env_facts in facts.items() if env_facts.queues_now},
-        {name: settings.configuration.budgets for name, settings in environments.items()},
+        {name: settings.configuration for name, settings in environments.items()},
     )
     # Whatever bytes the shell passed, the page is UTF-8.
     title, revision, date = (getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS)

@@ -10,7 +10,7 @@ from trainc.api.findings import Diagnostic
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import devices
 from trainc.api.records import dataclass, field
-from trainc.api.settings import budgets
+from trainc.api.settings import Configuration
 from trainc.features.gitops.report.page import Job
 
 # Of a LocalQueue, by namespace and name: its ClusterQueue, and the quota of that by resource.
@@ -59,7 +59,7 @@ class Overview:
     codes: Sequence[tuple[Diagnostic, int]] = ()
     now: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # By environment, what unfinished jobs may take of each budget of trainc.yaml.
-    budgets: Sequence[tuple[str, budgets.Account]] = ()
+    budgets: Sequence[tuple[str, Any]] = ()
 
     @property
     def scale(self) -> int:
@@ -76,9 +76,9 @@ def overview_of(
     jobs: Sequence[Job],
     quotas: Mapping[str, Quotas],
     now: Mapping[str, Mapping[str, Any]],
-    configured: Mapping[str, Mapping[str, budgets.Budget]],
+    configured: Mapping[str, Configuration],
 ) -> Overview:
-    """Add up the jobs. `quotas` and `configured` budgets are those of each environment, `now` is what its queues hold."""
+    """Add up the jobs. `quotas` and `configured` settings are those of each environment, `now` is what its queues hold."""
     types = Counter[str]()
     for job in jobs:
         types.update(job.row.types)
@@ -93,13 +93,10 @@ def overview_of(
         [
             (environment, account)
             for environment, of_one in configured.items()
-            for account in budgets.accounts(
-                of_one,
-                (
-                    (job.row.namespace, job.row.name, job.steps.bound)
-                    for job in jobs
-                    if job.environment == environment and job.state not in _FINISHED
-                ),
+            for account in of_one.accounts(
+                (job.row.namespace, job.row.name, job.steps.bound)
+                for job in jobs
+                if job.environment == environment and job.state not in _FINISHED
             )
         ],
     )
