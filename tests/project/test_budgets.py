@@ -10,6 +10,7 @@ from commands import run
 from repositories import JOB, RUNTIME, SETTINGS, edit, git, write
 from tables import cases
 
+from trainc.kube.bounds import bound_of
 from trainc.kube.jobset import JobSet
 from trainc.project.budgets import Budget, accounts_of
 
@@ -30,13 +31,13 @@ def test_the_bound_of_a_job(
         step(f"s{n}", seconds, pods, FULL if gpus else {"spec": {"containers": [{"name": "c"}]}})
         for n, (seconds, pods, gpus) in enumerate(steps)
     ]
-    bound = JobSet.read({"metadata": {"name": "j", "labels": labels}, "spec": {"replicatedJobs": jobs}}).bound
+    bound = bound_of(JobSet.read({"metadata": {"name": "j", "labels": labels}, "spec": {"replicatedJobs": jobs}}))
     assert (bound.hours, bound.gpu_hours) == (hours, gpu_hours)
 
 
 def test_every_glob_that_matches_has_an_account() -> None:
-    bound = JobSet.read({"metadata": {"name": "j"}, "spec": {"replicatedJobs": [step("s", 3600)]}}).bound
-    endless = JobSet.read({"metadata": {"name": "k"}, "spec": {"replicatedJobs": [step("s", None)]}}).bound
+    bound = bound_of(JobSet.read({"metadata": {"name": "j"}, "spec": {"replicatedJobs": [step("s", 3600)]}}))
+    endless = bound_of(JobSet.read({"metadata": {"name": "k"}, "spec": {"replicatedJobs": [step("s", None)]}}))
     jobs = [("nlp", "a", bound), ("nlp-dev", "b", bound), ("ads", "c", endless)]
     found = list(accounts_of({"nlp*": Budget(10), "*": Budget(20), "cv": Budget(1)}, jobs))
     assert [account.sentence for account in found] == [

@@ -1,6 +1,6 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
-from trainc.kube import devices, documents, names, quantity, releases, selectors
+from trainc.kube import bounds, devices, documents, names, quantity, releases, selectors
 from trainc.kube.documents import POD_SPEC, Json, Manifest, identity_of, mapping, objects, value_at
 from trainc.kube.quantity import Quantity, parse_quantity
 
@@ -9,6 +9,7 @@ __all__ = [
     "Json",
     "Manifest",
     "Quantity",
+    "bounds",
     "devices",
     "documents",
     "identity_of",

@@ -15,8 +15,9 @@ from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.text import counted, did_you_mean, first_of
+from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import Json, value_at
-from trainc.kube.jobset import Bound, JobSet
+from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
@@ -150,7 +151,7 @@ class Run:
                 self._jobs += [job] if self.court.snapshot else ()
                 if self.settings.configuration.budgets or (self.settings.at_base and self.settings.at_base.budgets):
                     for jobset in JobSet.among(job.manifests):
-                        self._bounds[job.namespace, job.name] = jobset.bound
+                        self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
         self._later += [] if self.keeping is None else self.keeping.diagnostics()
@@ -246,7 +247,7 @@ class Run:
             return {}
         texts = ((key, base.read_text(file_name(*key))) for key in keys)
         objects = ((key, read_documents(text.encode(), "", settings.options.limits)[0]) for key, text in texts)
-        return {key: jobset.bound for key, some in objects for jobset in JobSet.among(d.data for d in some)}
+        return {key: bound_of(jobset) for key, some in objects for jobset in JobSet.among(d.data for d in some)}
 
     def failures(self) -> Failures:
         """What the errors concern, once all jobs are compiled."""

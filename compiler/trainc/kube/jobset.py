@@ -7,7 +7,6 @@ Absent values count as the CRD's defaults, so that a JobSet says the same before
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from operator import mul
 
 from trainc.findings import Path
 from trainc.kube import names
@@ -18,7 +17,6 @@ from trainc.kube.quantity import ResourceList, pod_requests
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any, Literal, TypeAlias
 
-_HOUR = 3600
 _HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
 
 
@@ -118,28 +116,11 @@ class ReplicatedJob:
         """The compute devices of one pod, by resource."""
         return {name: amount.units for name, amount in self.requests.items() if accelerator(name)}
 
-    @property
-    def all_devices(self) -> int:
-        """The compute devices of all pods that run at the same time."""
-        return sum(self.devices.values()) * self.pods
-
     def request_texts(self) -> tuple[list[str], list[str]]:
         """What one pod requests, devices apart from CPU and memory: `8 nvidia.com/gpu`; `96 CPU`, `1Ti memory`."""
         requests = self.requests
         devices = [f"{amount} {name}" for name, amount in requests.items() if name not in _HOST]
         return devices, [f"{amount} {_HOST[name]}" for name, amount in requests.items() if name in _HOST]
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """How long a job holds its devices at most, unless it is restarted; None where a step with devices has no deadline.
-
-    `hours` are those of the longest step, `gpu_hours` those of all devices together.
-    """
-
-    devices: int
-    hours: float | None
-    gpu_hours: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,31 +178,6 @@ class JobSet:
     def awaited(self) -> frozenset[str]:
         """The names of the steps that have completed by the time another one starts."""
         return frozenset(d.step for job in self.jobs for d in job.depends_on or () if d.status == "Complete")
-
-    @property
-    def main(self) -> ReplicatedJob | None:
-        """The step with the most devices, otherwise the one that trains."""
-        return max(self.jobs, key=lambda job: (job.all_devices, job.ancestor == "trainer"), default=None)
-
-    def hours_of(self, job: ReplicatedJob) -> float | None:
-        """How long a step runs at most: as long as its Jobs may, or as Kueue lets the whole job; None without a deadline."""
-        seconds = [number(job.job_spec.get("activeDeadlineSeconds"), 0)]
-        labels = mapping(mapping(self.document.get("metadata")).get("labels"))
-        longest = text(labels.get(names.MAX_SECONDS_LABEL))
-        if labels.get(names.QUEUE_LABEL) and longest.isdecimal():
-            seconds.append(int(longest))
-        return min((of_one / _HOUR for of_one in seconds if of_one > 0), default=None)
-
-    @property
-    def bound(self) -> Bound:
-        """How long the steps with devices run at most, or the main one if none has any."""
-        steps = [job for job in self.jobs if job.all_devices] or [job for job in (self.main,) if job]
-        hours = [self.hours_of(job) for job in steps]
-        devices = [job.all_devices for job in steps]
-        if not steps or None in hours:
-            return Bound(sum(devices), None, None)
-        known = [of_one or 0.0 for of_one in hours]
-        return Bound(sum(devices), max(known), sum(map(mul, devices, known)))
 
     def awaits(self, job: ReplicatedJob) -> tuple[Dependency, ...]:
         """What a step waits for: under startupPolicy InOrder, the one before it."""

@@ -147,11 +147,6 @@ def _decimal_text(nanos: int, family: Family) -> str:
     return f"{nanos}{_DECIMAL_SUFFIX[power]}"
 
 
-def decimal(value: float) -> str:
-    """Return an amount as people write it: `1,536` or `0.5`."""
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
-
-
 def canonical(value: str | float) -> str:
     """Convert a quantity from YAML ("2000m", 4, 0.5) to canonical form ("2", "4", "500m"). Raises ValueError."""
     return value if isinstance(value, str) and value.isdecimal() and _is_plain(value) else _canonical_text(str(value))

@@ -9,10 +9,10 @@ from typing import Any
 from trainc.findings import Diagnostic, Finding, Path, Severity
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
+from trainc.kube.bounds import decimal
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
-from trainc.kube.quantity import decimal
 from trainc.project.budgets import Budget
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document

@@ -7,12 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trainc.findings import Diagnostic, Finding, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
-from trainc.kube.quantity import decimal
+from trainc.kube.bounds import Bound, decimal
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    from trainc.kube.jobset import Bound
+from trainc.startup.typing import TypeAlias
 
 _NAMED = 3
 # Namespace and name.

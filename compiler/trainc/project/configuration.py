@@ -16,7 +16,7 @@ from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.kube.jobset import Bound
+    from trainc.kube.bounds import Bound
 
 CODE = "InvalidConfiguration"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainc.api.documents import Document, dialects
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
 from trainc.api.jobs import CompiledJob, JobSet, inputs
-from trainc.api.kube import Json, identity_of, mapping, quantity
+from trainc.api.kube import Json, bounds, identity_of, mapping
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.sweeps.matrix import (
@@ -42,13 +42,13 @@ class Cost:
         """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
         self.trials += 1
         for jobset in JobSet.among(manifests):
-            self.gpus.append(sum(job.all_devices for job in jobset.jobs))
+            self.gpus.append(sum(bounds.devices_of(job) for job in jobset.jobs))
             for job in jobset.jobs:
-                if job.all_devices:
-                    limits = (jobset.hours_of(job), deadline and deadline / _HOUR, self.budget.hours_per_trial)
+                if bounds.devices_of(job):
+                    limits = (bounds.hours_of(jobset, job), deadline and deadline / _HOUR, self.budget.hours_per_trial)
                     hours = min(filter(None, limits), default=None)
                     self.hours.append(hours)
-                    self.gpu_hours += job.all_devices * (hours or 0)
+                    self.gpu_hours += bounds.devices_of(job) * (hours or 0)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
@@ -56,7 +56,7 @@ class Cost:
             return
         limit, path = self.budget.gpu_hours, ("budget", "gpuHours")
         about = f"{counted(self.trials, 'trial')} {self._sizes()}"
-        total = f"{about}: {quantity.decimal(self.gpu_hours)} GPU-hours without restarts"
+        total = f"{about}: {bounds.decimal(self.gpu_hours)} GPU-hours without restarts"
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
         elif None in self.hours:
@@ -67,18 +67,18 @@ class Cost:
         elif limit is None:
             yield Finding("SweepSize", "info", total)
         elif self.gpu_hours <= limit:
-            yield Finding("SweepSize", "info", f"{total}, of {quantity.decimal(limit)}", path=path)
+            yield Finding("SweepSize", "info", f"{total}, of {bounds.decimal(limit)}", path=path)
         else:
             enough = int(limit // (self.gpu_hours / self.trials))
             hint = f"this is enough for {enough:,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
-            yield Finding("OverBudget", "error", f"{total}, which is more than {quantity.decimal(limit)}", hint, path)
+            yield Finding("OverBudget", "error", f"{total}, which is more than {bounds.decimal(limit)}", hint, path)
 
     def _sizes(self) -> str:
         low, high = min(self.gpus, default=0), max(self.gpus, default=0)
         size = f"of {counted(high, 'GPU')}" if low == high else f"of {low:,} to {high:,} GPUs"
         size = size if high else "without GPUs"
         hours = {hours for hours in self.hours if hours is not None}
-        return f"{size} for {quantity.decimal(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
+        return f"{size} for {bounds.decimal(*hours)} h each" if len(hours) == 1 and None not in self.hours else size
 
 
 # Sweeps among the input: the trials of each take the place of its base, and their cost is added up.

@@ -16,7 +16,7 @@ from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet
-from trainc.api.kube import Manifest, quantity, releases
+from trainc.api.kube import Manifest, bounds, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
@@ -387,12 +387,14 @@ def _budgets(before: ReadSide, after: ReadSide) -> Iterator[str]:
     now, was = after.configuration, before.configuration
     if now.budgets or was.budgets:
         sides = [
-            now.accounts([(*job, JobSet.read(manifest).bound) for job, manifest in _jobsets_by_job(side)], was)
+            now.accounts(
+                [(*job, bounds.bound_of(JobSet.read(manifest))) for job, manifest in _jobsets_by_job(side)], was
+            )
             for side in (before.manifest_set, after.manifest_set)
         ]
         for old, new in zip(*sides, strict=True):
             if (old.gpu_hours, old.without_deadline) != (new.gpu_hours, new.without_deadline):
-                yield f"{new.sentence}; it was {quantity.decimal(old.gpu_hours)}."
+                yield f"{new.sentence}; it was {bounds.decimal(old.gpu_hours)}."
 
 
 def text_between(before: Compilation, after: Compilation) -> str:

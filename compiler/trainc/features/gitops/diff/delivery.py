@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.admission import updates
+from trainc.api.cluster import group_of
 from trainc.api.explained import field_matches
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, Manifest, documents, mapping, names, objects, value_at
-from trainc.api.plugins import Gang, enabled
+from trainc.api.plugins import enabled
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.changes import Change, compare_manifests, identities, normalize, strip_server_fields
@@ -192,40 +193,35 @@ def _merge_lists(field: str, live: Sequence[Any], applied: Sequence[Any], manife
 
 # What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields.
 
-_GANGS: tuple[Gang, ...] = tuple(plugin.gang for plugin in enabled(()) if plugin.gang is not None)
-
-
-def _gang_of(manifest: Manifest) -> Gang | None:
-    group = manifest["apiVersion"].partition("/")[0]
-    return next((gang for gang in _GANGS if gang.api_group == group), None)
+_GANGS = {plugin.gang.api_group: plugin.gang for plugin in enabled(()) if plugin.gang is not None}
 
 
 def group_size(group: Manifest) -> int | None:
     """The number of pods that a PodGroup waits for; None if it is not set or the kind is unknown."""
-    gang = _gang_of(group)
+    gang = _GANGS.get(group_of(group))
     size = None if gang is None else value_at(group, gang.size)
     return size if isinstance(size, int) else None
 
 
 def is_size(path: Path) -> bool:
     """Return whether a PodGroup field is the number of pods that it waits for."""
-    return path in {gang.size for gang in _GANGS}
+    return path in {gang.size for gang in _GANGS.values()}
 
 
 def groups_of(pod_template: Manifest) -> Iterator[str]:
     """The names of the groups that the pods of a template join."""
-    return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
+    return (str(name) for gang in _GANGS.values() if (name := value_at(pod_template, gang.joins)))
 
 
 def has_rules(manifest: Manifest) -> bool:
     """Return whether the immutable fields of the object's kind are known."""
-    gang = _gang_of(manifest)
+    gang = _GANGS.get(group_of(manifest))
     return gang is not None and manifest["kind"] in gang.changes
 
 
 def is_frozen(manifest: Manifest, path: Path) -> bool:
     """Return whether the API server refuses an update of this field."""
-    gang = _gang_of(manifest)
+    gang = _GANGS.get(group_of(manifest))
     if gang is None or path[0] == "metadata":
         return False
     return not any(field_matches(expression, path) for expression in gang.changes.get(manifest["kind"], ()))

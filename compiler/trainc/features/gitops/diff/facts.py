@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Manifest, mapping, names, objects
+from trainc.api.kube import Manifest, bounds, mapping, names, objects
 from trainc.api.output import yaml_writer
 from trainc.api.records import replace
 from trainc.features import ask
@@ -16,7 +16,7 @@ _LONGEST_PROGRAM = 90
 
 def facts_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Facts | None:
     """The facts about a JobSet; None for one without steps."""
-    main, bound = jobset.main, jobset.bound
+    main, bound = bounds.main_step(jobset), bounds.bound_of(jobset)
     if main is None:
         return None
     labels = mapping(mapping(jobset.document.get("metadata")).get("labels"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import Diagnostic, Source, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Manifest, Quantity, quantity
+from trainc.api.kube import Manifest, Quantity, bounds, quantity
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome, Verdict, group_size, groups_of
@@ -271,7 +271,7 @@ def totals_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Totals:
     for job in jobset.jobs:
         if job.name not in jobset.awaited:
             cpu, memory = (job.requests.get(name, quantity.ZERO) * job.pods for name in ("cpu", "memory"))
-            total += Totals(job.pods, job.all_devices, cpu, memory)
+            total += Totals(job.pods, bounds.devices_of(job), cpu, memory)
     return total
 
 
@@ -328,8 +328,8 @@ class Facts:
     def named(self) -> dict[str, str]:
         """The facts as people read them, without those that the table has anyway."""
         some = {"image": self.image, "runs": self.program, "queue": self.queue or "none", "cluster": self.fits}
-        some["for"] = "no deadline" if self.hours is None else f"at most {quantity.decimal(self.hours)} h"
-        some["at most"] = "" if self.gpu_hours is None else f"{quantity.decimal(self.gpu_hours)} GPU-hours"
+        some["for"] = "no deadline" if self.hours is None else f"at most {bounds.decimal(self.hours)} h"
+        some["at most"] = "" if self.gpu_hours is None else f"{bounds.decimal(self.gpu_hours)} GPU-hours"
         return {name: text for name, text in some.items() if text}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import Finding, Path, Source, counted, differences, escape_line, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import documents, quantity
+from trainc.api.kube import bounds, documents, quantity
 from trainc.api.output import yaml_writer
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, REFUSED, DeliveryMethod, Outcome, Verdict
@@ -163,7 +163,7 @@ def headline(*diffs: Diff) -> str:
             gpus = sum(totals.gpus for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
             hours = [job.facts.gpu_hours for job in jobs if job.facts is not None and job.facts.gpu_hours]
-            cost = f" for at most {quantity.decimal(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
+            cost = f" for at most {bounds.decimal(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
             parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}{cost}")
     if not parts:
         return ""

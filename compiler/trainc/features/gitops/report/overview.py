@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.findings import Diagnostic
 from trainc.api.jobs import ReplicatedJob
-from trainc.api.kube import devices
+from trainc.api.kube import bounds, devices
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Configuration
 from trainc.features.gitops.report.page import Job
@@ -94,7 +94,7 @@ def overview_of(
             (environment, account)
             for environment, of_one in configured.items()
             for account in of_one.accounts(
-                (job.row.namespace, job.row.name, job.steps.bound)
+                (job.row.namespace, job.row.name, bounds.bound_of(job.steps))
                 for job in jobs
                 if job.environment == environment and job.state not in _FINISHED
             )

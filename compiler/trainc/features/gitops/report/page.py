@@ -15,7 +15,7 @@ from zlib import compress
 from trainc.api.explained import Explanation, Origin, describe_origin, format_value
 from trainc.api.findings import Diagnostic, Source, counted, escape_line
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Json, Quantity, devices, documents, names, quantity
+from trainc.api.kube import Json, Quantity, bounds, devices, documents, names, quantity
 from trainc.api.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Row:
 def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], types: Counter[str]) -> Row:
     """Build the row of a job, under the name of its TrainJob, from what it consists of and its manifests."""
     labels = jobset.document["metadata"].get("labels", {})
+    main = bounds.main_step(jobset)
     group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
     return Row(
         jobset.namespace,
@@ -75,7 +76,7 @@ def row_of(name: str, jobset: JobSet, runtime: str, manifests: Sequence[Json], t
         labels.get(_PRIORITY_LABEL) or group.get("priorityClassName", ""),
         _size(jobset.jobs),
         next((str(labels[key]) for key in _TEAM_LABELS if labels.get(key)), ""),
-        jobset.main.image if jobset.main else "",
+        main.image if main else "",
         types,
     )
 
