@@ -5,7 +5,7 @@ Parameters are in the order in which they are written. The values of the last on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from itertools import product
 from math import isfinite, prod
@@ -22,12 +22,13 @@ CODE = "InvalidSweep"
 _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
 _MOST_COMPARISONS = 1_000_000
+# A name becomes part of a variable's and of the key of an annotation, which is limited to 63 characters.
+LONGEST_NAME = 53
 
 SCHEMAS: dict[str, document_kinds.Schema] = opening.read_data(__file__, "schemas.json")
 GRID_FIELDS: document_kinds.Schema = {
     name: SCHEMAS["Sweep"]["properties"][name] for name in ("parameters", "exclude", "include")
 }
-# Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.
 _NAMES = pattern(GRID_FIELDS["parameters"]["propertyNames"]["pattern"])
 GRID = document_kinds.DocumentKind("Grid", "a sweep", CODE, document_kinds.struct(GRID_FIELDS))
 
@@ -129,7 +130,7 @@ def read_assignments(data: Json) -> tuple[list[Assignment], list[Finding]]:
         name: _column(values, ("parameters", name), wrong) for name, values in data.get("parameters", {}).items()
     }
     rows, excluded = data.get("include", ()), data.get("exclude", ())
-    names = list(columns) or list(rows[0] if rows else ())
+    names = dict.fromkeys(columns or (rows[0] if rows else ()))
     wrong += _wrong_names(names, ("parameters",) if columns else ("include", 0))
     for field, listed in (("include", rows), ("exclude", excluded)):
         for index, row in enumerate(listed):
@@ -214,11 +215,11 @@ def _not_finite(value: Value, path: Path) -> Iterator[Finding]:
         yield _error(path, f"{value!r} cannot be a value", "write a finite number")
 
 
-def _wrong_names(names: Sequence[str], path: Path) -> Iterator[Finding]:
+def _wrong_names(names: Iterable[str], path: Path) -> Iterator[Finding]:
     spellings: dict[str, str] = {}
     for name in names:
         if not _NAMES.fullmatch(name):
-            hint = "use letters, digits, `_`, `-` and `.`, beginning with a letter; at most 53 characters"
+            hint = f"use letters, digits, `_`, `-` and `.`, beginning with a letter; at most {LONGEST_NAME} characters"
             yield _error((*path, name), f"{name!r} cannot be the name of a parameter", hint)
         first = spellings.setdefault(name.upper(), name)
         if first != name:
@@ -226,7 +227,7 @@ def _wrong_names(names: Sequence[str], path: Path) -> Iterator[Finding]:
             yield _error((*path, name), message, "rename one of them")
 
 
-def _wrong_row(row: Json, names: Sequence[str], path: Path, *, needs_all: bool) -> Iterator[Finding]:
+def _wrong_row(row: Json, names: Mapping[str, None], path: Path, *, needs_all: bool) -> Iterator[Finding]:
     for name, value in row.items():
         yield from _not_finite(value, (*path, name))
         if name not in names:
@@ -237,7 +238,10 @@ def _wrong_row(row: Json, names: Sequence[str], path: Path, *, needs_all: bool) 
         yield _error(path, f"{', '.join(missing)} has no value here", "set a value for every parameter")
 
 
+# kubeflow/trainer KEP-3562, section 6, and pull request 3828: constructTrainJob.
+VARIABLE = "KUBEFLOW_TRAINER_OPT_"
+
+
 def variable_name(name: str) -> str:
     """Return the environment variable that passes a parameter to a trial."""
-    # kubeflow/trainer KEP-3562, section 6, and pull request 3828: constructTrainJob.
-    return f"KUBEFLOW_TRAINER_OPT_{name.upper()}"
+    return f"{VARIABLE}{name.upper()}"

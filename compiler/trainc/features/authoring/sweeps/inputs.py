@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trainc.api.documents import Document, dialects
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
 from trainc.api.jobs import CompiledJob, JobSet, inputs
-from trainc.api.kube import Json, bounds, identity_of, mapping
+from trainc.api.kube import Json, bounds, identity_of, mapping, names
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.sweeps.matrix import (
@@ -17,6 +17,7 @@ from trainc.features.authoring.sweeps.matrix import (
     Matrix,
     base_among,
     is_trainjob,
+    mentioned,
     read_matrix,
     trial_documents,
     unused_parameters,
@@ -118,6 +119,8 @@ class Sweeps:
         expanded: list[Document] = []
         problems: list[Diagnostic] = []
         tally = Tally()
+        runtimes = (document for document in documents if document.data.get("kind") in names.RUNTIME_KINDS)
+        of_runtimes = mentioned(runtimes) if by_base else set()
         for document in documents:
             before = document.before or document
             matrices = by_base.get(id(before))
@@ -128,7 +131,7 @@ class Sweeps:
                 trials, wrong = trial_documents(matrix, before, document)
                 expanded += trials
                 problems += wrong
-                problems += [] if wrong else unused_parameters(matrix, document, documents)
+                problems += [] if wrong else unused_parameters(matrix, document, of_runtimes)
                 tally.expect(matrix, trials)
         return expanded, problems, tally
 

@@ -7,7 +7,7 @@ KUBEFLOW_TRAINER_OPT_<NAME>, the annotation opt-param-<name>. Katib's `${trialPa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document, label_of, opening
@@ -102,7 +102,8 @@ def make_trials(base: Json, assignments: Sequence[Assignment], name: str = "") -
     """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
     sweep_name = name or _name_of(base)
     for index, assignment in enumerate(assignments):
-        yield _Filling(base, assignment, sweep_name, names.trial_name(sweep_name, index)).trial()
+        name = names.trial_name(sweep_name, index)
+        yield _Filling(base, assignment, assignment.texts, sweep_name, name).trial()
 
 
 def _name_of(base: Json) -> str:
@@ -115,10 +116,10 @@ def check_base(base: Json, assignments: Sequence[Assignment], name: str = "") ->
     if not name and not _name_of(base):
         message = "the base TrainJob needs a name: the names of the trials are derived from it"
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
-    parameters = list(assignments[0].values) if assignments else []
+    parameters = assignments[0].values if assignments else {}
     for path, text in _strings(base, ()):
         for kind, requested in _REFERENCE.findall(text):
-            names = _OF_TRIAL if kind == "trialSpec" else parameters
+            names: Collection[str] = _OF_TRIAL if kind == "trialSpec" else parameters
             if requested not in names:
                 noun = "value" if kind == "trialSpec" else "parameter"
                 message = f"the sweep has no {noun} for ${{{kind}.{requested}}}"
@@ -131,9 +132,11 @@ def referred_parameters(base: Json) -> set[str]:
     return {name for _, text in _strings(base, ()) for kind, name in _REFERENCE.findall(text) if kind != "trialSpec"}
 
 
-def mentions(document: Json, text: str) -> bool:
-    """Return whether any string of a document contains `text`."""
-    return any(text in string for _, string in _strings(document, ()))
+def mentioned(documents: Iterable[Document]) -> set[str]:
+    """Return what may be names of parameters, in capitals, in the variables that strings of the documents mention."""
+    texts = (text for document in documents for _, text in _strings(document.data, ()))
+    behind = (part for text in texts for part in text.split(grid.VARIABLE)[1:])
+    return {part[:length] for part in behind for length in range(1, grid.LONGEST_NAME + 1)}
 
 
 def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -149,10 +152,11 @@ def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 @dataclass(slots=True)
 class _Filling:
-    """Builds one trial."""
+    """Builds one trial. `texts` are the values as they are passed to the program."""
 
     base: Json
     assignment: Assignment
+    texts: Mapping[str, str]
     sweep: str
     name: str
     parameter_fields: list[tuple[Path, str]] = field(default_factory=list)
@@ -171,7 +175,7 @@ class _Filling:
 
     def _metadata(self, metadata: Manifest) -> Manifest:
         existing = {field: metadata.get(field) or {} for field in ("labels", "annotations")}
-        added = {f"{_GROUP}/opt-param-{name}": text for name, text in self.assignment.texts.items()}
+        added = {f"{_GROUP}/opt-param-{name}": text for name, text in self.texts.items()}
         self.parameter_fields += [
             (("metadata", "annotations", key), name) for key, name in zip(added, self.assignment.values, strict=True)
         ]
@@ -187,12 +191,13 @@ class _Filling:
     def _env(self, env: Sequence[Any]) -> list[Any]:
         """Return the variables of the job with those of the parameters added; they replace existing ones in place."""
         injected = {grid.variable_name(name): name for name in self.assignment.values}
-        there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
-        names = [*there, *(name for name in injected if name not in there)]
+        there = [str(mapping(variable).get("name")) for variable in env]
+        known = set(there)
+        names = [*there, *(name for name in injected if name not in known)]
         result = [*env, *({} for _ in range(len(names) - len(env)))]
         for index, name in enumerate(names):
             if name in injected:
-                result[index] = {"name": name, "value": self.assignment.texts[injected[name]]}
+                result[index] = {"name": name, "value": self.texts[injected[name]]}
                 self.parameter_fields.append(((*_ENV, index), injected[name]))
         return result
 
@@ -220,7 +225,7 @@ class _Filling:
         if name not in self.assignment.values:
             return reference
         self.parameter_fields.append((path, name))
-        return self.assignment.texts[name]
+        return self.texts[name]
 
 
 # Reads an OptimizationJob with `searchAlgorithm: {grid: {}}`, whose trials are known in advance, as a sweep.
@@ -378,20 +383,20 @@ def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[l
     return [_document(base, matrix, trial, assignment) for trial, assignment in pairs], []
 
 
-def unused_parameters(matrix: Matrix, base: Document, documents: Sequence[Document]) -> Iterator[Diagnostic]:
-    """Report the parameters that the base and its runtime mention nowhere, by reference or as a variable.
+def unused_parameters(matrix: Matrix, base: Document, of_runtimes: set[str]) -> Iterator[Diagnostic]:
+    """Report the parameters that the base and the runtimes mention nowhere, by reference or as a variable.
 
     A program may read its variables by itself: if the base refers to none of the parameters, this is most likely meant.
     """
-    referred = referred_parameters(base.data)
-    runtimes = [other for other in documents if other.data.get("kind") in names.RUNTIME_KINDS]
-    for name in matrix.assignments[0].values if len(matrix.assignments) > 1 else ():
-        variable = grid.variable_name(name)
-        if name in referred or any(mentions(d.data, variable) for d in (base, *runtimes)):
+    if len(matrix.assignments) < 2:
+        return
+    referred, used = referred_parameters(base.data), of_runtimes | mentioned([base])
+    for name in matrix.assignments[0].values:
+        if name in referred or name.upper() in used:
             continue
         value_path = matrix.assignments[0].paths[name]
         path = value_path[:-1] if isinstance(value_path[-1], int) else value_path
-        message = f"the TrainJob mentions neither ${{trialParameters.{name}}} nor {variable}"
+        message = f"the TrainJob mentions neither ${{trialParameters.{name}}} nor {grid.variable_name(name)}"
         if referred:
             message += "; unless the program reads the variable, trials that differ in nothing else are identical"
         else:
