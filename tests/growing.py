@@ -75,7 +75,14 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "TrainJob": Kind(JOB, "jobs/llm.yaml", ("check", "explain jobs/llm.yaml", "build -o -", "diff before jobs")),
+    "TrainJob": Kind(
+        JOB,
+        "jobs/llm.yaml",
+        (
+            *("check", "check --format sarif", "check --fix", "explain jobs/llm.yaml", "build -o -", "diff before jobs"),
+            *("report -o -", "graph jobs", "fits --cluster cluster", "migrate --diff jobs", "run jobs/llm.yaml --dry-run"),
+        ),
+    ),
     "TrainingRuntime": Kind(RUNTIME, "runtimes/torch.yaml", ("check", "explain jobs/llm.yaml", "build -o -")),
     "JobSet": Kind(JOBSET, "rendered.yaml", ("check rendered.yaml", "diff before/rendered.yaml rendered.yaml")),
     "Sweep": Kind(
@@ -119,7 +126,7 @@ class Field:
         }
         texts |= {f"before/{os_name(kind.file)}": json.dumps(permuted), kind.file: json.dumps(grown, indent=1)}
         for name, text in texts.items():
-            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
 
 

@@ -8,10 +8,12 @@ reading a hundred documents with this module.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from functools import lru_cache
 
 from trainc.findings import Path
+from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any, TypeAlias
 
@@ -115,6 +117,7 @@ _BETWEEN = ((":", " ", "#"), (":",))
 # YAML parsers look for the colon within 1,024 characters; real keys are much shorter.
 _LONGEST_KEY = 300
 _LONGEST_CACHED = 200
+_LONGEST_LINE = 100_000
 # Keeps the recursion in `_collection` bounded.
 _MOST_BRACKETS = 50
 # Line breaks in YAML 1.1 besides the line feed, and the BOM, which is only valid at the start of a document.
@@ -126,9 +129,12 @@ _OPENING = frozenset("|[{")
 _BELOW = object()
 
 
-# The line and column of each entry, from 0, by its key or index, for each mapping and list that is on lines of its own,
-# by the id() of that.
-Marks: TypeAlias = dict[int, dict[str | int, tuple[int, int]]]
+# Where each entry is, for each mapping and list that is on lines of its own, by the id() of that: its line times 2**32,
+# plus its column, from 0.
+Marks: TypeAlias = "dict[int, array[int]]"
+_LINE = 2**32
+# Stands for all values in brackets where only the places of entries are asked for.
+_BRACKETED: list[Any] = []
 
 
 class NotPlainError(ValueError):
@@ -167,50 +173,74 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
             slot = key
         container[slot] = None if is_below else value
         if marks is not None:
-            marks.setdefault(id(container), {})[slot] = number, column
+            _mark(marks, container, slot, number * _LINE + column)
     if root[0].__class__ is not dict:
         raise NotPlainError
     result: dict[str, Any] = root[0]
     return result
 
 
+def _mark(marks: Marks, container: Any, slot: Any, place: int) -> None:
+    """Note the place of the entry that was added to a container last; what is in brackets there is not kept."""
+    if container[slot].__class__ in _COLLECTIONS:
+        container[slot] = _BRACKETED
+    if id(container) not in marks:
+        marks[id(container)] = array("Q")
+    marks[id(container)].append(place)
+
+
 class LinePositions:
     """The positions of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
 
-    __slots__ = ("_columns", "_lines", "_marks", "_root")
+    __slots__ = ("_chunk", "_columns", "_marks", "_orders", "_root")
 
-    def __init__(self, text: str, depth: int) -> None:
+    def __init__(self, chunk: Chunk, depth: int) -> None:
+        self._chunk = chunk
         self._marks: Marks = {}
+        # The number of each key of a mapping that was asked for, by the id() of that.
+        self._orders: dict[int, dict[Any, int]] = {}
         # The column of each path in a flow collection, by its line and column.
         self._columns: dict[tuple[int, int], dict[Path, int]] = {}
-        self._root = read_lines(text, depth, self._marks)
-        self._lines = text.split("\n")
+        if max(map(int.__sub__, chunk.starts[1:], chunk.starts)) > _LONGEST_LINE:
+            raise NotPlainError  # The places in brackets are many times as large as the text.
+        self._root = read_lines(chunk.text, depth, self._marks)
 
     def find(self, path: Path) -> tuple[int, int]:
         """Return the place of a key or list item, or of its nearest existing ancestor."""
         container: Any = self._root
-        position = next(iter(self._marks[id(container)].values()))
+        position = divmod(self._marks[id(container)][0], _LINE)
         start = 0
         for depth, step in enumerate(path):
             marks = self._marks.get(id(container))
-            if marks is None and container.__class__ in _COLLECTIONS:
-                return self._in_brackets(position, start, path[depth:])
-            if marks is None or step not in marks:
+            if marks is None:
+                return self._in_brackets(position, start, path[depth:]) if container is _BRACKETED else position
+            at = self._order(container, step)
+            if not 0 <= at < len(marks):
                 break
-            position, container = marks[step], container[step]
+            position, container = divmod(marks[at], _LINE), container[step]
             line, column = position
-            after = column + 1 if isinstance(step, int) else self._lines[line].find(": ", column) + 1
-            start = _after_spaces(self._lines[line], after)
+            text = self._chunk.line_at(line)
+            after = column + 1 if isinstance(step, int) else text.find(": ", column) + 1
+            start = _after_spaces(text, after)
             if isinstance(step, int):
                 position = line, start
         return position
+
+    def _order(self, container: Any, step: str | int) -> int:
+        """Return the number of an entry, -1 if there is none."""
+        if isinstance(container, list):
+            return step if isinstance(step, int) else -1
+        order = self._orders.get(id(container))
+        if order is None:
+            order = self._orders[id(container)] = {key: number for number, key in enumerate(container)}
+        return order.get(step, -1)
 
     def _in_brackets(self, position: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
         """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
         columns = self._columns.get((position[0], start))
         if columns is None:
             items: list[tuple[Path, int]] = []
-            _collection(self._lines[position[0]], start, items)
+            _collection(self._chunk.line_at(position[0]), start, items)
             columns = self._columns[position[0], start] = dict(items)
         while path and path not in columns:
             path = path[:-1]

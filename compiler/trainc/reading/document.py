@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
@@ -109,16 +111,25 @@ class Chunk:
     file: str
     line: int = 1
     column: int = 1
-    _starts: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    _starts: array[int] = field(default_factory=partial(array, "I"), init=False, repr=False, compare=False)
+
+    @property
+    def starts(self) -> array[int]:
+        """Where each line starts, and the end; computed once, because a document may have an error on every line."""
+        if not self._starts:
+            self._starts.extend(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
+        return self._starts
 
     def source(self, index: int) -> Source:
         """Return the position of `text[index]`; columns count characters."""
         from bisect import bisect_right
 
-        if not self._starts:  # Computed once, because a document may have an error on every line.
-            self._starts.extend(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
-        line = bisect_right(self._starts, index) - 1
-        return self.source_at(line, index - self._starts[line])
+        line = bisect_right(self.starts, index) - 1
+        return self.source_at(line, index - self.starts[line])
+
+    def line_at(self, number: int) -> str:
+        """Return a line of the text, from 0, without its end."""
+        return self.text[self.starts[number] : self.starts[number + 1] - 1]
 
     def source_at(self, line: int, column: int) -> Source:
         """Return the position of a line and column of the text, both from 0."""

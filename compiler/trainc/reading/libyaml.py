@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 from yaml.error import YAMLError
 from yaml.events import (
@@ -23,7 +25,6 @@ from trainc.reading.block_lines import MERGE, NotFiniteError, Scalar, integer, p
 from trainc.reading.document import Chunk
 from trainc.reading.syntax_errors import syntax_error
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
 
 # Detects lost indentation, for example after copying from a web page, to report one clear error instead of many.
 #
@@ -102,45 +103,107 @@ __all__ = ["EventParser"]
 # The maximum number of nodes from aliases, per allowed alias: 400,000 by default, like go.yaml.in/yaml/v2 decode.go.
 _NODES_PER_ALIAS = 40
 
-Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
+# A kind of node, the quote, `|`, `>` or `[` that a value in quotes, in a block or in brackets starts with, and whether the
+# type depends on the text alone.
+_ALIAS = ("alias", "", False)
+_FORMS = (
+    ("scalar", "", True), *(("scalar", style, False) for style in ("", "'", '"', "|", ">")), _ALIAS,
+    *((kind, style, False) for kind in ("sequence", "mapping") for style in ("", "[")),
+)  # fmt: skip
+_NUMBER_OF_FORM = {form: number for number, form in enumerate(_FORMS)}
+_QUOTES = ("'", '"')
 
 
-@dataclass(slots=True, eq=False)
-class Node:
-    """A YAML node. `children` of a mapping alternate between keys and values; an alias only has a `target`.
+class _Nodes:
+    """The nodes of a text, in its order, in a few bytes each: a hostile document has one in every other character.
 
-    It stands from `index` to `end` in the text; a collection without brackets ends with its last child. `plain` means
-    that the type depends on the text alone. `style` is the quote, `|`, `>` or `[` that a value in quotes, in a block or
-    in brackets starts with. `is_shared` means that it, or something in it, has an anchor, an alias or a tag. `nodes`,
-    `aliases` and `height` measure the tree with all aliases expanded.
+    A node stands from `starts` to `ends`; the nodes in it are those that follow it, up to the number in `after`. What is
+    rare is by the number of the node: `texts` that differ from what is written, `tags` and the `targets` of aliases.
+    `shared` are the numbers of those with an anchor, an alias or a tag, in order.
     """
 
-    kind: Kind
-    index: int
-    end: int = 0
-    text: str = ""
-    tag: str | None = None
-    plain: bool = False
-    style: str = ""
-    is_shared: bool = False
-    children: list[Node] = field(default_factory=list)
-    target: Node | None = None
-    nodes: int = 1
-    aliases: int = 0
-    height: int = 0
+    def __init__(self, written: str) -> None:
+        self.written = written
+        self.forms = bytearray()
+        self.starts, self.ends, self.after = array("I"), array("I"), array("I")
+        self.shared = array("I")
+        self.texts: dict[int, str] = {}
+        self.tags: dict[int, str] = {}
+        self.targets: dict[int, int] = {}
+
+
+class Node:
+    """A YAML node. The children of a mapping alternate between keys and values.
+
+    It stands from `index` to `end` in the text; a collection without brackets ends with its last child.
+    """
+
+    __slots__ = ("_nodes", "index", "kind", "number", "plain", "style")
+
+    def __init__(self, nodes: _Nodes, number: int) -> None:
+        self._nodes, self.number, self.index = nodes, number, nodes.starts[number]
+        self.kind, self.style, self.plain = _FORMS[nodes.forms[number]]
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self._nodes.ends[self.number]
+
+    @property
+    def text(self) -> str:
+        """The text of a scalar; empty for any other node."""
+        nodes, number = self._nodes, self.number
+        if self.kind != "scalar" or number in nodes.texts:
+            return nodes.texts.get(number, "")
+        quote = self.style in _QUOTES
+        return nodes.written[self.index + quote : nodes.ends[number] - quote]
+
+    @property
+    def tag(self) -> str | None:
+        """Its tag, unless that is `!`."""
+        return self._nodes.tags.get(self.number)
+
+    @property
+    def children(self) -> list[Node]:
+        """The nodes directly in it."""
+        return list(map(self.at, self.numbers()))
+
+    def numbers(self) -> Iterator[int]:
+        """Iterate over the numbers of its children."""
+        number, end, after = self.number + 1, self._nodes.after[self.number], self._nodes.after
+        while number < end:
+            yield number
+            number = after[number]
+
+    def at(self, number: int) -> Node:
+        """Return the node with a number."""
+        return Node(self._nodes, number)
 
     @property
     def is_block(self) -> bool:
         """Return whether it is a mapping or list without brackets, whose entries have lines of their own."""
-        return bool(self.children) and not self.style
+        return not self.style and self._nodes.after[self.number] > self.number + 1
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether it, or something in it, has an anchor, an alias or a tag."""
+        shared = self._nodes.shared
+        at = bisect_left(shared, self.number)
+        return at < len(shared) and shared[at] < self._nodes.after[self.number]
+
+    @property
+    def last(self) -> Node:
+        """The innermost node at its end."""
+        return self.at(self._nodes.after[self.number] - 1)
 
     def resolve(self) -> Node:
         """Return the node itself, or the target of an alias."""
-        return self.target or self
+        return self.at(self._nodes.targets[self.number]) if self.kind == "alias" else self
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Iterate over the (key, value) pairs of a mapping."""
-        return zip(self.children[::2], self.children[1::2], strict=True)
+        children = map(self.at, self.numbers())
+        return zip(children, children, strict=True)
 
 
 class RefusedError(Exception):
@@ -157,94 +220,118 @@ def compose(chunk: Chunk, limits: Limits = Limits()) -> Node | None:
     parser = EventParser(chunk.text)
     while (event := parser.get_event()) is not None:
         composer.take(event)
-    return next(iter(composer.open[0].children), None)
+    return Node(composer.tree, 0) if composer.tree.forms else None
 
 
 class _Composer:
-    """Builds the tree from events with an explicit stack, so that deep nesting cannot cause a RecursionError."""
+    """Notes the nodes from events with an explicit stack, so that deep nesting cannot cause a RecursionError."""
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self.chunk = chunk
         self.limits = limits
-        self.anchors: dict[str, Node] = {}
-        self.open = [Node("sequence", 0)]  # Innermost last; the first entry is the stream.
+        self.tree = _Nodes(chunk.text)
+        # The innermost last: the number of a collection, and the nodes and aliases before it, aliases expanded.
+        self.open: list[tuple[int, int, int]] = []
+        self.heights = [0]
+        self.last = 0  # The node that ended last.
+        self.anchors: dict[str, int] = {}
+        # Of each node with an anchor, its nodes, aliases and levels, aliases expanded.
+        self.measures: dict[int, tuple[int, int, int]] = {}
         self.aliases = self.aliased_nodes = self.nodes = 0
 
     def take(self, event: Any) -> None:
         if isinstance(event, ScalarEvent):
-            self._add(self._register(self._scalar(event), event))
+            self._scalar(event)
         elif isinstance(event, MappingStartEvent):
             self._start("mapping", event)
         elif isinstance(event, SequenceStartEvent):
             self._start("sequence", event)
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
-            node = self.open.pop()
-            node.end = node.children[-1].end if node.is_block else cast("Any", event.end_mark).index
-            self._add(node)
+            self._end(event)
         elif isinstance(event, AliasEvent):
-            self._add(self._alias(event))
-        elif isinstance(event, DocumentStartEvent) and self.open[0].children:
+            self._alias(event)
+        elif isinstance(event, DocumentStartEvent) and self.tree.forms:
             message = "a second document starts here without a `---` line before it"
             raise self._refuse("YAMLSyntax", event, message, "put a `---` line between the documents")
 
-    def _scalar(self, event: Any) -> Node:
-        index, tag = event.start_mark.index, event.tag
-        if tag is None and event.implicit[0] and self.chunk.text.startswith("!", index):
-            tag = "!"
-        is_plain = event.implicit[0] and tag is None
-        return Node("scalar", index, event.end_mark.index, event.value, tag, is_plain, event.style or "")
+    def _scalar(self, event: Any) -> None:
+        tree, style, text = self.tree, event.style or "", event.value
+        start, end = event.start_mark.index, event.end_mark.index
+        plain = event.implicit[0] and event.tag is None and not tree.written.startswith("!", start)
+        number = self._add(("scalar", style, plain), event)
+        quote = style in _QUOTES
+        if tree.written[start + quote : end - quote] != text:
+            tree.texts[number] = text
+        self._register(number, event)
 
-    def _start(self, kind: Kind, event: Any) -> None:
-        if len(self.open) > self.limits.depth:
+    def _start(self, kind: str, event: Any) -> None:
+        if len(self.open) >= self.limits.depth:
             raise self._too_deep(event)
-        self.open.append(
-            self._register(
-                Node(kind, event.start_mark.index, tag=event.tag, style="[" if event.flow_style else ""), event
-            )
-        )
+        before = self.nodes + self.aliased_nodes
+        number = self._add((kind, "[" if event.flow_style else "", False), event)
+        self._register(number, event)
+        self.open.append((number, before, self.aliases))
+        self.heights.append(0)
 
-    def _alias(self, event: Any) -> Node:
+    def _end(self, event: Any) -> None:
+        number, nodes, aliases = self.open.pop()
+        height, tree = self.heights.pop(), self.tree
+        self.heights[-1] = max(self.heights[-1], height + 1)
+        tree.after[number] = len(tree.forms)
+        is_block = height and not _FORMS[tree.forms[number]][1]
+        tree.ends[number] = tree.ends[self.last] if is_block else event.end_mark.index
+        self.last = number
+        if number in self.measures:
+            self.measures[number] = self.nodes + self.aliased_nodes - nodes, self.aliases - aliases, height
+
+    def _alias(self, event: Any) -> None:
         name = event.anchor
         target = self.anchors.get(name)
         if target is None:
             hint = "define the anchor earlier in the same document"
             raise self._refuse("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
-        if target in self.open:
+        if any(target == number for number, _, _ in self.open):
             hint = "write the value out: it cannot refer to a mapping or list that it is part of"
             raise self._refuse("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
-        if len(self.open) - 1 + target.height > self.limits.depth:
+        nodes, aliases, height = self.measures[target]
+        if len(self.open) + height > self.limits.depth:
             raise self._too_deep(event)
-        node = Node("alias", event.start_mark.index, event.end_mark.index, is_shared=True, target=target)
-        node.nodes, node.aliases, node.height = target.nodes, target.aliases + 1, target.height
-        self._count(node, event)
-        return node
-
-    def _count(self, alias: Node, event: Any) -> None:
+        number = self._add(_ALIAS, event)
+        self.tree.targets[number] = target
+        self.tree.shared.append(number)
+        self.heights[-1] = max(self.heights[-1], height + 1)
         limit = self.limits.alias_expansions
-        self.aliases += alias.aliases
-        self.aliased_nodes += alias.nodes
+        self.aliases += aliases + 1
+        self.aliased_nodes += nodes
         if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
             message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
             hint = "write the repeated parts out, or raise the limit (--max-alias-expansions)"
             raise self._refuse("TooManyAliases", event, message, hint)
 
-    def _register(self, node: Node, event: Any) -> Node:
+    def _add(self, form: tuple[str, str, bool], event: Any) -> int:
+        """Note a node, and return its number."""
+        tree = self.tree
+        number = len(tree.forms)
+        tree.forms.append(_NUMBER_OF_FORM[form])
+        tree.starts.append(event.start_mark.index)
+        tree.ends.append(event.end_mark.index)
+        tree.after.append(number + 1)
+        self.heights[-1] = self.heights[-1] or 1
+        self.last = number
+        return number
+
+    def _register(self, number: int, event: Any) -> None:
         self.nodes += 1
         if self.nodes > self.limits.values:
             message = f"the document has more than {self.limits.values:,} keys and values"
             raise self._refuse("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        node.is_shared = event.anchor is not None or event.tag not in (None, "!")
-        return node
-
-    def _add(self, node: Node) -> None:
-        parent = self.open[-1]
-        parent.children.append(node)
-        parent.is_shared = parent.is_shared or node.is_shared
-        parent.nodes += node.nodes
-        parent.aliases += node.aliases
-        parent.height = max(parent.height, node.height + 1)
+            self.anchors[event.anchor] = number
+            self.measures[number] = 1, 0, 0
+        if event.tag not in (None, "!"):
+            self.tree.tags[number] = event.tag
+        if number in self.measures or number in self.tree.tags:
+            self.tree.shared.append(number)
 
     def _too_deep(self, event: Any) -> RefusedError:
         message = f"the document nests deeper than {self.limits.depth:,} levels"
@@ -305,7 +392,7 @@ class _Constructor:
         if node.kind == "scalar":
             return self._scalar(node)
         if node.kind == "sequence":
-            return [self.value(child) for child in node.children]
+            return [self.value(node.at(number)) for number in node.numbers()]
         mapping: dict[str, Any] = {}
         self._fill(mapping, node)
         return mapping

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,61 +34,70 @@ class Positions:
     than reading a hundred documents, so that is local.
     """
 
-    __slots__ = ("_chunk", "_entries_of", "_limits", "_lines", "_root")
+    __slots__ = ("_chunk", "_entries_of", "_is_read", "_limits", "_lines", "_root")
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self._chunk = chunk
         self._limits = limits
         self._lines: LinePositions | None = None
         self._root: Node | None = None
-        self._entries_of: dict[Node, dict[str, tuple[int, Node]]] = {}
+        self._is_read = False
+        # The numbers of the nodes of each entry's key (or item) and value, by the number of the mapping or list.
+        self._entries_of: dict[int, dict[str, tuple[int, int]] | array[int]] = {}
 
     def find(self, path: Path) -> Source:
         """Return the position of `path`: a mapping key or a list item, or the nearest existing ancestor."""
-        if self._lines is None and self._root is None:
+        if not self._is_read:
+            self._is_read = True
             try:
-                self._lines = LinePositions(self._chunk.text, self._limits.depth)
+                self._lines = LinePositions(self._chunk, self._limits.depth)
             except ValueError:
                 self._root = self._compose()
         if self._lines is not None:
             return self._chunk.source_at(*self._lines.find(path))
-        node = self._root
-        assert node is not None
-        index = node.index
-        for step in path:
-            if (child := self._child(node.resolve(), step)) is None:
+        node = place = self._root
+        for step in path if node is not None else ():
+            assert node is not None
+            entries = self._entries(node.resolve())
+            if isinstance(step, int) and isinstance(entries, array) and 0 <= step < len(entries):
+                place = node = node.at(entries[step])
+            elif isinstance(step, str) and isinstance(entries, dict) and step in entries:
+                place, node = map(node.at, entries[step])
+            else:
                 break
-            index, node = child
-        return self._chunk.source(index)
+        return self._chunk.source(0 if place is None else place.index)
 
-    def _compose(self) -> Node:
+    def _compose(self) -> Node | None:
         from yaml.error import YAMLError
 
-        from trainc.reading.libyaml import Node, RefusedError, compose
+        from trainc.reading.libyaml import RefusedError, compose
 
         try:
-            root = compose(self._chunk, self._limits)
+            return compose(self._chunk, self._limits)
         except (YAMLError, RefusedError):  # JSON, whose strings may contain characters that YAML rejects.
-            root = None
-        return root or Node("scalar", 0)
+            return None
 
-    def _child(self, node: Node, step: str | int) -> tuple[int, Node] | None:
-        """Return the offset of the key or item at `step`, and the node."""
-        if node.kind == "sequence" and isinstance(step, int) and 0 <= step < len(node.children):
-            return node.children[step].index, node.children[step]
-        return self._entries(node).get(step) if node.kind == "mapping" and isinstance(step, str) else None
+    def _entries(self, node: Node) -> dict[str, tuple[int, int]] | array[int]:
+        """Return the entries of a mapping by key, including merged ones; later ones win, like in `construct`.
 
-    def _entries(self, mapping: Node) -> dict[str, tuple[int, Node]]:
-        """Return the entries of a mapping by key, including merged ones; later ones win, like in `construct`."""
+        Of a list, these are the numbers of its items; of a scalar, there are none.
+        """
         from trainc.reading.libyaml import is_merge, key_text
 
-        entries = self._entries_of.setdefault(mapping, {})
-        for key, value in () if entries else mapping.pairs():
+        if node.number in self._entries_of:
+            return self._entries_of[node.number]
+        if node.kind != "mapping":
+            items = self._entries_of[node.number] = array("I", node.numbers())
+            return items
+        entries: dict[str, tuple[int, int]] = {}
+        self._entries_of[node.number] = entries
+        for key, value in node.pairs():
             if is_merge(key):
                 for source in reversed(value.children if value.kind == "sequence" else [value]):
-                    entries |= self._entries(source.resolve())
+                    merged = self._entries(source.resolve())
+                    entries |= merged if isinstance(merged, dict) else {}
             elif (name := key_text(key)) is not None:
-                entries[name] = key.index, value
+                entries[name] = key.number, value.number
         return entries
 
 

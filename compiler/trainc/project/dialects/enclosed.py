@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Severity
@@ -36,17 +36,21 @@ class Enclosed:
 
 def find_enclosed(document: Json) -> Iterator[Enclosed]:
     """Yield the jobs inside a document, in order; in texts, only those of Trainer's predecessors."""
-    waiting: list[tuple[Path, Any]] = [((key,), document[key]) for key in document if key not in _NOT_SEARCHED]
-    waiting.reverse()
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, dict) and _is_job(value):
-            yield Enclosed(path, value["kind"], value)
-        elif isinstance(value, (dict, list)):
-            inner: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += reversed([((*path, step), item) for step, item in inner])
-        elif isinstance(value, str) and any(group in value for group in _GROUPS):
-            yield from (Enclosed(path, kind) for kind in dict.fromkeys(_KIND.findall(value)))
+    # The path of each mapping or list around, and what is left of it: a list of all paths outgrows the document.
+    levels: list[tuple[Path, Iterator[tuple[Any, Any]]]] = []
+    levels.append(((), ((key, value) for key, value in document.items() if key not in _NOT_SEARCHED)))
+    while levels:
+        path, entries = levels[-1]
+        for step, value in entries:
+            if isinstance(value, dict) and _is_job(value):
+                yield Enclosed((*path, step), value["kind"], value)
+            elif isinstance(value, (dict, list)):
+                levels.append(((*path, step), iter(value.items() if isinstance(value, dict) else enumerate(value))))
+                break
+            elif isinstance(value, str) and any(group in value for group in _GROUPS):
+                yield from (Enclosed((*path, step), kind) for kind in dict.fromkeys(_KIND.findall(value)))
+        else:
+            levels.pop()
 
 
 def _is_job(value: Json) -> bool:

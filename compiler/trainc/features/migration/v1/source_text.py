@@ -203,10 +203,8 @@ class SourceText:
         return match[0] if match else ""
 
     def _last_line(self, node: libyaml.Node) -> int:
-        while node.is_block:
-            node = node.children[-1]
         line = self.line_of(node.end)
-        return line - 1 if node.style in _BLOCKS and node.end == self._starts[line] else line
+        return line - 1 if node.last.style in _BLOCKS and node.end == self._starts[line] else line
 
     def _column(self, index: int) -> int:
         return index - self._starts[self.line_of(index)]
