@@ -81,7 +81,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 # Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor.
 
-
 # Returns a line (1-based) without its line ending, or None past the end of the file.
 LineOf: TypeAlias = Callable[[int], str | None]
 
@@ -151,7 +150,6 @@ def _is_part_of_word(letter: str) -> bool:
 
 
 # Suggestions for misspelled names.
-
 
 _LONGEST_NAME = 100
 _BEGINNING = 3  # The shortest prefix worth completing.

@@ -137,11 +137,9 @@ class Foreign:
 
 
 # Merge keys: what identifies the items of lists, for validation by the API server and for patches.
-#
 # Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset; the
 # patchMergeKey tags of core/v1, batch/v1, meta/v1 and jobset v1alpha2. A patchMergeKey is always the first of the
 # list map keys. The keys are the same in every release; fields that a release lacks simply never occur.
-
 
 _Keys: TypeAlias = tuple[str, ...]
 
@@ -154,12 +152,7 @@ _CONTAINER: dict[str, _Keys] = {
 }
 # Unlike in a container, mounts in a patch are keyed by name: a patch mounts each volume only once.
 _CONTAINER_PATCH: dict[str, _Keys] = {"env": _NAME, "volumeMounts": _NAME}
-_POD_OVERRIDE: dict[str, _Keys] = {
-    "containers": _NAME,
-    "initContainers": _NAME,
-    "schedulingGates": _NAME,
-    "volumes": _NAME,
-}
+_POD_OVERRIDE = dict.fromkeys(("containers", "initContainers", "schedulingGates", "volumes"), _NAME)
 _POD_PATCH: dict[str, _Keys] = {**_POD_OVERRIDE, "imagePullSecrets": _NAME}
 _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
     "trainer.TrainJobSpec": {"runtimePatches": ("manager",)},
@@ -178,15 +171,11 @@ _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
     "core.Container": _CONTAINER,
     "core.EphemeralContainer": _CONTAINER,
     "core.PodSpec": {
-        "containers": _NAME,
+        **_POD_PATCH,
         "ephemeralContainers": _NAME,
         "hostAliases": ("ip",),
-        "imagePullSecrets": _NAME,
-        "initContainers": _NAME,
         "resourceClaims": _NAME,
-        "schedulingGates": _NAME,
         "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-        "volumes": _NAME,
     },
     "core.ResourceRequirements": {"claims": _NAME},
     "core.PersistentVolumeClaimStatus": {"conditions": ("type",)},
@@ -195,13 +184,10 @@ _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
 LIST_MAP_KEYS: dict[str, _Keys] = {
     f"{definition}.{field}": keys for definition, fields in _BY_DEFINITION.items() for field, keys in fields.items()
 }
-SETS = frozenset(
-    {
-        "batch.PodFailurePolicyOnExitCodesRequirement.values",
-        "core.ContainerRestartRuleOnExitCodes.values",
-        "trainer.EnvInjectionTarget.containerNames",
-    }
-)
+SETS = frozenset((
+    "batch.PodFailurePolicyOnExitCodesRequirement.values", "core.ContainerRestartRuleOnExitCodes.values",
+    "trainer.EnvInjectionTarget.containerNames",
+))  # fmt: skip
 
 
 def _first_keys(*definitions: str) -> dict[str, str]:

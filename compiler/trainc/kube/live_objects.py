@@ -64,7 +64,6 @@ def annotations_of(document: Json) -> Json:
 
 # Who set a field, by `metadata.managedFields`.
 
-
 # An API server merges all but the last ten managers that update into one entry; those that apply are few.
 # Source: kubernetes/kubernetes staging/src/k8s.io/apiserver pkg/endpoints/handlers/fieldmanager (DefaultMaxUpdateManagers).
 _MOST_MANAGERS = 50

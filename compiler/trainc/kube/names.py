@@ -95,7 +95,6 @@ def is_of_trainjob(jobset: Mapping[str, Any]) -> bool:
 # `is_qualified_name` leave the length to the caller, because it has a message of its own. This module uses sets of
 # characters because compiling regular expressions would take longer than checking all names of a job.
 
-
 LABEL_LIMIT = 63
 SUBDOMAIN_LIMIT = 253
 
@@ -183,7 +182,6 @@ def length(value: str) -> int:
 #
 # Source: distribution/reference regexp.go and normalize.go. The length of a digest is not checked against its
 # algorithm.
-
 
 _PORT = pattern(r"\d{1,5}")
 _HOST = pattern(

@@ -203,7 +203,6 @@ def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
 # What a pod requests from the scheduler. Source: kubernetes/component-helpers resource/helpers.go (PodRequests),
 # without in-place resize.
 
-
 POD_LEVEL = ("cpu", "memory", "hugepages-")
 
 

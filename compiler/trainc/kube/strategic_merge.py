@@ -13,7 +13,6 @@ from trainc.startup.typing import Any
 
 # Copy-on-write for patches: whatever many patches change in one document is copied only once.
 
-
 # Lists longer than anyone writes by hand count against a budget of items that a document's patches may merge into.
 _LONG, _MOST_ITEMS = 1_000, 5_000_000
 

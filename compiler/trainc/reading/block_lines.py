@@ -18,10 +18,8 @@ from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any, TypeAlias
 
 # Resolves plain scalars like kubectl.
-#
 # Follows go.yaml.in/yaml/v2 resolve.go and the conversion through JSON in sigs.k8s.io/yaml: an integral number
 # becomes an integer if it fits in 64 bits, and a float otherwise.
-
 
 Scalar = str | int | float | bool | None
 

@@ -97,7 +97,6 @@ def _nowhere(path: Path) -> None:
 
 # Splits a file into documents.
 
-
 # kubectl splits at every line that starts with this, before parsing (k8s.io/apimachinery pkg/util/yaml YAMLReader).
 # Scalars in valid YAML cannot contain such a line.
 _SEPARATOR = "\n---"

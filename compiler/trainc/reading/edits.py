@@ -161,7 +161,6 @@ def trees(text: str) -> list[Tree]:
 
 # Fixes as edits.
 
-
 # What means something else inside quotes.
 _QUOTING = frozenset("'\"\\")
 # What only trainc.yaml can ignore, and what is about comments themselves.

@@ -23,7 +23,6 @@ from trainc.startup.typing import Any, BinaryIO, TypeAlias
 # Helm charts, playbooks, and other YAML that is not plain YAML or not for Kubernetes therefore cost no time and cause
 # no errors.
 
-
 # Every relevant document contains one of these: its API group, or, if that is missing (for example in a fragment), a
 # word that is specific to Trainer.
 _WORDS = (
@@ -107,7 +106,6 @@ def is_unrelated(data: bytes, *, template: bool = False) -> bool:
 
 
 # os.path keeps paths as the user wrote them, and imports faster than pathlib.
-
 
 # Files that were read: each path as given, and its bytes.
 Texts: TypeAlias = list[tuple[str, bytes]]

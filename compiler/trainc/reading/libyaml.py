@@ -8,16 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from yaml import events
 from yaml.error import YAMLError
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
 
 from trainc.findings import TEMPLATE_HINT, Diagnostic, Fix, Hint
 from trainc.options import Limits
@@ -27,9 +19,7 @@ from trainc.reading.syntax_errors import syntax_error
 from trainc.startup.patterns import pattern
 
 # Detects lost indentation, for example after copying from a web page, to report one clear error instead of many.
-#
 # Such text still looks like YAML and may even parse, but `spec:` is empty and its fields are next to it.
-
 
 _CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
 _EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")
@@ -56,7 +46,6 @@ def find_lost_indentation(chunk: Chunk) -> Diagnostic | None:
 
 
 # The YAML event parser: libyaml's if PyYAML was built with it, otherwise the one in pure Python.
-
 
 if TYPE_CHECKING:
     from yaml._yaml import CParser as EventParser
@@ -95,11 +84,6 @@ else:
 
 
 __all__ = ["EventParser"]
-
-
-# Parses YAML to a tree that keeps tags, aliases and positions, for `construct` and `positions`.
-
-
 # The maximum number of nodes from aliases, per allowed alias: 400,000 by default, like go.yaml.in/yaml/v2 decode.go.
 _NODES_PER_ALIAS = 40
 
@@ -112,6 +96,7 @@ _FORMS = (
 )  # fmt: skip
 _NUMBER_OF_FORM = {form: number for number, form in enumerate(_FORMS)}
 _QUOTES = ("'", '"')
+_STARTS = {events.MappingStartEvent: "mapping", events.SequenceStartEvent: "sequence"}
 
 
 class _Nodes:
@@ -240,17 +225,16 @@ class _Composer:
         self.aliases = self.aliased_nodes = self.nodes = 0
 
     def take(self, event: Any) -> None:
-        if isinstance(event, ScalarEvent):
+        kind = type(event)
+        if kind is events.ScalarEvent:
             self._scalar(event)
-        elif isinstance(event, MappingStartEvent):
-            self._start("mapping", event)
-        elif isinstance(event, SequenceStartEvent):
-            self._start("sequence", event)
-        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+        elif kind in _STARTS:
+            self._start(_STARTS[kind], event)
+        elif kind in (events.MappingEndEvent, events.SequenceEndEvent):
             self._end(event)
-        elif isinstance(event, AliasEvent):
+        elif kind is events.AliasEvent:
             self._alias(event)
-        elif isinstance(event, DocumentStartEvent) and self.tree.forms:
+        elif kind is events.DocumentStartEvent and self.tree.forms:
             message = "a second document starts here without a `---` line before it"
             raise self._refuse("YAMLSyntax", event, message, "put a `---` line between the documents")
 
@@ -341,23 +325,15 @@ class _Composer:
         return RefusedError(self.chunk.error(code, event.start_mark.index, message, hint))
 
 
-# Converts a node tree to a value and reports all problems with their positions.
-#
+# Converts nodes to a value and reports all problems with their positions.
 # Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, but also rejects duplicate keys, keys with a fraction, and
 # all tags but those of strings, lists and mappings.
-
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = {kind: ("!", f"{_PREFIX}{tag}") for kind, tag in (("scalar", "str"), ("mapping", "map"), ("sequence", "seq"))}
 _SEPARATE = "put a `---` line before this line if it starts another document; otherwise keep one of the two"
 _TAG_HINT = "remove the tag: a value without quotes is a number, boolean or null if it reads like one, and one in quotes is a string"
 _MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list of them"
-
-
-def construct(node: Node, chunk: Chunk) -> tuple[Any, list[Diagnostic]]:
-    """Return the value of a document and its problems. The value is meaningless if there are any."""
-    constructor = _Constructor(chunk)
-    return constructor.value(node), list(dict.fromkeys(constructor.problems))
 
 
 def is_merge(key: Node) -> bool:
@@ -472,4 +448,8 @@ def read_strictly(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
         return None, [syntax_error(error, chunk)]
     except RefusedError as refused:
         return None, [refused.diagnostic]
-    return (None, []) if root is None else construct(root, chunk)
+    if root is None:
+        return None, []
+    constructor = _Constructor(chunk)
+    value = constructor.value(root)  # It is meaningless if there are problems.
+    return value, list(dict.fromkeys(constructor.problems))

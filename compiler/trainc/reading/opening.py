@@ -149,7 +149,6 @@ def error_reason(error: OSError) -> str:
 
 # Confines references in files to the repository that the file is in.
 
-
 CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
     "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), or pass --allow-outside"

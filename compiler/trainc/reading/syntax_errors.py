@@ -9,11 +9,11 @@ from yaml.error import MarkedYAMLError, YAMLError
 from trainc.findings import TEMPLATE_HINT, Diagnostic
 from trainc.findings.text import counted
 from trainc.reading.document import Chunk
+from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 # Finds out where a wrongly indented key belongs.
-
 
 _KEY_LINE = pattern(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
 _ITEM_LINE = pattern(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")
@@ -133,109 +133,18 @@ def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
 class _Explanation:
     """One kind of syntax error. `problem` is a pattern for the messages of both libyaml and PyYAML's own parser.
 
-    `opening` means that the start of the broken construct is a better position than where parsing failed.
+    Without one, it is chosen by what stands there. `opening` means that the start of the broken construct is a better
+    position than where parsing failed.
     """
 
-    problem: str
     message: str
     hint: str
+    problem: str | None = None
     opening: bool = False
 
 
-_TAB = _Explanation(
-    "tab character", "this line is indented with a tab", "indent it with spaces: YAML does not allow tabs there"
-)
-_TRAILING = _Explanation(
-    "", "there is text after the end of the value", "put the whole value in quotes, or start a comment with ` #`"
-)
-_ENDING = _Explanation("", "the document ends in the middle of a value", "close the bracket that is still open")
-_MISPLACED = _Explanation(
-    "expected (key|'-' indicator)|expected <block end>",
-    "the indentation of this line matches no mapping or list above it",
-    "put all keys of a mapping, and all dashes of a list, in the same column",
-)
-_NO_KEY = _Explanation(
-    "could not find expected ':'",
-    "expected `key: value` on this line",
-    "write `key: value` with a space after the colon, or indent the line under its key",
-    opening=True,
-)
-_EXPLANATIONS = (
-    _MISPLACED,
-    _NO_KEY,
-    _Explanation(
-        "mapping values are not allowed",
-        "a second `: ` in this value would start a mapping, which cannot be here",
-        "put quotes around a value that contains `: `, or leave the space out, as in image: NAME:TAG; put a key in the same column as the other keys of its mapping",
-    ),
-    _Explanation(
-        "sequence entries are not allowed", "a list cannot start here", "start the list on the line after its key"
-    ),
-    _Explanation("mapping keys are not allowed", "a value cannot be a lone `?`", "put the value in quotes"),
-    _Explanation(
-        r"expected ',' or '\]'",
-        "this `[` is not closed",
-        "separate the items with commas and close the list with `]`; put quotes around items with brackets, commas or quotes in them",
-        opening=True,
-    ),
-    _Explanation(
-        r"expected ',' or '\}'",
-        "this `{` is not closed",
-        "separate the entries with commas and close the mapping with `}`",
-        opening=True,
-    ),
-    _Explanation(
-        "unexpected (end of stream|document (indicator|separator))",
-        "this quote is never closed",
-        "add the closing quote",
-        opening=True,
-    ),
-    _Explanation(
-        "unexpected ':'",
-        "a colon inside brackets needs a space after it",
-        "put a space after the colon, or quotes around the text",
-    ),
-    _TAB,
-    _Explanation("cannot start any token", "a value cannot start with this character", "put the value in quotes"),
-    _Explanation(
-        "escape (character|sequence)|hexa?decimal number|invalid Unicode character",
-        "YAML does not know this escape sequence",
-        r"write `\\` for a backslash, or use single quotes, which have no escapes",
-    ),
-    _Explanation(
-        "<?document start>?|directive|incompatible YAML document|undefined tag handle",
-        "this is a YAML directive, or a second document without a `---` line before it",
-        "remove `%` directives, which kubectl refuses, and put a `---` line between the documents",
-    ),
-    _Explanation(
-        "node content",
-        "a value is missing here",
-        "write the value, or remove the key or dash before it; put quotes around a value that starts with a special character",
-    ),
-    _Explanation(
-        "alphabetic or numeric",
-        "a value that starts with `&` or `*` is an anchor or alias, and this one has no valid name",
-        "put the value in quotes",
-    ),
-    _Explanation(
-        "indentation indicator|comment or line break",
-        "there is text after the `|` or `>` that starts a block of text",
-        "start the text on the next line",
-    ),
-    _Explanation(
-        r"tag|expected '!'|whitespace",
-        "a value that starts with `!` is a tag, and this one is malformed",
-        "put the value in quotes",
-    ),
-)
-_UNKNOWN = _Explanation(
-    "", "this is not valid YAML", "check the indentation, quotes and brackets on this line and the one before"
-)
-_ELLIPSIS = _Explanation(
-    "",
-    "this ellipsis stands for something that was left out",
-    "remove the ellipsis, or replace it with what was left out",
-)
+# By name, in the order in which they are tried; the last is for all others.
+_EXPLANATIONS = {name: _Explanation(**row) for name, row in read_data(__file__, "syntax_errors.json").items()}
 _ELLIPSIS_PROBLEM = pattern("expected ':'|mapping values|<?document start>?|expected key|<block end>")
 _COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
 _ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
@@ -260,39 +169,39 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
 def _explain(error: YAMLError, chunk: Chunk) -> Diagnostic:
     """Say what the parser's message means, and where the cause is: often not where it noticed."""
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
-    explanation = next((known for known in _EXPLANATIONS if re.search(known.problem, problem)), _UNKNOWN)
+    tried = ((name, known.problem) for name, known in _EXPLANATIONS.items() if known.problem is not None)
+    kind = next(name for name, pattern_ in tried if re.search(pattern_, problem))
+    explanation = _EXPLANATIONS[kind]
     index = _index(error, explanation.opening, chunk.text)
     before, after = chunk.around(index)
     ellipsis = _ellipsis(chunk.text, index - len(before)) if _ELLIPSIS_PROBLEM.search(problem) else None
     if ellipsis is not None:
-        explanation, index = _ELLIPSIS, ellipsis
+        explanation, index = _EXPLANATIONS["ellipsis"], ellipsis
     elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
         return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
     elif blank := _BLANK.search(before + after.partition("\n")[0]):
         line = _BLANK.sub(" ", before + after)
         index += blank.start() - len(before)
+        character = f"U+{ord(blank.group()):04X}"
         explanation = _Explanation(
-            "",
-            f"this is U+{ord(blank.group()):04X}, a space that YAML does not treat as one, probably from a web page or a chat",
-            f"replace it with a normal space: `{line.strip()}`"
-            if len(line) <= _LONGEST
-            else "replace it with a normal space",
+            f"this is {character}, a space that YAML does not treat as one, probably from a web page or a chat",
+            f"replace it with a normal space{f': `{line.strip()}`' if len(line) <= _LONGEST else ''}",
         )
-    elif explanation.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
+    elif kind in ("list in brackets", "mapping in brackets") and (end := _after_quote(error, chunk.text)):
         explanation, index = _quoted_again(chunk, end), end - 1
     elif after.startswith("\t"):
-        explanation = replace(_TAB, hint=f"{_TAB.hint}{_replace_tab(chunk.text[: index - len(before)], after.strip())}")
-    elif explanation is _NO_KEY and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
+        tab, better = _EXPLANATIONS["tab"], _replace_tab(chunk.text[: index - len(before)], after.strip())
+        explanation = replace(tab, hint=f"{tab.hint}{better}")
+    elif kind == "no key" and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
         text = f"{key_line[1]}: {key_line[2] or ''}".rstrip()
         explanation = replace(explanation, hint=f"write `{text}`, or indent the line under its key")
-    elif explanation is _MISPLACED and before.strip():
-        explanation = _TRAILING
+    elif kind == "misplaced" and before.strip():
+        explanation = _EXPLANATIONS["trailing"]
         if after[:1] in ("}", "]"):
-            explanation = replace(
-                _TRAILING, hint=f"remove this {after[0]}, which closes nothing; or put the value in quotes"
-            )
+            hint = f"remove this {after[0]}, which closes nothing; or put the value in quotes"
+            explanation = replace(explanation, hint=hint)
     elif not chunk.text[index:].strip() and "node content" in problem:
-        explanation = _ENDING
+        explanation = _EXPLANATIONS["ending"]
     hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else explanation.hint
     return chunk.error("YAMLSyntax", index, explanation.message, hint)
 
@@ -326,7 +235,6 @@ def _quoted_again(chunk: Chunk, end: int) -> _Explanation:
     is_known = start >= 0 and last > 0 and len(item) <= _LONGEST and not {other, "\\"} & set(item)
     hint = f"put {'single' if other == chr(39) else 'double'} quotes around the whole item"
     return _Explanation(
-        "",
         f"this quote ends the text early: {after[1:].split(maxsplit=1)[0]!r} is outside of it",
         f"{hint}: {other}{item}{other}" if is_known else hint,
     )

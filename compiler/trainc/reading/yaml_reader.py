@@ -115,7 +115,6 @@ class Locator:
 
 # Decodes files like kubectl, and finds characters that YAML does not allow.
 
-
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOST = "\ud800"  # Marks the position of a decoding error.
 _FORBIDDEN = pattern("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

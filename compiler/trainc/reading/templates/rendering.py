@@ -118,7 +118,6 @@ class TooMuchError(Exception):
 
 # The budget of a template: steps, bytes of strings and collections, and processor time as a fallback.
 
-
 # The number of characters that are processed in about the time of one step.
 CHARACTERS = 1_000
 # Approximate size of a new value in a collection, such as a number in a range.
@@ -194,7 +193,6 @@ class Budget:
 # Jinja2's own sandbox protects Python's internals, but does not prevent infinite loops or excessive memory use. Here,
 # loops, calls, filters, tests and operators are charged for their input before they run, and for their result.
 # Features that create large values from small ones are removed.
-
 
 # Filters that pad, repeat, format, pick at random, or concern HTML are removed.
 _FILTERS = (
