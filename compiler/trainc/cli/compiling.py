@@ -22,6 +22,7 @@ from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from trainc.output.keeping import Keeping
     from trainc.pipeline.failures import Failures
     from trainc.pipeline.fragments import Fragment
-    from trainc.project.configuration import Configuration
     from trainc.project.dialects.enclosed import Enclosed
 
 
@@ -348,6 +348,10 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
 def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, list[Diagnostic]]:
     """The rules of the base as far as their files are others: its judge, its cluster, and what is to be said of them."""
     settings, limits = court.settings, court.settings.options.limits
+    there = settings.at_base or Configuration()
+    has_rules = there.policies or there.cluster or settings.configuration.policies or court.snapshot
+    if not has_rules and there.images == settings.configuration.images:
+        return None, court, []
 
     def read(of: Configuration) -> dict[str, list[Json]]:
         return {
@@ -356,14 +360,14 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
             if os.path.exists(path)
         }
 
-    def answer(there: Settings, inputs: Inputs) -> tuple[dict[str, list[Json]], Judge | None, Snapshot | None]:
-        of, folder = there.configuration, there.configuration.cluster
+    def answer(settings_there: Settings, _: Inputs) -> tuple[dict[str, list[Json]], Judge | None, Snapshot | None]:
+        of, folder = settings_there.configuration, settings_there.configuration.cluster
         snapshot = read_paths([folder], limits, everything=True) if folder and os.path.exists(folder) else None
         cluster = snapshot[0] if snapshot else []
         mine = court.snapshot[0] if court.snapshot else []
         spaces = [[d.data for d in side if d.data.get("kind") == "Namespace"] for side in (cluster, mine)]
         same = of.images == settings.configuration.images and read(of) == now and spaces[0] == spaces[1]
-        return read(of), None if same else judge_of(there, cluster)[0], snapshot
+        return read(of), None if same else judge_of(settings_there, cluster)[0], snapshot
 
     now = read(settings.configuration)
     revision = bases.get()
