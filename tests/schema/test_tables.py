@@ -11,8 +11,8 @@ from trainc.kube.releases import RELEASES, Since
 from trainc.schema import defaults as zero_values
 from trainc.schema import rules
 from trainc.schema.defaults import DEFAULTS
-from trainc.schema.descriptions import DESCRIPTIONS
-from trainc.schema.field_homes import REPLACEMENTS, releases_with
+from trainc.schema.descriptions import DESCRIPTIONS, HINTS
+from trainc.schema.field_homes import releases_with
 from trainc.schema.rules import RULES, integer_bounds
 from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
 
@@ -33,7 +33,7 @@ KEYS = {
     "pointers": zero_values.KEEPS_ZERO,
     "always written": zero_values.ALWAYS_WRITTEN.keys(),
     "never marshalled": zero_values.NEVER_MARSHALLED,
-    "replacements": REPLACEMENTS.keys(),
+    "replacements": HINTS["replacements"].keys(),
 }
 
 

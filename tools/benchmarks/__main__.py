@@ -25,7 +25,7 @@ from benchmarks.jobs import KUSTOMIZE_UP_TO, RELEASE, RUNTIME, RUNTIME_ALONE, fo
 from benchmarks.monorepo import commands as in_pull_request
 from benchmarks.monorepo import write_repository
 from benchmarks.plot import plot
-from benchmarks.processes import Run, medians, succeeds
+from benchmarks.processes import Run, least, succeeds
 from benchmarks.pythons import described
 from benchmarks.report import (
     EXPLAIN,
@@ -45,13 +45,13 @@ from benchmarks.report import (
 from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, check_templates, write_templates
 
 # Numbers of rounds; long commands get fewer.
-RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3, 50_000: 1}
+RUNS = {1: 25, 10: 9, 100: 7, 1_000: 3, 10_000: 1, 50_000: 1}
 RUNS_ALONE = 7
-# Jobs for each command, and how many at most for those that take minutes.
-SIZES = (100, 1_000, 10_000)
-AT_MOST = {"report": 1_000, "migrate": 1_000}
+RUNS_OF_COMMANDS = 2
+# Jobs for each command.
+SIZES = (100, 1_000)
 # Rounds for the stages: enough to outlast a slow moment of the machine.
-TURNS = 5
+TURNS = 3
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -65,18 +65,19 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
         alone = _alone(Path(folder), python, kubectl, before)
-        pythons = _pythons(Path(folder), [python, *_next_to(python, "plain")], kubectl)
+        others = [*_next_to(python, "plain")]
+        pythons = _pythons(Path(folder), [python, *others], kubectl) if others else {}
         commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
         commands_before = _commands_before(Path(folder), trainc, before)
         passes = _passes(Path(folder), {"trainc": python, **earlier})
         write_repository(Path(folder, "repository"), trainc)
-        in_repository = medians(in_pull_request(trainc, Path(folder, "repository")), 3)
+        in_repository = least(in_pull_request(trainc, Path(folder, "repository")), RUNS_OF_COMMANDS)
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
         stages = _inside(python)
         editing = _editing(python)
         one = [f"{job}/job-00000.yaml", "--runtimes", job]
-        editing[EXPLAIN] = medians({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
+        editing[EXPLAIN] = least({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
     many = _json([other, "-m", "benchmarks.many"]) if (other := next(_next_to(python, "dask"), "")) else None
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
@@ -117,7 +118,7 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapp
         # Alternates with the larger build, so that the ratio is not affected by changes in machine speed.
         commands[THOUSAND] = [trainc, "build", str(folders(folder, 1_000)[0]), "--release", RELEASE, "--quiet"]
     print(f"{count} jobs ...", file=sys.stderr)
-    return medians(commands, RUNS[count])
+    return least(commands, RUNS[count])
 
 
 def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
@@ -145,7 +146,7 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }
     print("1000 JobSets alone ...", file=sys.stderr)
-    return medians(commands, RUNS_ALONE)
+    return least(commands, RUNS_ALONE)
 
 
 def _next_to(python: str, name: str) -> Iterator[str]:
@@ -172,7 +173,7 @@ def _pythons(folder: Path, pythons: Sequence[str], kubectl: str) -> dict[str, di
             if what != ONE_JOB:
                 commands[python, RJSONNET] = [python, "-c", EVALUATE, str(folder / "templates" / "parameters.jsonnet")]
         print(f"{what} ...", file=sys.stderr)
-        runs = medians(
+        runs = least(
             {f"{python} {program}": each for (python, program), each in commands.items()},
             RUNS_ALONE if what != ONE_JOB else RUNS[1],
         )
@@ -204,9 +205,9 @@ def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
     """What each command takes, and a process that does nothing."""
     root = folder / f"commands-{count}"
     write_inputs(root, count, trainc)
-    words = {name: each for name, each in over_jobs(root).items() if count <= AT_MOST.get(name, count)}
     print(f"every command, {count} jobs ...", file=sys.stderr)
-    return medians({"version": [trainc, "version"], **{name: [trainc, *each] for name, each in words.items()}}, 3)
+    words = {"version": ["version"], **over_jobs(root)}
+    return least({name: [trainc, *each] for name, each in words.items()}, RUNS_OF_COMMANDS)
 
 
 def _commands_before(folder: Path, trainc: str, before: Mapping[str, str]) -> dict[str, dict[str, Run]]:
@@ -215,7 +216,7 @@ def _commands_before(folder: Path, trainc: str, before: Mapping[str, str]) -> di
     runs: dict[str, dict[str, Run]] = {}
     for name, words in {"version": ["version"], **over_jobs(root)}.items():
         programs = {program: [path, *words] for program, path in before.items() if succeeds([path, *words])}
-        runs[name] = medians({"trainc": [trainc, *words], **programs}, 3) if before else {}
+        runs[name] = least({"trainc": [trainc, *words], **programs}, 3) if before else {}
     return runs
 
 
@@ -223,7 +224,7 @@ def _start(python: str, trainc: str) -> dict[str, Run]:
     """What takes no time but that of the start, and Python's own start."""
     commands = {name: ["/bin/sh", "-c", '"$@"; exit 0', "sh", trainc, *words] for name, words in START.items()}
     nothing = ["/bin/sh", "-c", '"$@"; exit 0', "sh", python, "-c", "pass"]
-    return medians({"Python": nothing, **commands}, RUNS[1])
+    return least({"Python": nothing, **commands}, RUNS[1])
 
 
 def _passes(folder: Path, pythons: Mapping[str, str]) -> dict[str, float]:

@@ -7,22 +7,21 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 _FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a command, or the medians of several: seconds, seconds and megabytes."""
+    """One run of a command, or the least of several: seconds, seconds and megabytes."""
 
     wall: float
     cpu: float
     memory: float
 
 
-def medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
-    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them.
+def least(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
+    """The least time and memory of each command. Commands alternate, so that a slow moment of the machine affects all.
 
     Errors: a command that fails ends the program.
     """
@@ -33,7 +32,7 @@ def medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, Run]:
         for name, command in commands.items():
             measured[name].append(_run(command))
     return {
-        name: Run(median(r.wall for r in found), median(r.cpu for r in found), median(r.memory for r in found))
+        name: Run(min(r.wall for r in found), min(r.cpu for r in found), min(r.memory for r in found))
         for name, found in measured.items()
     }
 

@@ -1,11 +1,25 @@
-"""One-line descriptions of the fields of Trainer's own types, for editors: descriptions.json, by type and field."""
+"""Texts about fields by type and field: what Trainer's own are for (descriptions.json), and what to write instead (hints.json).
+
+The hints are for fields that accepted proposals add to a later Trainer or JobSet, with what does the same until then; for
+fields that a release has removed, with what replaced them relative to their struct; and for the names that other tools have,
+in lower case.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-_BY_TYPE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-DESCRIPTIONS = {
-    f"trainer.{owner}.{field}": text for owner, fields in _BY_TYPE.items() for field, text in fields.items()
+
+def read_data(name: str) -> Any:
+    """Return the data of a JSON file of this folder."""
+    return json.loads(Path(__file__).with_name(name).read_bytes())
+
+
+DESCRIPTIONS: dict[str, str] = {
+    f"trainer.{owner}.{field}": text
+    for owner, fields in read_data("descriptions.json").items()
+    for field, text in fields.items()
 }
+HINTS: dict[str, dict[str, Any]] = read_data("hints.json")

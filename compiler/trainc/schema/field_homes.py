@@ -9,6 +9,7 @@ from trainc.findings import Path, remove
 from trainc.kube import names
 from trainc.kube.documents import walk
 from trainc.kube.releases import PREVIEWS, RELEASES
+from trainc.schema.descriptions import HINTS
 from trainc.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
 
 _OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
@@ -111,66 +112,15 @@ def _flow(value: Any) -> str:
     return text if len(text) <= _LONGEST else "..."
 
 
-# Fields that accepted proposals add to a later Trainer or JobSet, with what does the same until then. They are no typos.
-# Source: kubeflow/trainer docs/proposals (2782, 2899, 3015, 4064, 4162), kubernetes-sigs/jobset keps/969, as of August 2026.
-
-
-_TTL_OF_JOBSET = (
-    "until then, add `template: {spec: {ttlSecondsAfterFinished: VALUE}}` to the spec of the runtime (not with a "
-    "GitOps tool: it would create the deleted JobSet again)"
-)
-_CLAIMS = (
-    "until then, add the claim to the pods of the runtime: `resourceClaims: [{name: gpus, resourceClaimTemplateName: "
-    "NAME}]`, and `resources: {claims: [{name: gpus}]}` in the container"
-)
-_GROUPS = "until then, all nodes of an MPI job are alike; give them numNodes and resourcesPerNode under trainer"
-_PLANNED: Mapping[tuple[str, str], str] = {
-    ("trainer.Trainer", "resourceClaimsPerNode"): _CLAIMS,
-    ("trainer.PodSpecPatch", "resourceClaims"): _CLAIMS,
-    ("trainer.ContainerPatch", "resources"): (
-        "until then, set resourcesPerNode under trainer, or the resources in the runtime"
-    ),
-    ("trainer.TrainJobSpec", "runPolicy"): "until then, set activeDeadlineSeconds and suspend directly under spec",
-    ("trainer.TrainJobSpec", "ttlSecondsAfterFinished"): _TTL_OF_JOBSET,
-    ("trainer.TrainJobSpec", "failurePolicy"): (
-        "until then, add `template: {spec: {failurePolicy: VALUE}}` to the spec of the runtime"
-    ),
-    ("trainer.TrainingRuntimeSpec", "runPolicy"): (
-        "until then, use the JobSet's fields: `template: {spec: {ttlSecondsAfterFinished: 86400, failurePolicy: "
-        "{maxRestarts: 3}}}`, and activeDeadlineSeconds in the TrainJob"
-    ),
-    ("trainer.TrainingRuntimeSpec", "scheduling"): (
-        "until then, write podGroupPolicy: {coscheduling: {}}, or compile with --gang workload"
-    ),
-    ("trainer.MPIMLPolicySource", "launcher"): _GROUPS,
-    ("trainer.MPIMLPolicySource", "nodeGroups"): _GROUPS,
-    ("trainer.Trainer", "launcher"): _GROUPS,
-    ("trainer.Trainer", "nodeGroups"): _GROUPS,
-    ("jobset.JobSetSpec", "scheduling"): (
-        "until then, write podGroupPolicy: {coscheduling: {}} in the runtime, or compile with --gang workload"
-    ),
-}
-
-
 def planned_hint(owner: str, field: str, value: Any) -> str:
-    """Return what to do until a later Trainer or JobSet has a field; empty if none is known to be planned."""
+    """Return what to do until a later Trainer or JobSet has a field; empty if no accepted proposal adds it.
+
+    Source: kubeflow/trainer docs/proposals (2782, 2899, 3015, 4064, 4162), kubernetes-sigs/jobset keps/969, as of August 2026.
+    """
     if any(release not in PREVIEWS for release in releases_with(owner, field)):
         return ""
-    return _PLANNED.get((owner, field), "").replace("VALUE", _flow(value))
-
-
-# Which releases have a field: for hints like "since 2.3", and to honor fields of older releases.
-
-
-# Replacements of fields that a later release removed, relative to the struct that contained them.
-REPLACEMENTS = {
-    "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
-    "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
-    "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
-    "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
-    "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
-    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy; with --semantics gitops it becomes torchrun's range of nodes, and the number of pods stays fixed",
-}
+    text: str = HINTS["planned"].get(owner, {}).get(field, "")
+    return text.replace("VALUE", _flow(value))
 
 
 def has_field(kind: str, path: Path, release: str) -> bool:
@@ -202,6 +152,6 @@ def release_hint(definition_name: str, field: str, release: str) -> str:
     if RELEASES.index(releases[0]) > RELEASES.index(release):
         return remove(f"remove it, or compile with --release {releases[0]}: the field is new in Trainer {releases[0]}")
     removed = RELEASES[RELEASES.index(releases[-1]) + 1]
-    replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
+    replacement = HINTS["replacements"].get(f"{definition_name}.{field}")
     gone = f"the field was removed in Trainer {removed}"
     return f"use {replacement}: {gone}" if replacement else remove(f"remove it: {gone}")

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path, suggest, write
 from trainc.findings.text import near_names
 from trainc.kube.names import is_dns1123_label
+from trainc.schema.descriptions import HINTS
 from trainc.schema.field_homes import placement_hint, planned_hint, release_hint
 from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, is_integer
 from trainc.startup.patterns import pattern
@@ -272,30 +273,6 @@ _NOT_A_POD_SPEC = {
     "jobset.JobSetSpec": "move its fields to replicatedJobs[].template.spec.template.spec",
     "batch.JobSpec": "move its fields one level down, to template.spec",
 }
-# Names for a field in other tools, in lower case.
-_SYNONYMS = {
-    (owner, word): hint
-    for owner, words, hint in (
-        (
-            "trainer.Trainer",
-            "replicas workers workerreplicas numworkers worldsize parallelism",
-            "use numNodes for the number of pods",
-        ),
-        ("trainer.Trainer", "gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
-        ("trainer.Trainer", "nprocpernode processespernode slots", "use numProcPerNode"),
-        ("trainer.Trainer", "entrypoint", "use command, and args for its arguments"),
-        (
-            "trainer.TrainJobSpec",
-            "queue queuename localqueue",
-            "name the queue in a label: metadata: {labels: {kueue.x-k8s.io/queue-name: ...}}",
-        ),
-        ("trainer.TrainJobSpec", "name", "move it to metadata.name"),
-        ("trainer.TrainJobSpec", "namespace", "move it to metadata.namespace"),
-        ("trainer.TrainingRuntimeSpec", "name", "move it to metadata.name"),
-        ("trainer.TrainingRuntimeSpec", "namespace", "move it to metadata.namespace"),
-    )
-    for word in words.split()
-}
 _LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
@@ -404,7 +381,8 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
         name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "tpu": "google.com/tpu"}.get(name.lower(), name)
         is_amount = isinstance(amount, int | float | str) and len(str(amount)) <= _LONGEST_AMOUNT
         return f"put it under limits: limits: {{{name}: {amount}}}" if is_amount else ""
-    return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
+    hint: str = HINTS["synonyms"].get(owner, {}).get(name.replace("_", "").replace("-", "").lower(), "")
+    return hint
 
 
 def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
