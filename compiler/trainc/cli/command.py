@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from trainc.features import Feature, features
 from trainc.options import SETTINGS, Limits, Setting
 from trainc.startup.records import dataclass, fields
-from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeAlias, TypeVar, cast
+from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -253,17 +253,6 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
 
 _OUTSIDE = "allow_outside"
 
-# What the shell completes for an argument that is neither a choice nor free text; used by `completion`. A job is a TrainJob as
-# PATH[#[NAMESPACE/]NAME], a field one of what the TrainJob before it compiles to, and a side one of a diff.
-Completion: TypeAlias = Literal[
-    "folder", "file", "runtime", "code", "topic", "job", "field", "side", "environment", "revision"
-]
-
-
-def set_completion(argument: Any, kind: Completion) -> None:
-    """Set what the shell completes for an argument."""
-    argument.completes = kind
-
 
 def topic_group(parser: ArgumentParser, topic: str) -> Any:
     """A group of options that `trainc help TOPIC` explains and that the command's own help omits."""
@@ -277,23 +266,16 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), "file")
-    set_completion(
-        group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
-        "folder",
-    )
-    set_completion(
-        group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
-        "folder",
-    )
+        group.add_argument("paths", metavar="PATH", nargs="*", help=help_text)
+    group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)")
+    group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)")
     add_settings(group, "")
     _add_rare_input(parser)
 
 
 def add_job(parser: ArgumentParser) -> None:
     """Add JOB and all options for compiling it."""
-    job = parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
-    set_completion(job, "job")
+    parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
     add_input(parser, paths=False)
     add_limits(parser)
     add_reporting(parser)
@@ -310,20 +292,19 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="allow symlinks, overlays and trainc.yaml to point outside the repository (its root is the folder with "
         ".git, else the one with trainc.yaml)",
     )
-    environment = group.add_argument(
+    group.add_argument(
         "--env",
         metavar="NAME",
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
-    set_completion(environment, "environment")
     add_configuration(group)
 
 
 def add_configuration(group: Any) -> None:
     """Add `--config`."""
     help_text = "settings file (default: trainc.yaml here or in a parent folder)"
-    set_completion(group.add_argument("--config", metavar="FILE", help=help_text), "file")
+    group.add_argument("--config", metavar="FILE", help=help_text)
 
 
 def add_settings(group: Any, topic: str) -> None:

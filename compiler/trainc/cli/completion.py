@@ -95,13 +95,32 @@ def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], curre
     if not positionals:
         return _answer((), current)
     positional = positionals[min(len(operands), len(positionals) - 1)]
-    if getattr(positional, "completes", "") == "field":
+    if _kind_of(positional) == "field":
         return _answer(((name, "") for name in _fields(operands[0])), current)
     return _of_value(positional, current)
 
 
+# What is completed, by what the help calls the value. A job is a TrainJob as PATH[#[NAMESPACE/]NAME], a field one of what
+# the TrainJob before it compiles to, and a side one of a diff.
+_KINDS = {
+    **dict.fromkeys(("FILE", "PATH", "DUMP", "SCRIPT", "CONFIG"), "file"),
+    "DIR": "folder",
+    "REV": "revision",
+    "CODE": "code",
+    "TOPIC": "topic",
+    "JOB": "job",
+    "FIELD": "field",
+    "A B": "side",
+}
+_NAMED = {"env": "environment", "runtime": "runtime"}
+
+
+def _kind_of(action: argparse.Action) -> str:
+    return _NAMED.get(action.dest, "") if action.metavar == "NAME" else _KINDS.get(str(action.metavar), "")
+
+
 def _of_value(action: argparse.Action, current: str, prefix: str = "") -> str:
-    kind = getattr(action, "completes", "")
+    kind = _kind_of(action)
     if action.choices is not None:
         names: Iterable[str] = map(str, action.choices)
     elif kind == "side" and current.startswith("git:"):

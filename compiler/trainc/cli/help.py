@@ -22,7 +22,6 @@ from trainc.cli.command import (
     add_input,
     add_limits,
     add_shaping,
-    set_completion,
 )
 
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
@@ -146,7 +145,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the argument for a command or topic."""
-    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), "topic")
+    parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic")
     parser.add_argument("--man", action="store_true", help="print all of it as a manual page for man")
 
 

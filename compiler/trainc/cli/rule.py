@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-from trainc.cli.command import Arguments, Status, Streams, UsageError, set_completion
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.findings.codes import codes, codes_of_plugins, current_code, page, summary_of
 from trainc.findings.text import did_you_mean
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the code argument and --all."""
-    set_completion(
-        parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), "code"
-    )
+    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic")
     parser.add_argument("--all", action="store_true", help="list all codes")
 
 

@@ -31,15 +31,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         text = f"{_repository_table(runtimes)}\n" if runtimes else ""
         streams.write(text + _table(arguments.release))
         return Status.DONE
-    if matches := [(document, users) for document, users in runtimes if _identity(document)[1] == arguments.name]:
+    if matches := [(document, users) for document, users in runtimes if _identity(document)[1] == arguments.runtime]:
         streams.write("---\n".join(_runtime_text(document, users) for document, users in matches))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
-    runtime = catalog.find(arguments.name, release)
+    runtime = catalog.find(arguments.runtime, release)
     if not isinstance(runtime, Document):
         miss = runtime()
         why = miss.instead or miss.hint or "`trainc runtimes list` lists them"
-        streams.err.write(f"trainc runtimes: no runtime {arguments.name!r} for Trainer {release}; {why}\n")
+        streams.err.write(f"trainc runtimes: no runtime {arguments.runtime!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
     streams.write(catalog.text_of(runtime.file))
     return Status.DONE

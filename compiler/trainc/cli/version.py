@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the level of detail."""
-    help_text = "also list the differences from the controllers, and what upstream says about each"
-    parser.add_argument("-v", "--verbose", action="store_true", help=help_text)
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also list the differences from the controllers, and what upstream says about each",
+    )
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

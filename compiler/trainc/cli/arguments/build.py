@@ -12,7 +12,7 @@ Examples:
 
 from __future__ import annotations
 
-from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add input and output options."""
     add_input(parser)
     output = parser.add_argument_group("output")
-    where = output.add_argument(
-        "-o", "--output", metavar="DIR", help="write a file per TrainJob to DIR (default: -, stdout)"
-    )
-    set_completion(where, "folder")
+    output.add_argument("-o", "--output", metavar="DIR", help="write a file per TrainJob to DIR (default: -, stdout)")
     output.add_argument("--prune", action="store_true", help="delete files of jobs that are not in this build")
     output.add_argument(
         "--rebuild",
@@ -51,8 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="write what compiles; the rest keeps its file; exit 1",
     )
-    base = output.add_argument("--base", metavar="REV", help="with --check: compare kept files with REV (HEAD)")
-    set_completion(base, "revision")
+    output.add_argument("--base", metavar="REV", help="with --check: compare kept files with REV (HEAD)")
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping, set_completion
+from trainc.cli.command import add_input, add_limits, add_reporting, add_shaping
 
 FORMATS = ("text", "concise", "json", "github", "gitlab", "sarif", "junit")
 
@@ -34,12 +34,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser, strict=True)
-    base = parser.add_argument(
+    parser.add_argument(
         "--base",
         metavar="REV",
         help="say what trainc.yaml loosens since REV, whose rules count for policies and quotas",
     )
-    set_completion(base, "revision")
     parser.add_argument(
         "--fix",
         action="store_true",

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-from trainc.cli.command import add_job, add_shaping, set_completion
+from trainc.cli.command import add_job, add_shaping
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add job, field and format options."""
     add_job(parser)
-    field = parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
-    set_completion(field, "field")
+    parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_shaping(parser)

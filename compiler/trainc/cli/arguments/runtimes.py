@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-from trainc.cli.command import add_configuration, add_release, set_completion
+from trainc.cli.command import add_configuration, add_release
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     showing = actions.add_parser(
         "show", help="print the YAML of one runtime", formatter_class=parser.formatter_class, allow_abbrev=False
     )
-    set_completion(showing.add_argument("name", metavar="NAME"), "runtime")
+    showing.add_argument("runtime", metavar="NAME")
     for parser_of_action in (listing, showing):
         add_release(parser_of_action.add_argument)
         add_configuration(parser_of_action)

@@ -21,8 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what the job has."""
     parser.add_argument("name", metavar="NAME", help="name of the TrainJob")
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command, after -- (default: the runtime's)")
-    runtime = parser.add_argument("--runtime", metavar="NAME", help="the runtime to use; `trainc runtimes` lists them")
-    command.set_completion(runtime, "runtime")
+    parser.add_argument("--runtime", metavar="NAME", help="the runtime to use; `trainc runtimes` lists them")
     parser.add_argument("--image", metavar="IMAGE", help="image of the trainer (default: the runtime's)")
     parser.add_argument("--nodes", metavar="N", type=int, help="number of nodes (default: the runtime's)")
     parser.add_argument("--gpus", metavar="N", type=int, help="GPUs per node (default: the runtime's)")
@@ -33,10 +32,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--secret", metavar="NAME:KEY=VARIABLE", action="append", help="variable from a Secret (repeatable)"
     )
-    where = parser.add_argument(
+    parser.add_argument(
         "-o", "--output", metavar="FILE", help="file to write, or - for stdout (default: NAME.yaml in `sources`)"
     )
-    command.set_completion(where, "file")
     command.add_input(parser, paths=False)
     command.add_limits(parser)
     command.add_reporting(parser)

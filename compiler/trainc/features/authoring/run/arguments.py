@@ -32,14 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
-    help_text = "folder for volumes (default: a temporary one)"
-    command.set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), "folder")
+    group.add_argument("--workdir", metavar="DIR", help="folder for volumes (default: a temporary one)")
     group.add_argument(
         "--map", type=_mapping, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
-    help_text = "interpreter for python, torchrun, accelerate and tune"
-    command.set_completion(group.add_argument("--python", metavar="FILE", help=help_text), "file")
+    group.add_argument("--python", metavar="FILE", help="interpreter for python, torchrun, accelerate and tune")
 
 
 def _positive(text: str) -> int:

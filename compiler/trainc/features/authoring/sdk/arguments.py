@@ -22,18 +22,16 @@ from trainc.api.arguments import command
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the script, its arguments, and output options."""
-    command.set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), "file")
+    parser.add_argument("script", metavar="SCRIPT", help="the Python file to run")
     parser.add_argument(
         "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
     )
     group = parser.add_argument_group("input")
-    help_text = "folder with more runtimes (repeatable)"
-    command.set_completion(
-        group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), "folder"
+    group.add_argument(
+        "--runtimes", metavar="DIR", action="append", default=[], help="folder with more runtimes (repeatable)"
     )
     command.add_release(group.add_argument)
     group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
     group = parser.add_argument_group("output")
-    help_text = "write DIR/<name>.yaml for each job (default: stdout)"
-    command.set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), "folder")
+    group.add_argument("-o", "--output", metavar="DIR", help="write DIR/<name>.yaml for each job (default: stdout)")
     command.add_reporting(parser)

@@ -26,11 +26,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     command.add_input(parser)
     group = parser.add_argument_group("cluster")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
-    help_text = "kubeconfig file (default: kubectl's own)"
-    command.set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), "file")
+    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig file (default: kubectl's own)")
     group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
-    help_text = "read saved output of kubectl instead of a cluster"
-    command.set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), "folder")
+    group.add_argument(
+        "--from", dest="snapshot", metavar="DIR", help="read saved output of kubectl instead of a cluster"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     command.add_limits(parser)
     command.add_reporting(parser)

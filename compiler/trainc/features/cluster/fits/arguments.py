@@ -32,13 +32,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add input, cluster and format options."""
     command.add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
-    command.set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), "folder")
+    parser.add_argument("--cluster", metavar="DIR", help=help_text)
     parser.add_argument("--now", action="store_true", help="what would start at the moment of the snapshot")
     parser.add_argument("--stale", action="store_true", help="with --now: also for an old snapshot")
     help_text = "with --now: add objects to the snapshot (repeatable)"
-    command.set_completion(
-        parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text), "file"
-    )
+    parser.add_argument("--plus", metavar="FILE", action="append", default=[], help=help_text)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     command.add_shaping(parser)
     command.add_limits(parser)

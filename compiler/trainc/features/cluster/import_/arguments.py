@@ -27,13 +27,9 @@ from trainc.api.arguments import command
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the dump and where to write."""
-    command.set_completion(
-        parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin"), "file"
-    )
-    folder = parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files, such as jobs")
-    command.set_completion(folder, "folder")
-    help_text = "also write rendered files as the cluster has the jobs"
-    parser.add_argument("--adopt", action="store_true", help=help_text)
+    parser.add_argument("dump", metavar="FILE", help="a dump of the cluster, or - for stdin")
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files, such as jobs")
+    parser.add_argument("--adopt", action="store_true", help="also write rendered files as the cluster has the jobs")
     command.add_input(parser, paths=False)
     command.add_limits(parser)
     command.add_reporting(parser)

@@ -26,15 +26,13 @@ FORMATS = ("text", "json")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the job, the dump and the format."""
-    parser.add_argument("job", nargs="?", default="", metavar="JOB", help="NAME or NAMESPACE/NAME (default: all jobs)")
+    parser.add_argument("job", nargs="?", default="", metavar="NAME", help="NAME or NAMESPACE/NAME (default: all jobs)")
     help_text = "file or folder with the objects of the cluster (default: -, which is stdin, without --log)"
-    command.set_completion(parser.add_argument("--dump", metavar="DUMP", help=help_text), "file")
+    parser.add_argument("--dump", metavar="DUMP", help=help_text)
     help_text = "log of a pod that failed: the first line with a known cause (- is stdin)"
-    command.set_completion(parser.add_argument("--log", metavar="FILE", help=help_text), "file")
+    parser.add_argument("--log", metavar="FILE", help=help_text)
     help_text = "TrainJobs whose lines are named (repeatable; default: `sources` in trainc.yaml)"
-    command.set_completion(
-        parser.add_argument("--sources", metavar="PATH", action="append", default=[], help=help_text), "file"
-    )
+    parser.add_argument("--sources", metavar="PATH", action="append", default=[], help=help_text)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     command.add_input(parser, paths=False)
     command.add_limits(parser)

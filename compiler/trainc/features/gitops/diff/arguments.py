@@ -28,15 +28,10 @@ FORMATS = ("text", "json", "markdown")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the two sides, or a single one with variations."""
-    command.set_completion(
-        parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
-        ),
-        "side",
-    )
+    parser.add_argument("sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]")
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    command.set_completion(parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -"), "file")
+    parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, or -")
     parser.add_argument("--show-values", action="store_true", help="with --live: the cluster's own values too")
     parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")

@@ -31,10 +31,7 @@ from trainc.features.gitops.init import PARTS, REPOSITORY, GitOps
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the folder, the GitOps tool, and the parts to write."""
-    folder = parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
-    )
-    command.set_completion(folder, "folder")
+    parser.add_argument("folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)")
     parser.add_argument(
         "--gitops",
         choices=get_args(GitOps),

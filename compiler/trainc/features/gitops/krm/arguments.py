@@ -25,10 +25,9 @@ from trainc.features.gitops.krm import FILE_NAME
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the configuration argument."""
-    configuration = parser.add_argument(
+    parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
-    command.set_completion(configuration, "file")
     parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     command.add_reporting(parser)

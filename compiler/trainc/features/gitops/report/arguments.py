@@ -21,14 +21,13 @@ from trainc.api.arguments import command
 def add_arguments(parser: ArgumentParser) -> None:
     """Add input and output options."""
     command.add_input(parser)
-    where = parser.add_argument(
+    parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="report.html",
         help="output file, or - for stdout (default: report.html)",
     )
-    command.set_completion(where, "file")
     parser.add_argument(
         "--source-url", metavar="URL", default="", help="base URL for links to source lines (default: relative paths)"
     )
@@ -39,8 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     parser.add_argument("--since", metavar="git:REV", help="show what changed since a revision, as `trainc diff` does")
-    live = parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, for the states of the jobs")
-    command.set_completion(live, "file")
+    parser.add_argument("--live", metavar="FILE", help="a dump of the cluster, for the states of the jobs")
     parser.add_argument("--revision", metavar="TEXT", default="", help="what the page is about, such as a commit")
     parser.add_argument("--date", metavar="TEXT", default="", help="the date to show; trainc reads no clock")
     parser.add_argument("--allow-empty", action="store_true", help="write a page without jobs if there is no TrainJob")

@@ -27,7 +27,7 @@ from trainc.api.arguments import command
 def add_arguments(parser: ArgumentParser) -> None:
     """Add files and output options."""
     help_text = "file, folder, or - for stdin to stdout"
-    command.set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), "file")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
     writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")
