@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, settings
 from kubectl import Kubectl
 
@@ -21,6 +22,11 @@ os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.envir
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", settings.get_profile("steady"), derandomize=False, max_examples=1000)
 settings.load_profile("steady")
+
+
+# Tests read some hundred megabytes of YAML; `yaml.safe_load` in Python takes six times as long as in C for the same.
+yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[assignment, misc]
+yaml.SafeDumper = yaml.CSafeDumper  # type: ignore[assignment, misc]
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from package import PACKAGE, trees
 
 import trainc
 
-PACKAGE = Path(trainc.__file__).parent
-MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+MODULES = sorted(trees())
 
 TOP = {"__init__", "__main__", "compilation", "functions", "kubeflow", "options", "paths"}
 
@@ -75,9 +75,8 @@ def feature_of(module: str) -> str:
     return module.split("/")[2]
 
 
-@cache
 def tree(module: str) -> ast.Module:
-    return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    return trees()[module]
 
 
 @cache

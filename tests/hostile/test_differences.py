@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 import shutil
@@ -97,17 +96,3 @@ def test_commands_that_compare_take_steps_in_proportion(
         assert run("build", "old.yaml", "-o", "out", "--release", "2.3").status == 0
         found.append(steps(lambda: run(*command.split(), "--release", "2.3")))
     assert found[1] <= 2.3 * found[0]
-
-
-def test_nothing_else_compares_texts() -> None:
-    users = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if "difflib"
-        in (
-            getattr(node, "module", None) or "",
-            *(alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)),
-        )
-    }
-    assert users == {"findings/text.py"}  # Near names, of at most a hundred letters.

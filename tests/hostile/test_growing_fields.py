@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from growing import Field, fields
+from package import nodes, trees
 from steps import assert_linear, steps
 
-import trainc
 from trainc.cli.command import Streams
 from trainc.cli.main import main
 
-SIZES = (200, 400, 800)
+SIZES = (150, 300, 600)
 GROWN = [field for field in fields("TrainJob") if field.way in ("numbered", "keys")]
 
 
@@ -41,25 +41,16 @@ def test_every_kind_of_field_is_found() -> None:
     assert {"spec.trainer.args", "spec.trainer.env", "metadata.labels"} <= {".".join(map(str, f.path)) for f in GROWN}
 
 
-PACKAGE = Path(trainc.__file__).parent
-
-
 def test_nothing_but_suggestions_of_names_uses_difflib() -> None:
     """Names are short there; elsewhere it is cubic."""
-    users = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom) and "difflib" in ast.unparse(node)
-    }
+    imports = [*nodes(ast.Import), *nodes(ast.ImportFrom)]
+    users = {module for module, node in imports if "difflib" in ast.unparse(node)}
     assert users == {"findings/text.py"}
 
 
 def test_no_loop_takes_the_first_item_off_a_list() -> None:
     found = [
-        f"{path.relative_to(PACKAGE)}:{node.lineno} {ast.unparse(node)}"
-        for path in PACKAGE.rglob("*.py")
-        for node in _shifts(ast.parse(path.read_text(encoding="utf-8")))
+        f"{module}:{node.lineno} {ast.unparse(node)}" for module, tree in trees().items() for node in _shifts(tree)
     ]
     assert found == []
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import repositories
 from commands import run
+from package import nodes
 from repositories import edit, git, job, runtime, write
-
-import trainc
 
 RENDERED = "rendered/nlp/llm.yaml"
 TAKEN = "registry.example.com/taken:1"
@@ -136,11 +135,9 @@ def test_a_folder_that_looks_like_a_bare_repository_is_none(origin: str) -> None
 
 
 def test_one_place_starts_git() -> None:
-    package = Path(trainc.__file__).parent
     starters = {
-        str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        module
+        for module, node in nodes(ast.Attribute)
         if ast.unparse(node).startswith(
             (
                 "subprocess.Popen",

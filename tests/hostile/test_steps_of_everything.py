@@ -57,7 +57,7 @@ def test_every_command_is_counted_or_reads_no_documents() -> None:
 def counted(work: Callable[[int], None], sizes: Sequence[int] = SIZES) -> list[int]:
     """The steps at each size, the second time: what is remembered of an input is remembered before it is counted."""
     found = []
-    steps(lambda: work(sizes[0]))  # What only the first runs do, such as reading tables, depends on nothing of n.
+    work(sizes[0])  # What only the first runs do, such as reading tables, depends on nothing of n.
     for n in sizes:
         work(n)
         found.append(steps(lambda n=n: work(n)))  # type: ignore[misc]

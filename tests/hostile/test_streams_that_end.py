@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
+from package import nodes
 
-import trainc as trainc_package
 from trainc.cli.command import COMMANDS
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -217,13 +217,7 @@ def test_the_seed_of_hashes_changes_nothing_of_any_case() -> None:
 
 
 def test_one_place_writes() -> None:
-    package = Path(trainc_package.__file__).parent
-    found = {
-        f"{path.relative_to(package)}: {ast.unparse(node)}"
-        for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and _writes(node)
-    }
+    found = {f"{module}: {ast.unparse(node)}" for module, node in nodes(ast.Call) if _writes(node)}
     assert {line.partition(":")[0] for line in found} == {
         "reading/opening.py",
         "reading/git.py",  # Into a temporary folder.

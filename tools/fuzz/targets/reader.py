@@ -49,7 +49,7 @@ def _check_model(text: str, read: list[dict[str, Any]]) -> None:
         assert read == [found]
     try:
         # kubectl reads by lines, and ends the last one where the file does not.
-        node = yaml.compose(text if text.endswith("\n") else text + "\n", Loader=yaml.SafeLoader)
+        node = yaml.compose(text if text.endswith("\n") else text + "\n", Loader=yaml.loader.SafeLoader)
         value = None if node is None else _value(node)
     except (yaml.YAMLError, ValueError, RecursionError, _UnmodelledError):
         return

@@ -14,7 +14,7 @@ from trainc.startup.patterns import pattern
 _RECIPE = pattern(r"[a-z_]+_(?:distributed|single_device)")
 _LOW_RANK = ("model.lora_", "model.use_dora", "model.quantize_base")
 _DECIDES = "model.lora_attn_modules"
-_CONFIG = pattern(r"([a-z]+)[\w.]*/(\d+(?:\.\d+)?)B(?:_\w+)?")
+_CONFIG = pattern(r"([a-z]++)[\w.]*+/(\d+(?:\.\d+)?)B(?:_\w+)?")
 _SIZE = pattern(r"(?<![\d.])(\d+(?:\.\d+)?)b(?![a-z])")
 _LETTERS = pattern(r"[a-z]+")
 _FAMILIES = (

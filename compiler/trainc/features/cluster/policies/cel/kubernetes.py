@@ -29,7 +29,7 @@ from trainc.features.cluster.policies.cel.values import (
     type_named,
 )
 
-_QUANTITY_TEXT = pattern(r"(?a)[+-]?[0-9.]*\d[0-9.]*[eEinumkKMGTP]*[-+]?\d*")
+_QUANTITY_TEXT = pattern(r"(?a)[+-]?\.*\d[0-9.]*(?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?")
 _QUANTITY = pattern(r"(?a)[+-]?0*(\d*)(?:\.(\d*))?([KMGTPE]i|[eE][+-]?\d+|[numkMGTPE])?")
 _BINARY = " KMGTPE"
 _EXPONENTS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
