@@ -23,9 +23,14 @@ _ASKED = 2
 
 
 class Round:
-    """A repository at random, half of them with jobs that are kept as built, and 1 to 4 edits of it."""
+    """A repository at random, half of them with jobs that are kept as built, and 1 to 4 edits of it.
 
-    def __init__(self, seed: int, folder: Path, rendered: Path) -> None:
+    Edits that are given by their names are chosen instead; so are those that came before.
+    """
+
+    def __init__(
+        self, seed: int, folder: Path, rendered: Path, named: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> None:
         self.seed, self.folder = seed, folder
         rng = random.Random(seed)
         self.kept = bool(seed % 2)
@@ -36,11 +41,14 @@ class Round:
             edit for edit in possible_edits(tree, rng, self.environment) if edit.is_held and "hand" not in edit.name
         ]
         self.pending = rng.sample(held, rng.randint(0, 1)) if self.kept else []
+        self.pending = [edit for edit in held if edit.name in before] if named else self.pending
         built = tree | rendered_of(tree, rendered) if self.kept else tree
         self.tree = with_edits(built, self.pending)
         self.built = built
         possible = possible_edits(self.tree, rng, self.environment)
         edits = rng.sample(possible, rng.randint(1, 4))
+        edits = [edit for edit in possible if edit.name in named] if named else edits
+        assert {edit.name for edit in edits} >= {*named}
         self.after = with_edits(self.tree, edits)
         # What is no difference, such as a line of a file that is gone, is no edit.
         self.edits = [
@@ -145,7 +153,10 @@ class Round:
         file = path_of(cause)
         others = with_edits(self.tree, [other for other in self.edits if other is not edit])
         if cause["side"] == "after":
-            return cause["line"] in lines_only_in(self.after.get(file, ""), others.get(file))
+            now, was = self.after.get(file, ""), self.tree.get(file, "")
+            # A line stands for those whose place it takes, too.
+            replaced = lines_replaced(was, now, cause["line"]) & lines_only_in(was, edit.change(self.tree).get(file))
+            return bool(replaced) or cause["line"] in lines_only_in(now, others.get(file))
         return cause["line"] in lines_only_in(self.tree.get(file, ""), edit.change(self.tree).get(file))
 
 
@@ -185,6 +196,13 @@ def lines_only_in(text: str, other: str | None) -> set[int]:
     """The numbers of the lines of a text that another one does not have."""
     matcher = difflib.SequenceMatcher(None, (other or "").splitlines(), text.splitlines(), autojunk=False)
     return {line + 1 for tag, _, _, a, b in matcher.get_opcodes() if tag != "equal" for line in range(a, b)}
+
+
+def lines_replaced(before: str, after: str, line: int) -> set[int]:
+    """The numbers of the lines before in whose place a line is now."""
+    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    places = [(a, b) for tag, a, b, c, d in matcher.get_opcodes() if tag == "replace" and c < line <= d]
+    return {number + 1 for a, b in places for number in range(a, b)}
 
 
 def rounds(seeds: Sequence[int], folder: Path) -> tuple[list[str], int]:

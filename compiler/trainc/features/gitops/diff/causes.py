@@ -228,17 +228,20 @@ class Causes:
         """Yield what differs of that from which a field was made on one side, with every step of overlays."""
         for given in explained.origin.inputs if record else ():
             document = record.documents.get(given.object) if record else None
-            if document is None:
-                continue
-            tagged = False
-            for written, path in document.written(given.index) if document.written else [(document, given.index)]:
-                if tagged and self._same_image(n, written, path):
-                    continue  # An overlay sets another tag, whatever was there.
-                if written.file.endswith(files.TEMPLATE_SUFFIXES):
-                    yield from self._of_template(n, written, path, explained.value)
-                else:
-                    yield from self._differences(n, written, path)
-                tagged = tagged or path[:1] == ("images",)
+            if document is not None:
+                yield from self._written(n, document, given.index, explained.value)
+
+    def _written(self, n: int, document: Document, path: Path, value: Any) -> Iterator[Place]:
+        """Yield what differs of all that a value of a document was made from, the latest step first."""
+        tagged = False
+        for written, at in document.written(path) if document.written else [(document, path)]:
+            if tagged and self._same_image(n, written, at):
+                continue  # An overlay sets another tag, whatever was there.
+            if written.file.endswith(files.TEMPLATE_SUFFIXES):
+                yield from self._of_template(n, written, at, value)
+            else:
+                yield from self._differences(n, written, at)
+            tagged = tagged or at[:1] == ("images",)
 
     def _same_image(self, n: int, document: Document, path: Path) -> bool:
         """Return whether an image has the same name on both sides, though perhaps another tag."""
@@ -335,9 +338,7 @@ class Causes:
         for n in (1, 0):
             job = self._sides[n].jobs.get(key)
             if job is not None:
-                document = job.document
-                for written, at in document.written(path) if document.written else [(document, path)]:
-                    yield from self._differences(n, written, at)
+                yield from self._written(n, job.document, path, value_at(job.document.data, path))
 
     def _own(self, key: Key) -> Iterator[Place]:
         """Yield all that differs in the TrainJob, with every step of overlays."""
@@ -346,8 +347,7 @@ class Causes:
             return
         whole = (before.document, ()), (after.document, ())
         for n, document, path in _smallest(whole, before.document.data, after.document.data):
-            for written, at in document.written(path) if document.written else [(document, path)]:
-                yield from self._differences(n, written, at)
+            yield from self._written(n, document, path, value_at(document.data, path))
 
     def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
         """Yield all that differs in overlays and in their patches, or only in some fields of overlays."""
@@ -509,6 +509,11 @@ def _one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:
 def _smallest(sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Any, new: Any) -> Iterator[Place]:
     """Yield the smallest values that differ, where they are now, or where those that are gone were."""
     (before, was), (after, now) = sides
+    # A field without a value is one without items.
+    old, new = (
+        type(other)() if one is None and isinstance(other, dict | list) and other else one
+        for one, other in ((old, new), (new, old))
+    )
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys((*new, *old)):
             if name not in new:
