@@ -13,6 +13,7 @@ from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
 from trainc.pipeline.session import Session, diagnose_at_source
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.document import NOT_OF_MIRRORS
 from trainc.startup.records import replace
 
 # Origins that copy values from a document unchanged; a plugin only derives values from them.
@@ -41,7 +42,19 @@ def place_built(result: Result) -> list[Diagnostic]:
                 sources[built] = _sources_by_path(objects[built])
             source = _nearest(sources[built], finding.source_path or finding.path)
             placed[i] = replace(placed[i], source=source or placed[i].source)
+            if finding.code in NOT_OF_MIRRORS:
+                placed[i] = _as_written(placed[i], finding.path, objects[built], result)
     return placed
+
+
+def _as_written(diagnostic: Diagnostic, path: Path, described: ExplainedObject, result: Result) -> Diagnostic:
+    """Place a diagnostic about an image where somebody wrote it."""
+    documents = {checked.label: checked.document for checked in (result.job, result.runtime) if checked is not None}
+    given = (one for field in described.fields if field.index == path for one in field.origin.inputs)
+    for one in given:
+        if one.object in documents:
+            return documents[one.object].as_written(diagnostic, one.index)
+    return diagnostic
 
 
 def source_of(described: ExplainedObject, path: Path) -> Source | None:

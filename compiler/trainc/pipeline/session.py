@@ -7,7 +7,7 @@ from itertools import chain
 
 from trainc.admission.creation import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
-from trainc.findings import CompileError, Diagnostic, Finding, Report, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Report, format_path, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, mapping, with_value
@@ -229,9 +229,20 @@ class Session:
         return self.diagnose(result)
 
     def find_as_it_stands(self, job: ValidDocument, manifests: Sequence[Manifest]) -> list[Diagnostic]:
-        """Return what the judge finds in the objects of a rendered file of a job."""
-        findings = () if self.judge is None else _about_objects(self.judge(manifests))
-        return self.rules(map(job.diagnose_built, findings), False)
+        """Return what the judge finds in the objects of a rendered file of a job, where the fields are written."""
+        found = [] if self.judge is None else list(self.judge(manifests))
+        if not found:
+            return []
+
+        def same(built: Sequence[Manifest]) -> list[tuple[str, Finding]]:
+            labels = {manifest["kind"]: label_of(manifest) for manifest in built}
+            return [(labels.get(about.partition(" ")[0], about), finding) for about, finding in found]
+
+        again = replace(self, keeping=None, judge=same, judge_at_base=None).compile(job)[1]
+        texts = {(finding.code, format_path(finding.path)) for _, finding in found}
+        if placed := [d for d in again if (d.code, d.path) in texts]:
+            return placed
+        return self.rules(map(job.diagnose_built, _about_objects(found)), False)  # It does not compile any more.
 
     def _judge_pods(self, manifests: Sequence[Manifest], report: Report) -> None:
         """Add what the API server would refuse of the pods of a job, and what Kueue would not count."""

@@ -12,7 +12,7 @@ from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any
 
 # What is wrong with an image whatever registry an overlay takes it from.
-_NOT_OF_MIRRORS = ("MovingImageTag",)
+NOT_OF_MIRRORS = ("MovingImageTag", "ImageNotPinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,25 @@ class Document:
 
             finding = template_finding(self.data, finding.path, self.file) or finding
         place = finding.path if finding.source_path is None else finding.source_path
-        source = self.locate(place)
-        if finding.code in _NOT_OF_MIRRORS and self.written is not None:
-            source = next((d.locate(at) for d, at in self.written(place) if at[:1] != ("mirrors",)), source)
-        return Diagnostic(
-            finding.code,
-            finding.severity,
-            finding.message,
-            finding.hint,
-            label or label_of(self.data),
-            format_path(finding.path),
-            source,
+        about, path = label or label_of(self.data), format_path(finding.path)
+        diagnostic = Diagnostic(
+            finding.code, finding.severity, finding.message, finding.hint, about, path, self.locate(place)
         )
+        return self.as_written(diagnostic, place) if finding.code in NOT_OF_MIRRORS else diagnostic
+
+    def as_written(self, diagnostic: Diagnostic, path: Path) -> Diagnostic:
+        """Place a diagnostic about an image where somebody wrote it, with that name, if a mirror has replaced it."""
+        from trainc.kube.documents import value_at
+
+        steps = self.written(path) if self.written is not None else []
+        document, at = next(((d, at) for d, at in steps if at[:1] != ("mirrors",)), (self, path))
+        image, written = value_at(self.data, path), value_at(document.data, at)
+        if not steps or not isinstance(image, str):
+            return diagnostic
+        texts = [diagnostic.message, diagnostic.hint]
+        if isinstance(written, str):
+            texts = [text.replace(image, written) for text in texts]
+        return replace(diagnostic, source=document.locate(at), message=texts[0], hint=texts[1])
 
     def diagnose_text(self, finding: Finding) -> Diagnostic:
         """Convert a finding about a line of a text in this document, which is usually a block scalar below its key."""
