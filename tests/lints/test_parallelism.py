@@ -10,7 +10,7 @@ from tables import cases
 from trainings import findings, reported, training
 
 from trainc import CompileError, Diagnostic, Options, compile_paths
-from trainc.ir.parallelism import FRAMEWORKS, groups
+from trainc.ir.parallelism import frameworks, groups
 
 MEGATRON = "torchrun pretrain_gpt.py --bf16 --num-layers 32 "
 
@@ -82,7 +82,7 @@ def test_settings_are_read_from_files_of_the_input(
 
 
 def test_every_framework_says_how_its_ranks_are_numbered() -> None:
-    for framework in FRAMEWORKS:
+    for framework in frameworks():
         axes = {axis for each in framework.divides for axis in each} | set(framework.fills)
         assert framework.anchors <= framework.keys.keys()
         assert set(framework.keys.values()) >= axes

@@ -130,7 +130,6 @@ def _proofs(targets: Sequence[Target], bases: Bases | None, arguments: Arguments
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
-    """The text of every output file, by its path in the folder."""
     from trainc.output.ownership import file_name, first_line
 
     return {

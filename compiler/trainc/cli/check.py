@@ -169,7 +169,6 @@ def _report(
     streams: Streams,
     first: Sequence[Diagnostic] = (),
 ) -> Status:
-    """Report diagnostics in order, after those that come first."""
     ordered = [*first, *sort_diagnostics(diagnostics)]
     if arguments.format in ("text", "github"):
         return report(ordered, arguments, streams, files)

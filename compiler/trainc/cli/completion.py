@@ -77,7 +77,6 @@ def complete(command_line: Sequence[str]) -> str:
 
 
 def _of_actions(actions: Iterable[argparse.Action], before: Sequence[str], current: str) -> str:
-    """Return the candidates for a word of a command, after the words `before`."""
     options = {flag: action for action in actions for flag in action.option_strings}
     previous = before[-1] if before else ""
     flag, equals, value = current.partition("=")
@@ -166,7 +165,6 @@ def _names(kind: str) -> Iterable[str]:
 
 
 def _revisions() -> Iterator[str]:
-    """Yield the branches and tags of the repository around the current folder."""
     from trainc.reading.git import branches_and_tags
 
     yield from branches_and_tags(os.curdir)

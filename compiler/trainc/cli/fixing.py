@@ -106,7 +106,6 @@ def _candidates(diagnostics: Iterable[Diagnostic], run: Run) -> Iterator[_Candid
 
 
 def _with(chosen: Iterable[_Candidate], texts: Texts) -> dict[str, str]:
-    """Return the files with their edits, the last one first."""
     by_file: dict[str, list[Edit]] = {}
     for candidate in chosen:
         by_file.setdefault(candidate.file, []).append(candidate.edit)
@@ -162,7 +161,6 @@ def _is_only_way(diagnostic: Diagnostic) -> bool:
 def _after(
     chosen: Sequence[_Candidate], texts: Texts, check: Callable[[], Checked]
 ) -> tuple[Sequence[Diagnostic], object]:
-    """Return the findings and what is compiled, with some edits."""
     try:
         with opening.unsaved(_by_path({**texts, **_with(chosen, texts)})):
             diagnostics, runs = check()

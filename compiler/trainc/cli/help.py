@@ -61,7 +61,6 @@ def topic_text(topic: str) -> str:
 
 
 def _sync_options() -> Iterator[str]:
-    """Every sync option with its effect, by tool."""
     from trainc.kube.sync_options import sync_options_of
 
     for tool, title in (("argocd", "Argo CD"), ("flux", "Flux")):

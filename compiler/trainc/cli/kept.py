@@ -176,7 +176,6 @@ def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
 
 
 def _registries(text: str) -> set[str]:
-    """The registries, or else the names, of the images in a rendered file."""
     import re
 
     images = re.findall(r"^ *(?:- )?image: [\"']?([^\s\"']+)", text, re.MULTILINE)
@@ -184,7 +183,6 @@ def _registries(text: str) -> set[str]:
 
 
 def _reason(line: BuildLine, keeping: Keeping) -> str:
-    """Why a job differs although its runtime has not changed."""
     if line.release != keeping.release:
         return f"built for Trainer {line.release}, not {keeping.release}"
     if line.trainc != keeping.trainc:

@@ -76,7 +76,6 @@ class Live:
 
 
 def _outdated(taken: str, most: int) -> str:
-    """Return why a dump does not count, empty if it does."""
     if not taken:
         return "has no document with `takenAt`"
     try:

@@ -90,7 +90,6 @@ def _looks_like_a_path(word: str) -> bool:
 
 
 def _of_rendered(path: str, source: str, chosen: str | None, arguments: Arguments) -> tuple[Arguments, JobQuery]:
-    """The job of a rendered file. Its runtime may be in any of the sources, so all of them are read."""
     name = job_in(path)
     for environment, configuration in _environments(arguments):
         inside = "" if configuration.output is None else os.path.relpath(path, configuration.output)

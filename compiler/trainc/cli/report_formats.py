@@ -101,7 +101,6 @@ _FENCES = pattern(r"^```\w*\n", re.MULTILINE)
 
 
 def _in_repository(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics with files named from the root of the repository, where a forge looks for them."""
     root = repository_above(os.curdir)
     prefix = "" if root is None else os.path.relpath(os.path.realpath(os.curdir), root).replace(os.sep, "/")
     if prefix in ("", os.curdir):
@@ -180,7 +179,6 @@ def junit_report(diagnostics: Sequence[Diagnostic], files: Files) -> str:
 
 
 def _xml(text: str) -> str:
-    """The text on one line, without the characters that XML cannot hold."""
     return escape_line(text).replace("\ufffe", "").replace("\uffff", "")
 
 

@@ -66,7 +66,6 @@ def here() -> Repository:
 
 
 def _moved(path: str, repository: Repository) -> str:
-    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
     if inside.startswith(os.pardir):
         return os.path.abspath(path)

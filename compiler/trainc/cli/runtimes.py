@@ -89,7 +89,6 @@ def _repository_table(runtimes: list[_UsedRuntime]) -> str:
 
 
 def _containers(document: Document) -> tuple[list[str], str]:
-    """The images of a runtime, and the devices of each of its pods that has some."""
     images: dict[str, None] = {}
     devices: dict[str, None] = {}
     for job in objects(value_at(document.data, ("spec", "template", "spec", "replicatedJobs"))):

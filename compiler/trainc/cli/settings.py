@@ -190,7 +190,6 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
-    """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
     values = {setting.name: getattr(arguments, setting.name, None) for setting in SETTINGS}
     explicit = {name: value for name, value in values.items() if value is not None}
     chosen = merge_layers(configuration.options, *(overlay.settings for overlay in overlays), explicit)

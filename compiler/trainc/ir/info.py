@@ -407,7 +407,6 @@ def min_resources(info: Info, at_most: int | None = None) -> dict[str, str]:
 
 
 def _amount_made(name: str, text: str, at_most: int | None, info: Info) -> str:
-    """Return one resource of the gang with what was counted for it."""
     read: list[object] = [at_most]
     for pod_set in members(info):
         if name in pod_set.requests:

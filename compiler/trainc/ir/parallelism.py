@@ -10,12 +10,17 @@ huggingface/accelerate parallelism_config.py; Lightning-AI/pytorch-lightning plu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 
 from trainc.kube.quantity import whole_number
+from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # What the axes are called, in the order in which they are shown.
 AXES: Mapping[str, str] = {
@@ -69,124 +74,24 @@ class Framework:
     launched: str = ""
 
 
-def _with_prefixes(prefixes: str, keys: Mapping[str, str]) -> dict[str, str]:
-    return {f"{prefix}.{key}": axis for prefix in prefixes.split() for key, axis in keys.items()}
+@cache
+def frameworks() -> tuple[Framework, ...]:
+    """Return those of frameworks.json: keys stand there under their axis, and are all anchors if none is named."""
+    return tuple(map(_framework, read_data(__file__, "frameworks.json")))
 
 
-_MODEL_PARALLEL = {
-    "tensor_model_parallel_size": "tp",
-    "pipeline_model_parallel_size": "pp",
-    "context_parallel_size": "cp",
-    "expert_model_parallel_size": "ep",
-    "expert_tensor_parallel_size": "etp",
-}
-_BATCH = {"global_batch_size": "global_batch", "micro_batch_size": "micro_batch"}
-_MODEL_DIVIDES = (("tp", "pp", "cp"), ("etp", "ep", "pp"))
-_MODEL_ORDER = ("tp", "cp", "dp", "pp")
-MEGATRON = Framework(
-    name="Megatron-LM",
-    keys={**_MODEL_PARALLEL, **_BATCH},
-    anchors=frozenset(key for key in _MODEL_PARALLEL if "model" in key),
-    programs=frozenset(
-        f"pretrain_{name}.py" for name in ["gpt", "bert", "t5", "mamba", "hybrid", "vlm", "retro", "ict", "vision"]
-    ),
-    divides=_MODEL_DIVIDES,
-    order=_MODEL_ORDER,
-    hides=frozenset(
-        (
-            *("use_checkpoint_args", "yaml_cfg", "tensor_parallel_num_weight_shards", "gtp_weight_remat_size"),
-            *("encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size"),
-        )
-    ),
-)
-_NEMO_KEYS = _with_prefixes("model trainer.strategy strategy", _MODEL_PARALLEL)
-NEMO = Framework(
-    name="NeMo",
-    keys={**_NEMO_KEYS, **_with_prefixes("model data train", _BATCH)},
-    anchors=frozenset(_NEMO_KEYS),
-    divides=_MODEL_DIVIDES,
-    order=_MODEL_ORDER,
-    open=True,
-)
-LIGHTNING = Framework(
-    name="Lightning",
-    keys={"trainer.devices": "devices", "trainer.num_nodes": "nodes"},
-    anchors=frozenset(("trainer.devices", "trainer.num_nodes")),
-    fills=("devices", "nodes"),
-    open=True,
-)
-_TITAN = {
-    "tensor_parallel_degree": "tp",
-    "pipeline_parallel_degree": "pp",
-    "context_parallel_degree": "cp",
-    "expert_parallel_degree": "ep",
-    "data_parallel_replicate_degree": "dp_replicate",
-    "data_parallel_shard_degree": "dp_shard",
-}
-_TITAN_KEYS = _with_prefixes("parallelism training experimental", _TITAN)
-TORCHTITAN = Framework(
-    name="torchtitan",
-    keys={**_TITAN_KEYS, "training.global_batch_size": "global_batch", "training.local_batch_size": "micro_batch"},
-    anchors=frozenset(_TITAN_KEYS),
-    divides=(("tp", "pp", "cp", "dp_replicate"), ("ep", "pp", "dp_replicate")),
-    fills=("tp", "pp", "cp", "dp_replicate", "dp_shard"),
-    inferred="dp_shard",
-    order=("tp", "cp", "dp_shard", "dp_replicate", "pp"),
-    config=("job.config_file", "config", "module"),
-)
-_TUNE_KEYS = {
-    "tensor_parallel_dim": "tp",
-    "context_parallel_dim": "cp",
-    "data_parallel_shard_dim": "dp_shard",
-    "data_parallel_replicate_dim": "dp_replicate",
-}
-TORCHTUNE = Framework(
-    name="torchtune",
-    keys=_TUNE_KEYS,
-    anchors=frozenset(_TUNE_KEYS),
-    divides=(("tp", "cp", "dp_replicate"),),
-    fills=("tp", "cp", "dp_replicate", "dp_shard"),
-    inferred="dp_shard",
-    order=("tp", "cp", "dp_shard", "dp_replicate"),
-    config=("config",),
-)
-_ACCELERATE_KEYS = {
-    "parallelism_config_tp_size": "tp",
-    "parallelism_config_cp_size": "cp",
-    "parallelism_config_sp_size": "sp",
-    "parallelism_config_dp_shard_size": "dp_shard",
-    "parallelism_config_dp_replicate_size": "dp_replicate",
-}
-ACCELERATE = Framework(
-    name="accelerate",
-    keys=_ACCELERATE_KEYS,
-    anchors=frozenset(_ACCELERATE_KEYS),
-    fills=("tp", "cp", "dp_replicate", "dp_shard"),
-    needs="use_parallelism_config",
-    order=("tp", "cp", "dp_shard", "dp_replicate"),
-    config=("config_file",),
-    hides=frozenset(("parallelism_config_sp_size",)),
-    launched="accelerate launch",
-)
-_PLUGIN_KEYS = {
-    "megatron_lm_tp_degree": "tp",
-    "megatron_lm_pp_degree": "pp",
-    "megatron_lm_context_parallel_size": "cp",
-    "megatron_lm_expert_model_parallel_size": "ep",
-    "megatron_lm_expert_tensor_parallel_size": "etp",
-}
-ACCELERATE_MEGATRON = Framework(
-    name="accelerate's Megatron-LM",
-    keys=_PLUGIN_KEYS,
-    anchors=frozenset(_PLUGIN_KEYS),
-    divides=_MODEL_DIVIDES,
-    needs="use_megatron_lm",
-    order=_MODEL_ORDER,
-    config=("config_file",),
-    launched="accelerate launch",
-)
-FRAMEWORKS = (MEGATRON, NEMO, LIGHTNING, TORCHTITAN, TORCHTUNE, ACCELERATE, ACCELERATE_MEGATRON)
-_KEYS = frozenset(key for framework in FRAMEWORKS for key in framework.keys)
+def _framework(row: Mapping[str, Any]) -> Framework:
+    keys = {key: axis for axis, names in row["keys"].items() for key in names.split()}
+    words = {name: tuple(row.get(name, "").split()) for name in ("fills", "order", "config")}
+    names = {name: frozenset(row.get(name, "").split()) for name in ("programs", "hides")}
+    anchors = frozenset(row["anchors"].split()) if "anchors" in row else frozenset(keys)
+    divides = tuple(tuple(axes.split()) for axes in row.get("divides", ()))
+    return Framework(**{**row, **words, **names, "keys": keys, "anchors": anchors, "divides": divides})
+
+
+@cache
+def _keys() -> frozenset[str]:
+    return frozenset(key for framework in frameworks() for key in framework.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +126,7 @@ class Arguments:
     @property
     def divides(self) -> bool:
         """Return whether a framework knows any of the settings."""
-        return not _KEYS.isdisjoint(self.settings)
+        return not _keys().isdisjoint(self.settings)
 
 
 @lru_cache(maxsize=512)
@@ -291,7 +196,7 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
     """
     if not arguments.divides and not files:
         return
-    for framework in FRAMEWORKS:
+    for framework in frameworks():
         if framework.launched != launcher:
             continue
         settings, complete = _merge_settings(framework, arguments, files)
@@ -308,7 +213,6 @@ def divisions(arguments: Arguments, files: Mapping[str, Mapping[str, str]], laun
 def _merge_settings(
     framework: Framework, arguments: Arguments, files: Mapping[str, Mapping[str, str]]
 ) -> tuple[dict[str, Setting], bool]:
-    """Return the settings of a framework, of its files first, and whether there can be no others."""
     settings: dict[str, Setting] = {}
     complete = arguments.hidden == 0 and not framework.open
     for option in framework.config:

@@ -77,7 +77,6 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _submission(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield a finding for a command that hands the training to another scheduler instead of running it."""
     line = read_command(entry.argv, programs(""))
     for start in line.starts:
         name = program_name(start.argv[0])
@@ -183,7 +182,6 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _letters(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(entry.argv):
         if word.isascii():
             continue
@@ -226,7 +224,6 @@ def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: S
 
 
 def _as_list(text: str) -> str:
-    """Return the hint to write a command line as a list of words."""
     if "\n" in text.strip():
         return 'write [bash, -c, "..."] with this text as its last item'
     words = _split(text)

@@ -167,7 +167,6 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
 
 
 def _mounted_files(training: Training) -> Iterator[ConfigFile]:
-    """Yield each file of a ConfigMap of the input that the container mounts."""
     sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
     documents = config_maps(training) if any(sources.values()) else {}
     for mount in training.entry.container.mounts if documents else ():

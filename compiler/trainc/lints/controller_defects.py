@@ -36,7 +36,6 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
-    """Return whether one of the job's plugins lists the deviation among its `defects`."""
     return any(
         deviation in plugin.defects and plugin.policy_of(job, info) is not None for plugin in enabled(info.plugins)
     )

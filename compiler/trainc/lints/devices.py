@@ -68,7 +68,6 @@ def _check_per_node(training: Training, launch: Launch, option: Option) -> Itera
 
 
 def _processes(training: Training) -> str | None:
-    """Return numProcPerNode as text, or None if it is not set."""
     value = training.info.processes.value
     return None if value is None else str(value)
 
@@ -87,7 +86,6 @@ def _check_machines(training: Training, launch: Launch, machines: Option) -> Ite
 
 
 def _compare_processes(training: Training, option: Option, count: int, whole_job: bool = False) -> Iterator[Finding]:
-    """Yield a finding if the processes do not match the devices of a pod or, with `whole_job`, of the job."""
     devices = training.devices * (training.nodes if whole_job else 1)
     where = f"on {training.nodes} nodes" if whole_job else "per pod"
     if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
@@ -161,7 +159,6 @@ def _uncounted_devices(training: Training) -> Iterator[Finding]:
 
 
 def _hidden_devices(training: Training) -> Iterator[Finding]:
-    """Yield a finding for a variable that hides some of the devices from the processes."""
     env = training.variables
     if VISIBLE.keys().isdisjoint(env) and not any(start.variables for start in training.line.starts):
         return

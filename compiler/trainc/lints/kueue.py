@@ -97,7 +97,6 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
 
 
 def _honored(info: Info) -> set[str]:
-    """Return the annotations that the job's gang scheduler reads."""
     gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
     return {gang.topology for gang in gangs}
 
@@ -155,7 +154,6 @@ def _unless_newer(hint: str, version: str, kueue: str) -> str:
 
 
 def _sizes(requested: Mapping[str, str]) -> list[int]:
-    """The sizes of the slices from the outermost inwards; none if they cannot be read."""
     if _LEVELS in requested:
         return [size for _, size in _layers(requested[_LEVELS]) or ()]
     size = whole_number(requested.get(_SLICE_SIZE)) if _SLICE in requested else None
@@ -200,7 +198,6 @@ def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[s
 
 
 def _spreading_problem(requested: Mapping[str, str]) -> str:
-    """What is wrong with the rules for spreading jobs over domains; empty if nothing is."""
     if REQUIRED not in requested:
         return f"it needs {REQUIRED}"
     try:
@@ -260,7 +257,6 @@ def _misspelt(message: str, hint: str, path: Path, about: str) -> Finding:
 
 
 def _key(field: str, key: str, value: str, path: Path, about: str) -> Iterator[Finding]:
-    """Yield findings about one label or annotation of the job that concerns Kueue."""
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in PLACING:
@@ -275,7 +271,6 @@ def _key(field: str, key: str, value: str, path: Path, about: str) -> Iterator[F
 
 
 def _too_new(key: str, path: Path, about: str, info: Info) -> Iterator[Finding]:
-    """Yield a finding for an annotation that the cluster's version of Kueue does not have yet."""
     if key in _SINCE_0_20 and info.kueue and info.kueue not in NEW_ANNOTATIONS:
         message = f"Kueue before 0.20 does not know the annotation {key!r}"
         yield _misspelt(message, "upgrade Kueue, or remove it", path, about)
@@ -325,7 +320,6 @@ def _snippet(key: str, value: str) -> str:
 
 
 def _nested(info: Info) -> Iterator[Finding]:
-    """Yield findings for Kueue's labels and annotations on jobs and pods inside the JobSet."""
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
         job_path: Path = (*JOBS, index, "template", "metadata")

@@ -186,7 +186,6 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
 
 
 def _without_command(training: Training, start: Start) -> Iterator[Finding]:
-    """Yield a finding for a program such as accelerate with a word that is none of its commands."""
     launcher = programs("").all.by_program.get(program_name(start.argv[0]))
     word = start.argv[1] if len(start.argv) > 1 else ""
     if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
@@ -264,7 +263,6 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
 
 
 def _integer(value: str) -> int | None:
-    """Return the number that Python reads, or None."""
     return int(value) if _INTEGER.fullmatch(value) else None
 
 
@@ -315,7 +313,6 @@ _KINDS: Mapping[str, tuple[Callable[[str], object], str, str, str]] = {
 
 
 def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
-    """Yield a problem of the program that is launched: there is none, or its name is an option or needs a shell."""
     name = launch.launcher.name
     arguments = training.arguments(start)
     if not arguments:

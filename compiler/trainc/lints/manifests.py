@@ -84,7 +84,6 @@ def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding
 
 
 def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
-    """Yield findings about rendezvous files in the ConfigMap called `name`."""
     files = [file for plugin in rendered.plugins for file in plugin.files]
     if name in rendered.files:
         for file in files:

@@ -154,7 +154,6 @@ def _filled(job: _Job, division: Division, product: int) -> str:
 
 
 def _batch(job: _Job, division: Division) -> Iterator[Finding]:
-    """Yield an error for a global batch that the data-parallel ranks cannot share (Megatron-LM, torchtitan)."""
     setting = division.settings.get("global_batch")
     count = setting.number if setting is not None else None
     if setting is None or not count or count < 1 or not division.complete or division.framework.config:
@@ -230,7 +229,6 @@ def _count(value: Any) -> int | None:
 
 
 def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
-    """Return the number of ranks that share a sample, or None if it is not visible."""
     tensor = config.get("tensor_parallel")
     by_tensor = tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1
     sizes = (config.get("sequence_parallel_size", 1), by_tensor)

@@ -49,7 +49,6 @@ def _of_run(run: Run) -> Iterator[Finding]:
 
 
 def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
-    """Yield the finding of a row whose conditions hold, and whose check does not."""
     facts = run.facts
     if not all(holds(facts, condition, row.reads) for condition in row.when):
         return
@@ -96,8 +95,6 @@ def _shown(fact: Fact) -> str:
 
 
 def _filled(text: str, facts: Facts) -> str:
-    """Return a text with the values of keys and roles put in."""
-
     def value(name: str) -> str:
         fact = facts.find(name)
         return str(fact.value) if fact is not None else name
@@ -244,7 +241,6 @@ def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
 
 
 def _nearest(name: str, others: Iterable[str], most: int) -> str:
-    """Return the other name with the fewest edits, at most so many; empty if there is none."""
     from trainc.findings.text import edit_distance
 
     distances = ((edit_distance(name, other, most), other) for other in others)
@@ -252,7 +248,6 @@ def _nearest(name: str, others: Iterable[str], most: int) -> str:
 
 
 def _respelled(fact: Fact, near: str) -> str:
-    """Suggest another key as the place of a fact writes it."""
     spelled = near.replace("_", "-") if "-" in fact.text.lstrip("-") else near
     if fact.file is None:
         return suggest(fact.text, [f"--{spelled}" if fact.text.startswith("--") else spelled])
@@ -327,7 +322,6 @@ def _differ(left: Fact, right: Fact) -> bool:
 
 
 def _alone(run: Run, known: Table) -> Iterator[Finding]:
-    """Yield a finding if a program on several nodes does not hear of the others, or of its own rank."""
     facts, training = run.facts, run.training
     needed = {
         part: [facts.find(key) for key in known.alone.get(part, ())]

@@ -63,7 +63,6 @@ def _is_template(entry: Entrypoint) -> bool:
 
 
 def _scripted(training: Training) -> bool:
-    """Return whether the command is a script or contains a sleep."""
     return training.line.script is not None or bool(training.line.starts_of("sleep"))
 
 
@@ -78,7 +77,6 @@ def _divides(training: Training) -> bool:
 
 
 def _has_paths(training: Training) -> bool:
-    """Return whether a command has an absolute path or a number of workers, or the pod a volume for shared memory."""
     mount_paths = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
     shared = any(mount_path.startswith("/dev/shm") for mount_path in mount_paths)  # noqa: S108
     return shared or any(part in training.text for part in ("/", "workers", "dir", "folder"))
@@ -135,7 +133,6 @@ def _is_surrounded(training: Training) -> bool:
 
 
 def _may_slip(training: Training) -> bool:
-    """Return whether a command has a script, quotes, launchers with options or a file of the input."""
     text = training.text
     return (
         training.line.script is not None

@@ -104,7 +104,6 @@ def _is_given_an_address(training: Training, launch: Launch) -> bool:
 
 
 def _apart(training: Training, launch: Launch) -> Finding:
-    """Return the finding for a launcher that ignores the runtime's variables and has no option with an address."""
     name = min(launch.launcher.together)
     message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
     hint = f"add --{name.replace('-', '_')}={_first_pod(training)} before the recipe"
@@ -196,7 +195,6 @@ def _no_endpoint(training: Training, start: Start, launch: Launch, endpoint_opti
 
 
 def _no_port(training: Training, start: Start, option: Option, endpoint: str | None) -> Iterator[Finding]:
-    """Yield the finding for a static rendezvous whose endpoint has no port, which torchrun refuses."""
     if endpoint is None or endpoint in training.variables:
         return
     if ":" not in endpoint and ":" not in (option.value or ""):
@@ -206,7 +204,6 @@ def _no_port(training: Training, start: Start, option: Option, endpoint: str | N
 
 
 def _key(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
-    """Yield the finding for a rendezvous ID that differs between the pods."""
     option_value = option.value or ""
     value = training.value(option_value, launch)
     shell = training.line.script is not None
@@ -229,7 +226,6 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
 
 
 def _of_others(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
-    """Yield findings about the rank and address of a launcher that reads none of the runtime's variables."""
     roles = launch.launcher
     if roles.total and roles.nodes and launch.find_option(roles.nodes | roles.own_way) is None:
         return  # accelerate uses neither for a single machine.

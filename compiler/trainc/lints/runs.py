@@ -181,7 +181,6 @@ def _of_launcher(training: Training, start: Start, option: Any, space: str) -> F
 
 
 def _composed(fact: Sequence[Fact]) -> Iterator[str]:
-    """Yield the path that Hydra makes of a folder and a name."""
     by_key = {one.key: str(one.value) for one in fact}
     for folder, name in (("config_path", "config_name"), ("config_dir", "config_name")):
         if folder in by_key and name in by_key:

@@ -175,7 +175,6 @@ def _reads_status(stage: Stage) -> bool:
 
 
 def _waits_behind(item: Item, following: tuple[Item, ...]) -> Command | None:
-    """Return a command after the training that never ends, if it is reached, or None."""
     if item.then == "||":
         return None
     for other in following:

@@ -111,7 +111,6 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
 
 
 def _twice(training: Training, start: Start) -> Iterator[Finding]:
-    """Yield a finding for an option of a launcher that is given twice, of which only the last one counts."""
     launch = start.launch
     seen: dict[str, str] = {}
     for option in launch.options if launch is not None and launch.launcher.options else ():
@@ -127,7 +126,6 @@ def _twice(training: Training, start: Start) -> Iterator[Finding]:
 
 
 def _hosts(training: Training, start: Start) -> Iterator[Finding]:
-    """Yield a finding for a list of hosts that the job does not have."""
     launch = start.launch
     option = launch.find_option(frozenset(("H", "host", "hosts"))) if launch is not None else None
     if option is None or not option.value or training.nodes < 2 or launch is None or launch.launcher.reaches != "hosts":
@@ -146,7 +144,6 @@ def _hosts(training: Training, start: Start) -> Iterator[Finding]:
 
 
 def _quotes(training: Training) -> Iterator[Finding]:
-    """Yield a finding for quotes around a value that no shell takes away."""
     for index, word in enumerate(training.line.argv):
         match = _QUOTED.fullmatch(word) if "'" in word or '"' in word else None
         if match is None or not match[1].startswith("--") or match[2] in match[3]:
@@ -158,7 +155,6 @@ def _quotes(training: Training) -> Iterator[Finding]:
 
 
 def _of_script(training: Training, script: str) -> Iterator[Finding]:
-    """Yield findings about the text of a script."""
     if (match := _ESCAPED_END.search(script)) is not None:
         before = script[: match.start()].rpartition("\n")[2].strip()
         message = f"a space follows the backslash after {before[-40:]!r}, so the command ends there, and the next line is another one"
@@ -199,7 +195,6 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
 
 
 def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:
-    """Yield findings about a script of Python that fails when it starts."""
     text = file.text or ""
     match = _RELATIVE.search(text)
     if match is not None and f"-m {file.name}" not in training.text:

@@ -139,7 +139,6 @@ def volume_at(training: Training, path: str) -> tuple[str | None, str]:
 
 
 def _mount_at(training: Training, path: str) -> Json:
-    """Return the mount of the container that has a path; empty if there is none."""
     best: Json = {}
     for mount in training.entry.container.mounts:
         mount_path = str(mount.get("mountPath", "")).rstrip("/")
@@ -273,7 +272,6 @@ def _source(pod_set: PodSet, name: str, info: Info) -> tuple[str, Any] | None:
 
 
 def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
-    """Yield a finding for an initializer whose download is in storage that the trainer does not mount."""
     step = job.initializer(pod_set.ancestor or "")
     sources = [v.get("value") for c in pod_set.containers for v in c.env if v["name"] == "STORAGE_URI"]
     if info.trainer is None or (step is None and not sources):
@@ -303,7 +301,6 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
 
 
 def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield findings about claims that JobSet creates: access from several nodes, and retention."""
     for i, j, template in _claim_templates(info):
         name = (template.get("metadata") or {}).get("name")
         modes = set((template.get("spec") or {}).get("accessModes") or ())

@@ -84,7 +84,6 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _keys(training: Training) -> Iterator[Finding]:
-    """Yield a finding for a variable from a key that the ConfigMap of the input does not have."""
     from trainc.findings.text import correct_spelling
 
     entry = training.entry
@@ -105,7 +104,6 @@ def _keys(training: Training) -> Iterator[Finding]:
 
 
 def _devices(training: Training) -> Iterator[Finding]:
-    """Yield findings about devices of the network: memory that may not be locked, and those of the node."""
     entry = training.entry
     resources = entry.container.resources
     requested = [*(resources.get("limits") or {}), *(resources.get("requests") or {})]
@@ -203,7 +201,6 @@ def _owner(training: Training) -> Iterator[Finding]:
 
 
 def _gated(training: Training) -> Iterator[Finding]:
-    """Yield a finding for an initializer that downloads a gated model or dataset without a token."""
     job, info = training.job, training.info
     for field, ancestor in (("model", names.MODEL_INITIALIZER), ("dataset", names.DATASET_INITIALIZER)):
         step = job.initializer(ancestor)

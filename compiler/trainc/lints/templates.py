@@ -121,7 +121,6 @@ def pull_secrets(training: Training) -> Iterator[Finding]:
 
 
 def _logins(document: Json) -> Collection[str]:
-    """Return the registries for which a Secret of the input has a login."""
     if document.get("kind") != "Secret" or document.get("type") != "kubernetes.io/dockerconfigjson":
         return ()
     from binascii import a2b_base64
@@ -224,7 +223,6 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
 
 
 def _gangs(info: Info) -> list[Plugin]:
-    """Return the plugins whose gang the job has."""
     return [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
 
 

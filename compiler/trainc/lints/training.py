@@ -211,7 +211,6 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
-    """Return the accelerators of the claims that a container uses, as far as the input has their templates."""
     used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
     pods = {**entry.info.pod_spec(entry.pod_set.name), **entry.pod_set.pod_fields} if used else {}
     claims = pods.get("resourceClaims") or ()

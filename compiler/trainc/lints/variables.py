@@ -123,7 +123,6 @@ def _names(env: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _secret_names(names: tuple[str, ...]) -> list[str]:
-    """Return the names of variables whose value is always a secret."""
     candidates = [name for name in names if any(word in name.upper() for word in _SECRET_WORDS)]
     return [name for name in candidates if _SECRET_NAME.fullmatch(name) and not _NO_SECRET.fullmatch(name)]
 
@@ -192,7 +191,6 @@ def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, S
 
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
-    """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
     from trainc.knowledge.tables import variable_names
 
     names = variable_names()
@@ -426,7 +424,6 @@ def _needed(launch: Launch | None) -> frozenset[int]:
 
 
 def _guarded(line: CommandLine) -> frozenset[str]:
-    """Return the variables that a script tests or has a default for."""
     from trainc.ir.commands.shell import commands
 
     guarded = set(_WITH_DEFAULT.findall(line.argv[line.script or 0]))

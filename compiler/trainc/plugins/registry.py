@@ -116,7 +116,6 @@ def validate(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Find
 def _results(
     point: Literal["build_failures", "build", "secrets"], job: TrainJob, info: Info, plugins: Sequence[Applied]
 ) -> Iterator[Any]:
-    """Yield what the functions of an extension point return, in registry order."""
     for applied in plugins:
         if (function := getattr(applied.passes, point)) is not None:
             yield from function(job, applied.policy, info)

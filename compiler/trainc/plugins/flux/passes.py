@@ -84,7 +84,6 @@ def _template(file: str) -> Template:
 
 
 def _filled(file: str, **values: object) -> str:
-    """Fill in one of the templates that stand beside this module."""
     return _template(file).substitute(install=INSTALL_DIR, **values)
 
 

@@ -75,7 +75,6 @@ def _source_path(job: TrainJob, info: Info, pod_set: PodSet, container: Containe
 def _problems(
     source: str, variables: Mapping[str, str | None], container: Container, info: Info
 ) -> Iterator[tuple[str, str]]:
-    """Yield (message, hint) for what the initializer fails at."""
     step = container.name
     is_dataset = step == names.DATASET_INITIALIZER
     schemes = info.release.dataset_schemes if is_dataset else info.release.model_schemes

@@ -148,7 +148,6 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
 
 
 def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
-    """Return a regular container with the TrainJob's trainer settings, if they apply to it."""
     container = _rebuild_container(container, info, True)
     if not job.has_trainer or container.name != pod_set.main:
         return container

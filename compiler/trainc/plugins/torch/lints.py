@@ -47,7 +47,6 @@ def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _second_recipe(before: Sequence[str], args: Sequence[str]) -> str:
-    """Return the argument that gives a recipe or configuration a second time, or an empty string."""
     has_recipe = any(_RECIPE.fullmatch(word) for word in before)
     return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if has_recipe else ""
 
@@ -77,7 +76,6 @@ def _subject(word: str) -> str:
 def _without_effect(
     entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, builds: bool
 ) -> Iterator[Finding]:
-    """Yield a warning for LoRA settings of a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
     requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
     if not requested or not recipe.startswith("full"):

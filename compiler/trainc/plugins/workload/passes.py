@@ -206,7 +206,6 @@ def _group_findings(group: Group, policy: Json, info: Info, *, queued: bool) -> 
 
 
 def _mixed(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
-    """Yield an error if a field differs between the pods of a group."""
     if len(set(values.values())) > 1:
         different = next(name for name, value in values.items() if value != next(iter(values.values())))
         values_text = ", ".join(f"{name}: {value or 'none'}" for name, value in values.items())

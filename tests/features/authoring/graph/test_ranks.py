@@ -13,7 +13,7 @@ from commands import run
 
 from trainc.cli.command import Status
 from trainc.features.authoring.graph.model import ranks_json, ranks_text
-from trainc.ir.parallelism import FRAMEWORKS, groups
+from trainc.ir.parallelism import frameworks, groups
 from trainc.plugins.ranks import Layout, Ranks
 
 MODEL = ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2")
@@ -140,7 +140,7 @@ def test_groups_are_the_ranks_that_differ_in_one_coordinate() -> None:
 
 
 def test_every_framework_numbers_the_ranks_of_its_axes() -> None:
-    for framework in FRAMEWORKS:
+    for framework in frameworks():
         if framework.order:
             assert framework.order[0] == "tp"
             assert set(framework.fills) <= set(framework.order)

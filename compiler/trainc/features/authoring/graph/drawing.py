@@ -223,7 +223,6 @@ def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:
 
 
 def _edges(drawing: Drawing) -> Iterator[svg.Element]:
-    """The lines between the cards, each with the condition that it stands for."""
     cards = {card.step.name: card for card in drawing.cards}
     for card, dependency in ((other, d) for other in drawing.cards for d in other.step.depends_on):
         source = cards.get(dependency.step)

@@ -174,7 +174,6 @@ def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Any]:
 
 
 def _texts(candidates: Iterable[object]) -> Iterator[str]:
-    """Leave out what is no name, or not written yet."""
     return (name for name in candidates if isinstance(name, str) and name.isprintable() and name)
 
 

@@ -38,7 +38,6 @@ def lenses(snapshot: Snapshot, before: Sequence[Sequence[CompiledJob]] | None) -
 def _of_built(
     built: Built, fits: Sequence[Any], before: Sequence[CompiledJob] | None
 ) -> Iterator[tuple[Source | None, str]]:
-    """The texts about the jobs of one environment, each with the place of the job's document."""
     # By name alone: overlays may have changed the namespace.
     homes: dict[str, list[Source | None]] = {}
     for valid_document in built.session.jobs:

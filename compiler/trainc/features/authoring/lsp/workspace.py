@@ -246,7 +246,6 @@ class Opened:
         return [document for document in self._documents if _is_job(document)]
 
     def _users_of(self, documents: Sequence[Document], names: set[str]) -> Iterator[Document]:
-        """Some of the jobs that use a runtime of this file, except those with some names."""
         runtimes = [
             document for document in documents if dialects.is_trainer_document(document.data) and not _is_job(document)
         ]
@@ -257,7 +256,6 @@ class Opened:
     def _about_others(
         self, file: str, documents: list[Document], session: Session, rules: policy.Policy
     ) -> list[Diagnostic]:
-        """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         diagnostics: list[Diagnostic] = []
         # A refused job does not use its runtime; jobs of other files are assumed to be valid.
         used = {runtime_scope(job.data) for job in self._jobs if job.file != file}
@@ -274,7 +272,6 @@ class Opened:
 
 
 def _replaced(source: Sequence[Document], file: str, replacements: Sequence[Document]) -> Iterator[Document]:
-    """The documents of a source, with those of one file replaced."""
     start = next((i for i, document in enumerate(source) if document.file == file), None)
     remaining = (document for document in source if document.file != file)
     yield from islice(remaining, start)
@@ -466,7 +463,6 @@ class Workspace:
         )
 
     def _dump(self, environments: Sequence[Opened]) -> Dump:
-        """The clusters of all environments."""
         if self._cluster is None:
             folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
             objects = [

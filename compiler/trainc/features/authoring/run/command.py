@@ -128,7 +128,6 @@ def _shebang(program: str) -> str:
 
 
 def _missing_modules(python: str) -> frozenset[str]:
-    """The modules that an interpreter lacks; all of them without an interpreter."""
     program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
         return frozenset(MODULES_LOOKED_UP)
@@ -138,7 +137,6 @@ def _missing_modules(python: str) -> frozenset[str]:
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
-    """Currently unused ports of the loopback address."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:

@@ -184,7 +184,6 @@ class Lifecycle:
 
 
 def _jobs(step: Step) -> list[list[Pod]]:
-    """The pods of each replica, in index order."""
     replicas: dict[int, list[Pod]] = {}
     for pod in step.pods:
         replicas.setdefault(pod.replica, []).append(pod)

@@ -252,7 +252,6 @@ def meeting_ports(plan: Plan) -> dict[int, str]:
 
 
 def _short(host: str) -> str:
-    """The first label of a host name, which is the same in all its forms."""
     return host.partition(".")[0]
 
 

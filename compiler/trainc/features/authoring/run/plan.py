@@ -135,7 +135,6 @@ def variables(
 def _whole_sources(
     container: Json, config_maps: Mapping[str, Json], path: Path
 ) -> tuple[dict[str, str], list[Finding]]:
-    """The variables from envFrom."""
     env: dict[str, str] = {}
     findings: list[Finding] = []
     for index, source in enumerate(container.get("envFrom", ())):
@@ -230,7 +229,6 @@ class _Planner:
         )
 
     def _text(self, text: str) -> str:
-        """A text with pod names replaced by local addresses."""
         return self._hosts.localized(text, self._ports)
 
     def _step(self, job: ReplicatedJob) -> Step:

@@ -417,7 +417,6 @@ def python_ranks(mark: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _environ_of(number: int) -> dict[str, str]:
-    """The variables with which a process was started; none if it has ended or is somebody else's."""
     with suppress(OSError), open(f"/proc/{number}/environ", "rb") as file:
         pairs = (variable.partition("=") for variable in file.read().decode("utf-8", "replace").split("\0"))
         return {name: value for name, _, value in pairs}
@@ -437,6 +436,5 @@ def _is_alive(number: int) -> bool:
 
 
 def _send(number: int, kind: signal.Signals) -> None:
-    """Send a signal to a process or, with a negative number, to a process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(number, kind)

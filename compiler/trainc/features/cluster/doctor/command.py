@@ -154,7 +154,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[Diagnostic]]:
-    """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
     compiled = compiling.start(settings, stdin, output=settings.output)
     manifests = [manifest for job in compiled.jobs() for manifest in job.manifests]
     created_by = ask("fits", "created")
@@ -251,7 +250,6 @@ def _rows(answers: Answers, requirements: Requirements, *, live: bool) -> Iterat
 def _print(
     answers: Answers, requirements: Mapping[str, Requirements], arguments: Arguments, streams: Streams
 ) -> Status:
-    """Print a table for each environment, under its name if trainc.yaml defines any."""
     live = arguments.snapshot is None
     rows = {name: list(_rows(answers, requirement, live=live)) for name, requirement in requirements.items()}
     if arguments.format == "json":

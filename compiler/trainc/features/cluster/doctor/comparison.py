@@ -121,7 +121,6 @@ def _deployed(name: str, deployment: Json, image: str, definitions: Mapping[str,
 
 
 def _not_available(deployment: Json) -> str:
-    """Why none of a Deployment's pods is available; empty if one is, or if the document has no status."""
     metadata, status = mapping(deployment.get("metadata")), deployment.get("status")
     replicas = mapping(deployment.get("spec")).get("replicas", 1)
     if replicas != 0 and (not isinstance(status, dict) or status.get("availableReplicas")):
@@ -141,7 +140,6 @@ def _version_of_labels(labels: Json) -> str:
 
 
 def _version_of_definition(name: str, definition: Json, definitions: Mapping[str, Json]) -> tuple[str, str]:
-    """Return the version that a custom resource definition shows, and how it does."""
     if version := _version_of_labels(mapping(value_at(definition, ("metadata", "labels")))):
         return version, "labels of its custom resource definition"
     minor = _newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else ""
