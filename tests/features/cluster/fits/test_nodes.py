@@ -9,6 +9,9 @@ import pytest
 from clusters import GPU, HOST, Json, alone, flavor, jobset, kueue, local, namespace, node, queue, topology, why
 from tables import cases
 
+from trainc.features.cluster.fits.pods import is_readable, node_matches
+from trainc.kube.selectors import MalformedSelector
+
 QUEUE = [queue("a", 1000), local("a"), flavor(nodeLabels={"gpu": "h100"})]
 SMALL = [node(f"n{i}", "r0", gpus=4, gpu="h100") for i in range(12)]
 
@@ -225,3 +228,25 @@ def test_a_leader_without_devices_takes_the_flavor_of_its_group(requests: Json) 
     else:
         assert (found.verdict, found.cause) == ("never", "no-longer-fits")
         assert found.diagnostics[0].hint == "add a request to the pods, such as cpu: 100m"
+
+
+@cases("terms", "chosen")
+def test_a_node_is_chosen_by_its_name_and_its_labels(terms: list[Json], chosen: list[str]) -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    nodes = {"n1": {"rack": "r1"}, "n2": {"rack": "r1"}, "n3": {"rack": "r2"}}
+    pod = {"affinity": {"nodeAffinity": required}}
+    assert [name for name, labels in nodes.items() if node_matches(pod, labels, name)] == chosen
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [{"operator": "Exists", "values": ["n1"]}, {"operator": "In", "values": ["n1", "n2"]}, {"operator": "In"}],
+    ids=["another operator", "two names", "none"],
+)
+def test_a_condition_about_names_that_the_scheduler_cannot_read_is_malformed(requirement: Json) -> None:
+    term = {"matchFields": [{"key": "metadata.name", **requirement}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = {"affinity": {"nodeAffinity": required}}
+    assert not is_readable(pod, selector=False)
+    with pytest.raises(MalformedSelector):
+        node_matches(pod, {}, "n1")
