@@ -66,10 +66,32 @@ def test_import_names_what_it_wrote_in_clear(variable: str, value: str) -> None:
     assert f"{variable} looks like a credential and was written as it is" in imported(variable=variable, value=value)
 
 
-def test_import_names_options_too_and_nothing_else() -> None:
-    assert "--token looks like a credential" in imported(option="--token=abcdef")
-    assert "looks like a credential" not in imported("b", "--tokenizer=x", "NCCL_DEBUG", "INFO")
-    assert "looks like a credential" not in imported("c", "--lr=1", "PATH", "/usr/bin")
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("--token=abcdef", "--token"),
+        ("--api-key, hunter22", "--api-key"),
+        ("'train.py --wandb-api-key hunter22'", "--wandb-api-key"),
+        ("docker, run, -e, DB_PASS=hunter22", "DB_PASS"),
+        ("'export GITHUB_PAT=\"hunter22\"; python t.py'", "GITHUB_PAT"),
+        ("'git clone https://me:hunter22@example.com/a'", "command"),
+        ("--db, postgres://:hunter22@db/x", "command"),
+    ],
+)
+def test_import_names_credentials_among_words(words: str, name: str) -> None:
+    assert f"{name} looks like a credential" in imported(option=words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--tokenizer=x", "--lr=1", "--max-token, '512'", "--pad_token, '<pad>'", "--token, $(HF_TOKEN)", "--token"),
+        *("'--token $HF_TOKEN'", "--token, --verbose", "--secret=/run/secrets/a", "--use-token=true", "http://a:80/@b"),
+        *("s3://b/k@v", "'export HF_TOKEN=\"$(cat /run/secrets/t)\"'"),
+    ],
+)
+def test_import_names_nothing_else(words: str) -> None:
+    assert "looks like a credential" not in imported("b", words, "NCCL_DEBUG", "INFO")
 
 
 @pytest.mark.parametrize("link", [".github", ".github/workflows", "jobs", ".vscode"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from trainc.api.cluster import Dump, live_objects
@@ -30,8 +31,14 @@ _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _CREDENTIAL_NAME = pattern(
     r"(?i)(?:^|.*[_-])(?:PASS(?:WD|PHRASE|WORD)?|PWD|CREDENTIALS?|PAT|AUTH|SECRETS?|TOKENS?|(?:API_?)?KEY)"
 )
-_CREDENTIAL_OPTION = pattern(r"(?i)--?(?:[\w.-]*[._-])?(?:token|password|passwd|secret|api[_-]?key|credentials?)=.+")
-_CREDENTIAL_VALUE = pattern(r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}")
+_CREDENTIAL_OPTION = pattern(
+    r"(?i)--?(?:[\w.-]*[._-])?(?:token|pass(?:word|wd|phrase)?|secret|api[_-]?key|credentials?)"
+)
+_CREDENTIAL_VALUE = pattern(
+    r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}|://[^\s/:@]*:[^\s/@$]+@"
+)
+# What stands for a value that is elsewhere, and what is none: a reference, a path, a number, a word of a model.
+_NO_CREDENTIAL = pattern(r"(?i)[\"']?(?:[-$<\[].*|/[\w.-]+/.*|[\d.]*|true|false|none|null)[\"']?")
 
 
 def clean(live: Json, release: str) -> dict[str, Any]:
@@ -141,11 +148,17 @@ def credentials_in(value: Any, field: str = "") -> set[str]:
         if isinstance(text, str):
             return {name} if text and (_CREDENTIAL_NAME.fullmatch(name) or _CREDENTIAL_VALUE.search(text)) else set()
         return {found for key, inner in value.items() for found in credentials_in(inner, str(key))}
-    if isinstance(value, list):
-        return {found for item in value for found in credentials_in(item, field)}
-    if isinstance(value, str) and _CREDENTIAL_OPTION.fullmatch(value):
-        return {value.partition("=")[0]}
-    return {field} if isinstance(value, str) and _CREDENTIAL_VALUE.search(value) else set()
+    texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+    found = {field} if any(map(_CREDENTIAL_VALUE.search, texts)) else set()
+    # `--token X`, `--token=X` and `-e TOKEN=X`, each in words of their own or in a script.
+    words = [word for text in texts for word in text.split()]
+    for word, following in pairwise((*words, "")):
+        name, equals, given = word.strip("\"';").partition("=")
+        is_known = _CREDENTIAL_OPTION.fullmatch(name) or (equals and _CREDENTIAL_NAME.fullmatch(name))
+        if is_known and not _NO_CREDENTIAL.fullmatch(given if equals else following):
+            found.add(name)
+    others = value if isinstance(value, list) else ()
+    return found.union(*(credentials_in(item, field) for item in others if not isinstance(item, str)))
 
 
 def _is_secret(variable: Any) -> bool:
