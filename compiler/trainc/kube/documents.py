@@ -11,9 +11,12 @@ from trainc.startup.typing import Any, Self, TypeAlias
 
 # `Json` is read-only, `Manifest` is an object under construction. Neither may be modified after it has been passed on.
 Json: TypeAlias = Mapping[str, Any]
+# Of an object that no schema has checked. Its values may be of any type, so that the type checker refuses to look into them:
+# `mapping`, `objects`, `items` and `Foreign` do.
+Unchecked: TypeAlias = Mapping[str, object]
 Manifest: TypeAlias = dict[str, Any]
 
-_NOTHING: Json = {}
+_NOTHING: Unchecked = {}
 # Where a runtime has the jobs of its JobSet; where a replicated job has the template of its pods, and their spec.
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 POD_TEMPLATE: Path = ("template", "spec", "template")
@@ -54,7 +57,7 @@ def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
     return {**document, key: with_value(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
 
 
-def mapping(value: object) -> Json:
+def mapping(value: object) -> Unchecked:
     """Return `value` if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else _NOTHING
 
@@ -98,7 +101,7 @@ def items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def objects(value: object) -> list[Json]:
+def objects(value: object) -> list[Unchecked]:
     """Return the items of `value` with non-mappings replaced by empty mappings, or [] if it is not a list."""
     return [mapping(item) for item in value] if isinstance(value, list) else []
 

@@ -10,7 +10,7 @@ from trainc.findings import Finding, Severity, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.knowledge.tables import read
 from trainc.kube import names
-from trainc.kube.documents import mapping
+from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import parse_quantity, read_quantity
 from trainc.lints.config_files import config_maps, flat, visible_files
 from trainc.lints.storage import volume_at
@@ -108,7 +108,7 @@ def _devices(training: Training) -> Iterator[Finding]:
     resources = entry.container.resources
     requested = [*(resources.get("limits") or {}), *(resources.get("requests") or {})]
     security = mapping(entry.container.fields.get("securityContext"))
-    added = mapping(security.get("capabilities")).get("add") or ()
+    added = items(mapping(security.get("capabilities")).get("add"))
     rdma = next((resource for resource in requested if resource.startswith(_RDMA)), None)
     if rdma is not None and not security.get("privileged") and not {"IPC_LOCK", "ALL"} & {*map(str, added)}:
         message = f"{rdma} needs memory that stays where it is, and without IPC_LOCK a container may lock very little"

@@ -68,7 +68,8 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
 def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObjects) -> Iterator[Finding]:
     """Yield why pods with this spec, whose path is `path`, would be refused in `namespace`."""
     for i, volume in enumerate(objects(spec.get("volumes"))):
-        if isinstance(volume.get("image"), dict) and not volume["image"].get("reference"):
+        image = volume.get("image")
+        if isinstance(image, dict) and not image.get("reference"):
             yield errors.missing((*path, "volumes", i, "image", "reference"))
     if spec.get("nodeName") and items(spec.get("schedulingGates")):
         message = "nodeName bypasses the scheduler, so a pod that has it cannot wait for schedulingGates"

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, format_path, has_errors
 from trainc.kube import names
-from trainc.kube.documents import Json, mapping, objects
+from trainc.kube.documents import Json, Unchecked, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items, label_of
 from trainc.reading.files import read_paths
@@ -69,11 +69,11 @@ class Dump:
 
     def __init__(self, documents: Iterable[tuple[Any, str]]) -> None:
         """Index documents. Each comes with the list in which the API server printed it; "" if it did not."""
-        self.repeated: list[Json] = []
-        self.nameless: list[Json] = []
+        self.repeated: list[Unchecked] = []
+        self.nameless: list[Unchecked] = []
         self.problems: list[Diagnostic] = []
-        self._objects: dict[str, dict[Key, Json]] = {}
-        self._of_groups: dict[tuple[str, str], dict[Key, Json]] = {}
+        self._objects: dict[str, dict[Key, Unchecked]] = {}
+        self._of_groups: dict[tuple[str, str], dict[Key, Unchecked]] = {}
         self._complete: set[tuple[str, str]] = set()
         self._exported: set[str] = set()
         printed: dict[str, set[tuple[str, str]]] = {}
@@ -122,28 +122,28 @@ class Dump:
         dump._complete.update(complete)
         return dump
 
-    def of(self, kind: str) -> Mapping[Key, Json]:
+    def of(self, kind: str) -> Mapping[Key, Unchecked]:
         """The objects of a kind."""
         return self._objects.get(kind, {})
 
-    def of_group(self, group: str, kind: str) -> Mapping[Key, Json]:
+    def of_group(self, group: str, kind: str) -> Mapping[Key, Unchecked]:
         """The objects of a kind in an API group, for kinds that several groups have."""
         return self._of_groups.get((group, kind), {})
 
-    def __iter__(self) -> Iterator[Json]:
+    def __iter__(self) -> Iterator[Unchecked]:
         """Every object that has a kind and a name, once."""
         return (manifest for group in self._of_groups.values() for manifest in group.values())
 
-    def list_all(self, kind: str) -> list[Json]:
+    def list_all(self, kind: str) -> list[Unchecked]:
         """The objects of a kind, including those without a name."""
         return [*self.of(kind).values(), *(manifest for manifest in self.nameless if manifest.get("kind") == kind)]
 
-    def get(self, kind: str, namespace: str, name: str) -> Json | None:
+    def get(self, kind: str, namespace: str, name: str) -> Unchecked | None:
         """The object of that kind, namespace (empty for one of the whole cluster) and name."""
         return self.of(kind).get((namespace, name))
 
     @staticmethod
-    def is_counted(node: Json) -> bool:
+    def is_counted(node: Unchecked) -> bool:
         """Whether it is known how many nodes are like this one, which a description of a cluster need not say."""
         return UNCOUNTED not in mapping(mapping(node.get("metadata")).get("annotations"))
 
@@ -174,7 +174,7 @@ class Dump:
                 return tag
         return ""
 
-    def _add(self, manifest: Json) -> str:
+    def _add(self, manifest: Unchecked) -> str:
         """Add an object and return its kind; empty if it does not count."""
         kind, key = manifest.get("kind"), _key(manifest)
         if not isinstance(kind, str) or not key[1]:
@@ -189,7 +189,7 @@ class Dump:
         return kind
 
 
-def _is_by_hand(document: Json) -> bool:
+def _is_by_hand(document: Unchecked) -> bool:
     """Return whether a document is, or is meant to be, of the kind `Cluster`; its schema reports what is misspelt."""
     kind, version, group = document.get("kind"), document.get("apiVersion"), group_of(document)
     if group != GROUP and (kind != KIND or version == "v1"):
@@ -200,12 +200,12 @@ def _is_by_hand(document: Json) -> bool:
     return bool(is_kind and (group in (GROUP, "") or correct_spelling(group, [GROUP])))
 
 
-def group_of(manifest: Json) -> str:
+def group_of(manifest: Unchecked) -> str:
     """The API group of an object; empty for the core API."""
     return str(manifest.get("apiVersion") or "").rpartition("/")[0]
 
 
-def _key(manifest: Json) -> Key:
+def _key(manifest: Unchecked) -> Key:
     metadata = mapping(manifest.get("metadata"))
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.findings import counted
 from trainc.api.jobs import Dependency, JobSet, Processes, Ranks, ReplicatedJob
-from trainc.api.kube import Json, devices, mapping, value_at
+from trainc.api.kube import Json, devices, value_at
 from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass
 
@@ -270,7 +270,7 @@ def _rendezvous(
         if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
             for file in (file for plugin in plugins for file in plugin.files):
                 source = f"{file.called or file.key} in {manifest['metadata']['name']}"
-                yield from _by_file(mapping(manifest.get("data")).get(file.key), file.port, source, first_host)
+                yield from _by_file((manifest.get("data") or {}).get(file.key), file.port, source, first_host)
 
 
 def _by_file(text: str | None, pattern: str, source: str, first_host: str) -> Iterator[Rendezvous]:

@@ -195,7 +195,7 @@ class Tally:
         self._costs.append((matrix, cost))
         for trial in trials:
             deadline = mapping(trial.data.get("spec")).get("activeDeadlineSeconds")
-            self._trials[identity_of(trial.data)] = cost, deadline
+            self._trials[identity_of(trial.data)] = cost, deadline if isinstance(deadline, int) else None
 
     def add(self, job: CompiledJob) -> None:
         """Add a job, if it is a trial."""

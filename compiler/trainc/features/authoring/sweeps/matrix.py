@@ -253,7 +253,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Find
         return document, [], findings
     paths: dict[str, Path] = {}
     values: dict[str, list[str]] = {}
-    for index, parameter in enumerate(spec["parameters"]):
+    for index, parameter in enumerate(documents.items(spec["parameters"])):
         name = parameter["name"]
         paths[name] = ("spec", "parameters", index, "searchSpace", "categorical", "choices")
         values[name] = parameter["searchSpace"]["categorical"]["choices"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.kube import Json, Quantity, names, parse_quantity, quantity, selectors
+from trainc.api.kube import Json, Quantity, mapping, names, parse_quantity, quantity, selectors
 from trainc.api.records import dataclass, field, pattern
 
 Amounts: TypeAlias = dict[str, int]
@@ -24,9 +24,9 @@ def amount(name: str, quantity: Quantity) -> int:
     return milli if quantity.nanos >= 0 else -milli
 
 
-def amounts(resources: Written | None) -> Amounts:
+def amounts(resources: object) -> Amounts:
     """Convert a resource list as written in YAML. Raises ValueError if a value is not a quantity."""
-    return {name: amount(name, parse_quantity(str(value))) for name, value in (resources or {}).items()}
+    return {name: amount(name, parse_quantity(str(value))) for name, value in mapping(resources).items()}
 
 
 def written_amount(name: str, count: int) -> str:

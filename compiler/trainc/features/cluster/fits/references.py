@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
-from trainc.api.kube import Json, mapping, objects
+from trainc.api.kube import Json, documents, mapping, objects
 from trainc.features.cluster.fits.pods import shorten
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
@@ -150,10 +150,10 @@ _SECRET_MAKERS = {
 }
 
 
-def created_by(documents: Iterable[Mapping[str, Any]], namespace: str = "") -> set[tuple[str, str, str]]:
-    """What documents create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
+def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> set[tuple[str, str, str]]:
+    """What manifests create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
     created = set()
-    for document in documents:
+    for document in manifests:
         kind, metadata = document.get("kind"), mapping(document.get("metadata"))
         name = metadata.get("name")
         if not isinstance(kind, str) or not isinstance(name, str):
@@ -166,6 +166,6 @@ def created_by(documents: Iterable[Mapping[str, Any]], namespace: str = "") -> s
                 other = mapping(other).get(step)
             created.add(("Secret", where, other if isinstance(other, str) and other else name))
         for rule in objects(document.get("rules")) if kind == "Role" else ():
-            if "secrets" in (rule.get("resources") or ()):
-                created |= {("Secret", where, str(secret)) for secret in rule.get("resourceNames") or ()}
+            if "secrets" in documents.items(rule.get("resources")):
+                created |= {("Secret", where, str(secret)) for secret in documents.items(rule.get("resourceNames"))}
     return created

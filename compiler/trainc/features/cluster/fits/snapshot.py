@@ -14,7 +14,7 @@ from trainc.api.cluster import (
 )
 from trainc.api.documents import label_of
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import Json, mapping, objects, parse_quantity, releases
+from trainc.api.kube import Json, documents, mapping, objects, parse_quantity, releases
 from trainc.api.records import replace
 from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits.cluster import (
@@ -93,7 +93,7 @@ def check_shape(value: Any, shape: Any, path: str) -> None:
 
 
 def _texts(value: Any) -> dict[str, str]:
-    return {str(key): item or "" for key, item in mapping(value).items()}
+    return {str(key): str(item or "") for key, item in mapping(value).items()}
 
 
 def check_type(value: Any, definition: str, path: str) -> Json:
@@ -111,13 +111,13 @@ def _labels(document: Json) -> dict[str, str]:
 
 def _flavor(name: str, document: Json) -> Flavor:
     spec = mapping(document.get("spec"))
-    tolerations = enumerate(spec.get("tolerations") or ())
+    tolerations = enumerate(documents.items(spec.get("tolerations")))
     return Flavor(
         name,
         _texts(spec.get("nodeLabels")),
         tuple(map(_texts, objects(spec.get("nodeTaints")))),
         tuple(check_type(toleration, "core.Toleration", f"spec.tolerations[{i}]") for i, toleration in tolerations),
-        spec.get("topologyName") or None,
+        str(spec.get("topologyName") or "") or None,
     )
 
 
@@ -126,7 +126,7 @@ def _levels(_: str, document: Json) -> tuple[str, ...]:
     levels = objects(mapping(document.get("spec")).get("levels"))
     if not 0 < len(levels) <= _MOST_LEVELS:
         raise WrongValue("spec.levels", f"spec.levels has {len(levels)} levels; 1 to {_MOST_LEVELS} are allowed")
-    return tuple(level.get("nodeLabel") or "" for level in levels)
+    return tuple(str(level.get("nodeLabel") or "") for level in levels)
 
 
 def _node(name: str, document: Json) -> Node:
@@ -140,7 +140,7 @@ def _node(name: str, document: Json) -> Node:
 
 def _local_queue(_: str, document: Json) -> LocalQueue:
     spec = mapping(document.get("spec"))
-    return LocalQueue(spec.get("clusterQueue") or "", _is_stopped(spec))
+    return LocalQueue(str(spec.get("clusterQueue") or ""), _is_stopped(spec))
 
 
 def _is_stopped(spec: Json) -> bool:
@@ -149,23 +149,26 @@ def _is_stopped(spec: Json) -> bool:
 
 def _cohort(name: str, document: Json) -> Cohort:
     spec = mapping(document.get("spec"))
-    return Cohort(name, spec.get("parentName") or spec.get("parent") or "", _quotas(spec))
+    return Cohort(name, str(spec.get("parentName") or spec.get("parent") or ""), _quotas(spec))
 
 
 def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     spec = mapping(document.get("spec"))
     selector, fungibility = spec.get("namespaceSelector"), mapping(spec.get("flavorFungibility"))
-    checks = {str(check): frozenset[str]() for check in spec.get("admissionChecks") or ()}
+    checks = {str(check): frozenset[str]() for check in documents.items(spec.get("admissionChecks"))}
     for rule in objects(mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")):
-        checks[str(rule.get("name"))] = frozenset(map(str, rule.get("onFlavors") or ()))
+        checks[str(rule.get("name"))] = frozenset(map(str, documents.items(rule.get("onFlavors"))))
     groups = (
-        Group(frozenset(map(str, group.get("coveredResources") or ())), tuple(f.get("name") or "" for f in flavors))
+        Group(
+            frozenset(map(str, documents.items(group.get("coveredResources")))),
+            tuple(str(f.get("name") or "") for f in flavors),
+        )
         for group in objects(spec.get("resourceGroups"))
         for flavors in [objects(group.get("flavors"))]
     )
     return ClusterQueue(
         name,
-        spec.get("cohortName") or spec.get("cohort") or "",
+        str(spec.get("cohortName") or spec.get("cohort") or ""),
         tuple(groups),
         _quotas(spec),
         None if selector is None else check_type(selector, "meta.LabelSelector", "spec.namespaceSelector"),
@@ -211,7 +214,7 @@ def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
         for j, flavor in enumerate(objects(group.get("flavors"))):
             for k, resource in enumerate(objects(flavor.get("resources"))):
                 path = f"spec.resourceGroups[{i}].flavors[{j}].resources[{k}]"
-                quotas[flavor.get("name") or "", resource.get("name") or ""] = _quota(resource, path)
+                quotas[str(flavor.get("name") or ""), str(resource.get("name") or "")] = _quota(resource, path)
     return quotas
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Diagnostic
 from trainc.api.jobs import JobSet
-from trainc.api.kube import Json, mapping, names, objects
+from trainc.api.kube import Json, documents, mapping, names, objects
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import Cluster, FlavorResource
 from trainc.features.cluster.fits.pods import amounts, pod_amounts
@@ -138,7 +138,7 @@ def _holder(name: str, job: str, document: Json, conditions: Mapping[str, Json],
         count = whole(assigned.get("count"), 1)
         left = max(0, count - reclaimed.get(pod_set, 0))
         totals = amounts(assigned.get("resourceUsage"))
-        for resource, flavor in flavors.items():
+        for resource, flavor in ((resource, str(flavor)) for resource, flavor in flavors.items()):
             total = totals.get(resource, 0)
             amount = total if left == count or not count else total // count * left
             used[flavor, resource] = used.get((flavor, resource), 0) + amount
@@ -147,7 +147,8 @@ def _holder(name: str, job: str, document: Json, conditions: Mapping[str, Json],
             pod = check_type(templates.get(pod_set, {}).get("spec") or {}, "core.PodSpec", "spec.podSets")
             per_pod = pod_amounts(pod)
             places += [
-                (flavor, _in_tree(placement, flavor, cluster), per_pod) for flavor in sorted(set(flavors.values()))
+                (flavor, _in_tree(placement, flavor, cluster), per_pod)
+                for flavor in sorted(set(map(str, flavors.values())))
             ]
     reserved, admitted = conditions["QuotaReserved"], conditions.get("Admitted", {})
     seconds = spec.get("maximumExecutionTimeSeconds")
@@ -251,7 +252,8 @@ def _annotations(requested: Json) -> Iterator[tuple[str, str]]:
 def domains_of(assignment: Json) -> Placement:
     """The domains of a topology assignment with their pods, as v1beta1 lists and as v1beta2 packs them."""
     found = [
-        (tuple(map(str, d.get("values") or ())), whole(d.get("count"))) for d in objects(assignment.get("domains"))
+        (tuple(map(str, documents.items(d.get("values")))), whole(d.get("count")))
+        for d in objects(assignment.get("domains"))
     ]
     for part in objects(assignment.get("slices")):
         size = whole(part.get("domainCount"), 1)

@@ -120,8 +120,8 @@ def _job(jobset: JobSet, step: ReplicatedJob, replica: int) -> dict[str, Any]:
             **metadata_of_template,
             "name": name,
             **({"namespace": jobset.namespace} if jobset.namespace else {}),
-            "labels": {**(metadata_of_template.get("labels") or {}), **labels},
-            "annotations": {**(metadata_of_template.get("annotations") or {}), **annotations},
+            "labels": {**mapping(metadata_of_template.get("labels")), **labels},
+            "annotations": {**mapping(metadata_of_template.get("annotations")), **annotations},
             "ownerReferences": [_owner("jobset.x-k8s.io/v1alpha2", "JobSet", jobset.name)],
         },
         "spec": {**defaults, **spec, "suspend": bool(jobset.spec.get("suspend", False))},
@@ -164,7 +164,7 @@ def _marks(jobset: JobSet, step: ReplicatedJob, replica: int, name: str) -> tupl
         host = f"{coordinator['replicatedJob']}-{coordinator.get('jobIndex', 0)}-{coordinator.get('podIndex', 0)}"
         marks["coordinator"] = f"{jobset.name}-{host}.{jobset.service}"
     labels = {f"{_JOBSET}/{key}": value for key, value in marks.items()}
-    own_annotations = {
+    own_annotations: dict[str, Any] = {
         **mapping(jobset.document["metadata"].get("annotations")),
         **mapping(mapping(step.template.get("metadata")).get("annotations")),
     }
@@ -258,7 +258,7 @@ def _mount_token(spec: dict[str, Any]) -> None:
 def _quality(spec: Mapping[str, Any]) -> str:
     """The quality of service: guaranteed if each container's requests of CPU and memory are its limits."""
     pairs = [
-        tuple((mapping(container.get("resources")).get(side) or {}).get(name) for side in ("requests", "limits"))
+        tuple(mapping(mapping(container.get("resources")).get(side)).get(name) for side in ("requests", "limits"))
         for kind in ("initContainers", "containers")
         for container in spec.get(kind) or ()
         for name in ("cpu", "memory")

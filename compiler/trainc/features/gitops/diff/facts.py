@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Manifest, bounds, mapping, names, objects
+from trainc.api.kube import Manifest, bounds, documents, mapping, names, objects
 from trainc.api.output import yaml_writer
 from trainc.api.records import replace
 from trainc.features import ask
@@ -27,7 +27,7 @@ def facts_of(jobset: JobSet, pod_groups: Sequence[Manifest] = ()) -> Facts | Non
 
 def _program(job: ReplicatedJob) -> str:
     container = next(iter(objects(job.pod_spec.get("containers"))), {})
-    words = [str(word) for name in ("command", "args") for word in container.get(name) or ()]
+    words = [str(word) for name in ("command", "args") for word in documents.items(container.get(name))]
     text = " ".join(yaml_writer.inline(word) if "\n" not in word else "..." for word in words)
     return text if len(text) <= _LONGEST_PROGRAM else f"{text[:_LONGEST_PROGRAM]}..."
 

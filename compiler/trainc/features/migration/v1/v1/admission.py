@@ -14,7 +14,7 @@ from typing import Any
 
 from trainc.api.documents import check
 from trainc.api.findings import Finding, Path, has_errors
-from trainc.api.kube import Json, documents, mapping, names, quantity, value_at
+from trainc.api.kube import Json, documents, names, quantity, value_at
 from trainc.features.migration.v1.v1.job import DATA, Kind, changes, stuck
 
 # These stood in the spec itself until tf-operator and pytorch-operator 1.0, and in MPIJobs until kubeflow.org/v1.
@@ -125,8 +125,9 @@ def _with_quantities(template: Json, path: Path, findings: list[Finding]) -> Jso
     template = deepcopy(template)
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(documents.items(value_at(template, ("spec", kind)))):
-            for group, amounts in mapping(value_at(container, ("resources",))).items():
-                for name, amount in mapping(amounts).items():
+            resources = value_at(container, ("resources",))
+            for group, amounts in resources.items() if isinstance(resources, dict) else ():
+                for name, amount in amounts.items() if isinstance(amounts, dict) else ():
                     if isinstance(amount, float):
                         amounts[name] = quantity.canonical(amount)
                         message = f"{name}: {amount} is written as {amounts[name]}: the API server takes no fractions"
