@@ -20,6 +20,7 @@ from trainc.api.cluster import Dump
 from trainc.api.settings import Limits
 from trainc.features.cluster.doctor.command import _NAMES_ONLY, Kubectl
 from trainc.features.cluster.fits.snapshot import EXPORT
+from trainc.kube.documents import identity_of, mapping
 
 pytestmark = pytest.mark.tools
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -225,7 +226,7 @@ def test_the_exported_names_are_those_and_nothing_more(stub: tuple[Stub, Live], 
     dump, problems_ = Dump.read(str(names), Limits())
     assert dump is not None
     assert problems_ == []
-    found = {one["metadata"]["name"]: sorted(one["data"] or ()) for one in dump}
+    found = {identity_of(one)[1]: sorted(mapping(one["data"])) for one in dump}
     assert found == KEYS
     assert dump.is_complete("Secret", "team-a")
     assert VALUE not in done.stdout

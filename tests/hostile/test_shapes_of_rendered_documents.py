@@ -11,6 +11,7 @@ from typing import Any
 import clusters
 import pytest
 from commands import run
+from mypy import api as mypy
 
 import trainc
 from trainc.api.cluster import Dump
@@ -163,6 +164,47 @@ def test_lints_of_rendered_documents_cannot_look_into_them() -> None:
     from trainc.kube.documents import Foreign
 
     assert not {"get", "__getitem__", "__iter__", "items", "data"} & set(dir(Foreign))
+
+
+LOOKING = """from trainc.kube.documents import Json, Unchecked, mapping, objects
+from trainc.reading.cluster import Dump
+
+def look(given: Json, unchecked: Unchecked, dump: Dump) -> None:
+    mapping(given["spec"]).get("a").get("b")
+    mapping(given["spec"])["a"]["b"]
+    [one["a"]["b"] for one in objects(given["items"])]
+    unchecked["metadata"]["name"]
+    unchecked.get("metadata", {}).get("name")
+    [one["metadata"]["name"] for one in dump]
+    [one["spec"]["a"] for one in dump.of("Node").values()]
+    for word in mapping(given).get("command") or ():
+        print(word)
+"""
+
+
+@pytest.mark.slow
+def test_the_type_checker_refuses_to_look_into_what_no_schema_has_checked(tmp_path: Path) -> None:
+    """What the readers return has values of any type, so that each look needs another reader."""
+    Path(tmp_path, "looking.py").write_text(LOOKING, encoding="utf-8")
+    reported, _, _ = mypy.run(
+        ["--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}", f"{tmp_path}/looking.py"]
+    )
+    wrong = {int(line.split(":")[1]) for line in reported.splitlines() if ": error: " in line}
+    assert wrong == set(range(5, 13)), reported
+
+
+READERS = (
+    *("kube/live_objects.py", "features/cluster/import_/command.py", "features/cluster/import_/reading.py"),
+    *(f"features/cluster/fits/{name}.py" for name in ("answer", "judging", "namespace_quotas", "references", "usage")),
+)
+
+
+def test_what_is_read_from_a_cluster_is_passed_on_as_unchecked() -> None:
+    """A parameter of the type Json would let a function look into it again."""
+    for name in READERS:
+        text = Path(trainc.__file__).parent.joinpath(name).read_text(encoding="utf-8")
+        named = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        assert "Json" not in named, name
 
 
 LIMITS = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}

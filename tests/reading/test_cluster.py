@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tables import cases
 
+from trainc.kube.documents import identity_of, mapping, value_at
 from trainc.options import Limits
 from trainc.reading.cluster import CLUSTER, KINDS, Dump
 from trainc.reading.yaml_reader import read_documents
@@ -126,7 +127,7 @@ def test_lists_by_hand_are_complete_for_what_they_list() -> None:
     known, unknown = dump.get("Secret", "team-a", "hf"), dump.get("Secret", "team-a", "pull")
     assert known is not None
     assert unknown is not None
-    assert (list(known["data"]), "data" in unknown) == (["token"], False)
+    assert (list(mapping(known["data"])), "data" in unknown) == (["token"], False)
     listed = ("LocalQueue", "PersistentVolumeClaim", "Secret", "ConfigMap", "ServiceAccount")
     assert [kind for kind in listed if not dump.is_complete(kind, "team-a")] == []
     assert [kind for kind in listed if dump.is_complete(kind, "team-b")] == []
@@ -138,8 +139,8 @@ def test_types_of_nodes_stand_for_that_many_nodes() -> None:
     nodes = Dump.of_objects([HAND]).of("Node")
     assert [name for _, name in nodes] == ["h100-0", "h100-1"]
     node = nodes["", "h100-1"]
-    assert node["metadata"]["labels"] == {"kubernetes.io/hostname": "h100-1", "gpu": "h100"}
-    assert node["status"]["allocatable"] == {"pods": "110", "nvidia.com/gpu": 8}
+    assert value_at(node, ("metadata", "labels")) == {"kubernetes.io/hostname": "h100-1", "gpu": "h100"}
+    assert value_at(node, ("status", "allocatable")) == {"pods": "110", "nvidia.com/gpu": 8}
 
 
 def test_what_was_exported_takes_precedence() -> None:
@@ -183,7 +184,7 @@ def test_any_value_in_any_place_of_a_list_is_read_or_named(seed: int) -> None:
             holder[key] = random.choice(ODD)
     dump = Dump.of_objects([document])
     assert all(problem.path and problem.hint for problem in dump.problems)
-    assert all(one["metadata"]["name"] for kind in ("Secret", "ConfigMap", "Node") for one in dump.of(kind).values())
+    assert all(identity_of(one)[1] for kind in ("Secret", "ConfigMap", "Node") for one in dump.of(kind).values())
 
 
 def test_the_schema_for_editors_takes_the_lists_of_the_documentation() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Path
-from trainc.kube.documents import POD_TEMPLATE, Json, mapping, objects, read_json, value_at
+from trainc.kube.documents import POD_TEMPLATE, Unchecked, mapping, objects, read_json, value_at
 from trainc.kube.names import QUEUE_LABEL
 
 State: TypeAlias = Literal["suspended", "running", "succeeded", "failed", "unknown", "none"]
@@ -26,7 +26,7 @@ _DECIDING: Mapping[str, State] = {
 FINISHED: tuple[State, ...] = ("succeeded", "failed")
 
 
-def state_of(document: Json) -> tuple[State, Json | None]:
+def state_of(document: Unchecked) -> tuple[State, Unchecked | None]:
     """Return the state of a JobSet or TrainJob and the condition that says so; `none` for objects of other kinds."""
     if document.get("kind") not in KINDS_WITH_STATE:
         return "none", None
@@ -39,25 +39,25 @@ def state_of(document: Json) -> tuple[State, Json | None]:
     return ("running" if isinstance(document.get("status"), dict) else "unknown"), None
 
 
-def true_conditions(document: Json) -> Iterator[Json]:
+def true_conditions(document: Unchecked) -> Iterator[Unchecked]:
     """Yield the conditions in the status of an object that hold."""
     for condition in objects(mapping(document.get("status")).get("conditions")):
         if condition.get("status") == "True":
             yield condition
 
 
-def controller_of(document: Json) -> Json | None:
+def controller_of(document: Unchecked) -> Unchecked | None:
     """Return the owner reference to the controller that made an object."""
     owners = objects(mapping(document.get("metadata")).get("ownerReferences"))
     return next((owner for owner in owners if owner.get("controller") is True), None)
 
 
-def labels_of(document: Json) -> Json:
+def labels_of(document: Unchecked) -> Unchecked:
     """Return the labels of an object, in which anything may be wrong."""
     return mapping(mapping(document.get("metadata")).get("labels"))
 
 
-def annotations_of(document: Json) -> Json:
+def annotations_of(document: Unchecked) -> Unchecked:
     """Return the annotations of an object, in which anything may be wrong."""
     return mapping(mapping(document.get("metadata")).get("annotations"))
 
@@ -72,7 +72,7 @@ _MOST_MANAGERS = 50
 class Owners:
     """Who set the fields of an object. Without managedFields nobody is known."""
 
-    def __init__(self, document: Json) -> None:
+    def __init__(self, document: Unchecked) -> None:
         """Index the managedFields of an object; those of the status do not count."""
         self._object = document
         entries = objects(mapping(document.get("metadata")).get("managedFields"))
@@ -81,7 +81,7 @@ class Owners:
         )
         newest = oldest_first[: -_MOST_MANAGERS - 1 : -1]
         # The owners of each path, looked up once.
-        self._owners: dict[Path, list[tuple[str, Json]]] = {
+        self._owners: dict[Path, list[tuple[str, Unchecked]]] = {
             (): [(str(entry.get("manager", "")), mapping(entry.get("fieldsV1"))) for entry in newest]
         }
         self._items: dict[int, Mapping[frozenset[tuple[str, str]], Any]] = {}
@@ -96,7 +96,7 @@ class Owners:
         """The manager that set the field at `path` last; None for what nobody sent, which admission added."""
         return next((manager for manager, _ in self._owners_of(path)), None)
 
-    def _owners_of(self, path: Path) -> Iterator[tuple[str, Json]]:
+    def _owners_of(self, path: Path) -> Iterator[tuple[str, Unchecked]]:
         """The managers that own the field, the newest first, each with its entry for the field."""
         if not path:
             yield from self._owners[()]
@@ -114,7 +114,7 @@ class Owners:
             elif inner is None and not node and parent:
                 yield manager, node  # An atomic map or list is owned as a whole, and its entry is empty.
 
-    def _item(self, node: Json, value: Any, index: int) -> Any:
+    def _item(self, node: Unchecked, value: Any, index: int) -> Any:
         """The entry of a list item, which goes by its keys, by its value if that is a scalar, or by its index."""
         if id(node) not in self._items:
             self._index_items(node)
@@ -124,7 +124,7 @@ class Owners:
         entry = None if isinstance(value, Mapping | list) else node.get(f"v:{json.dumps(value)}")
         return node.get(f"i:{index}") if entry is None else entry
 
-    def _index_items(self, node: Json) -> None:
+    def _index_items(self, node: Unchecked) -> None:
         by_identity: dict[frozenset[tuple[str, str]], Any] = {}
         keys: tuple[str, ...] = ()
         for name, inner in node.items():
@@ -171,7 +171,7 @@ def is_mark(path: Path, manager: str | None) -> bool:
     return path[2] in _MARKS or (path[2] == _INSTANCE and (manager is None or manager.startswith("argocd")))
 
 
-def gitops_tool_of(document: Json) -> str:
+def gitops_tool_of(document: Unchecked) -> str:
     """Return the GitOps tool that applied an object, by its marks: `Argo CD`, `Flux CD`, or empty."""
     if "argocd.argoproj.io/tracking-id" in annotations_of(document):
         return "Argo CD"
@@ -179,7 +179,7 @@ def gitops_tool_of(document: Json) -> str:
     return "Flux CD" if by_flux else ""
 
 
-def is_set_by_kueue(document: Json, path: Path) -> bool:
+def is_set_by_kueue(document: Unchecked, path: Path) -> bool:
     """Return whether Kueue is known to set the field of a JobSet that is in a queue."""
     if document.get("kind") != "JobSet" or QUEUE_LABEL not in labels_of(document):
         return False

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.admission import pod_refusals
 from trainc.api.cluster import Dump, kueue_versions
 from trainc.api.findings import Diagnostic, Finding
-from trainc.api.kube import Json, mapping, releases
+from trainc.api.kube import Unchecked, mapping, releases
 from trainc.api.records import dataclass, field, replace
 from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits import findings, scheduling
@@ -112,8 +112,8 @@ class Fits:
 
 
 def fits(
-    jobsets: Sequence[Json],
-    cluster: Sequence[Json],
+    jobsets: Sequence[Unchecked],
+    cluster: Sequence[Unchecked],
     kueue: str | None = None,
     *,
     now: bool = False,
@@ -137,7 +137,7 @@ def fits(
 
 
 def fits_named(  # noqa: PLR0913 - two go by their names
-    jobsets: Sequence[tuple[str, Json]],
+    jobsets: Sequence[tuple[str, Unchecked]],
     dump: Dump,
     created: Created = (),
     kueue: str | None = None,
@@ -238,7 +238,7 @@ class _Job:
     refused: tuple[Diagnostic, ...] = ()
 
 
-def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -> _Job:
+def _readable_job(name: str, jobset: Unchecked, cluster: Cluster, created: Created) -> _Job:
     """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
     wrong = unknown_fields.find_wrong_type(jobset, "jobset.JobSet", releases.NEWEST_RELEASE)
     if wrong is None:
@@ -264,7 +264,7 @@ def _readable_job(name: str, jobset: Json, cluster: Cluster, created: Created) -
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=reported)
 
 
-def _job(job: str, jobset: Json, cluster: Cluster) -> _Job:
+def _job(job: str, jobset: Unchecked, cluster: Cluster) -> _Job:
     namespace, queue = jobset_identity(jobset)[0], queue_of(jobset, cluster)
     refused = refusals(jobset, queue, cluster.kueue)
     if refused:

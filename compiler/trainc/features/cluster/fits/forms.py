@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import counted, first_of
-from trainc.api.kube import Json, names
+from trainc.api.kube import Unchecked, names
 from trainc.features.cluster.fits.answer import Fit, Fits, fits_named
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
 from trainc.features.cluster.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
@@ -102,7 +102,7 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
     return lines
 
 
-def where_by_job(jobs: Sequence[tuple[str, Json]], cluster: Sequence[Json]) -> dict[str, str]:
+def where_by_job(jobs: Sequence[tuple[str, Unchecked]], cluster: Sequence[Unchecked]) -> dict[str, str]:
     """Where each JobSet, given with the name of its job, fits in a cluster on its own, on one line."""
     fits = fits_named(jobs, Dump.of_objects(cluster))
     return {job: lines[0] for job, lines in lines_by_job(fits.alone).items()}
@@ -119,7 +119,7 @@ def fits_by_job(fits: Fits) -> dict[str, str]:
 # Describe how a change affects the answers: jobs that can no longer be admitted, and changes of the queues.
 
 # The JobSets, each with the name of its job, and the cluster of one side of the change.
-Side: TypeAlias = tuple[Sequence[tuple[str, Json]], Sequence[Json]]
+Side: TypeAlias = tuple[Sequence[tuple[str, Unchecked]], Sequence[Unchecked]]
 
 _MOST_NAMED = 5
 

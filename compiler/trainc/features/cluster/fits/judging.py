@@ -11,7 +11,7 @@ from trainc.api.cluster import Dump
 from trainc.api.documents import Document, files, label_of
 from trainc.api.findings import Diagnostic, Finding, has_errors, policy
 from trainc.api.jobs import CompiledJob, Session
-from trainc.api.kube import Json, names
+from trainc.api.kube import Unchecked, names
 from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
@@ -149,7 +149,7 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
     return placed, [diagnostic for diagnostic in diagnostics if id(diagnostic) not in explained]
 
 
-def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
+def _about_jobset(findings: Sequence[Finding], manifests: Sequence[Unchecked]) -> list[tuple[str, Finding]]:
     return [(label_of(m), finding) for m in manifests if m["kind"] == "JobSet" for finding in findings]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.admission import pod_usage, read_amounts
 from trainc.api.cluster import Dump
 from trainc.api.findings import Finding
-from trainc.api.kube import Json, Quantity, mapping, names
+from trainc.api.kube import Quantity, Unchecked, mapping, names
 from trainc.features.cluster.fits.pods import amount, amount_with_unit, written_amount
 from trainc.features.cluster.fits.workload import PodSet, Workload
 
@@ -49,12 +49,12 @@ def _total(group: Sequence[tuple[PodSet, Quantity]]) -> int:
     return sum(used.nanos * pod_set.count for pod_set, used in group)
 
 
-def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Json]:
+def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Unchecked]:
     return [document for (scope, _), document in sorted(dump.of(kind).items()) if scope == namespace]
 
 
 def _finding(
-    workload: Workload, quota: Json, key: str, hard: Quantity, group: Sequence[tuple[PodSet, Quantity]]
+    workload: Workload, quota: Unchecked, key: str, hard: Quantity, group: Sequence[tuple[PodSet, Quantity]]
 ) -> Finding:
     name = mapping(quota.get("metadata")).get("name")
     base = "pods" if key == "count/pods" else key.removeprefix("requests.").removeprefix("limits.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.findings import Path, did_you_mean
-from trainc.api.kube import Json, documents, mapping, objects
+from trainc.api.kube import Unchecked, documents, mapping, objects
 from trainc.features.cluster.fits.pods import shorten
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
@@ -49,7 +49,7 @@ class Missing(NamedTuple):
         return f"{subject} has no key {self.key}" if self.key else f"there is no {subject}"
 
 
-def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, Reference]]:
+def needed_objects(jobset: Unchecked, created: Created = ()) -> Iterator[tuple[str, Reference]]:
     """What a JobSet names and the cluster must have, each with its namespace; `created` is what the input creates."""
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
     for reference in references(jobset):
@@ -59,7 +59,7 @@ def needed_objects(jobset: Json, created: Created = ()) -> Iterator[tuple[str, R
             yield where, reference
 
 
-def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator[Missing]:
+def missing_objects(jobset: Unchecked, dump: Dump, created: Created = ()) -> Iterator[Missing]:
     """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
     seen = set()
     for namespace, (kind, name, path, key) in needed_objects(jobset, created):
@@ -83,7 +83,7 @@ def missing_objects(jobset: Json, dump: Dump, created: Created = ()) -> Iterator
                 yield Missing(kind, namespace, name, key, did_you_mean(key, keys) or key_hint, path)
 
 
-def _keys(existing: Json) -> Collection[str] | None:
+def _keys(existing: Unchecked) -> Collection[str] | None:
     """The keys of a Secret or ConfigMap; None if a list by hand has only its name."""
     if not {"data", "binaryData", "stringData", "apiVersion"} & existing.keys():
         return None

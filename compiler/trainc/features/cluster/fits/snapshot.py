@@ -14,7 +14,7 @@ from trainc.api.cluster import (
 )
 from trainc.api.documents import label_of
 from trainc.api.findings import Diagnostic
-from trainc.api.kube import Json, documents, mapping, objects, parse_quantity, releases
+from trainc.api.kube import Json, Unchecked, documents, mapping, objects, parse_quantity, releases
 from trainc.api.records import replace
 from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits.cluster import (
@@ -105,11 +105,11 @@ def check_type(value: Any, definition: str, path: str) -> Json:
     return cast("Json", value)
 
 
-def _labels(document: Json) -> dict[str, str]:
+def _labels(document: Unchecked) -> dict[str, str]:
     return _texts(mapping(document.get("metadata")).get("labels"))
 
 
-def _flavor(name: str, document: Json) -> Flavor:
+def _flavor(name: str, document: Unchecked) -> Flavor:
     spec = mapping(document.get("spec"))
     tolerations = enumerate(documents.items(spec.get("tolerations")))
     return Flavor(
@@ -121,7 +121,7 @@ def _flavor(name: str, document: Json) -> Flavor:
     )
 
 
-def _levels(_: str, document: Json) -> tuple[str, ...]:
+def _levels(_: str, document: Unchecked) -> tuple[str, ...]:
     """The labels of a Topology's levels, from the top."""
     levels = objects(mapping(document.get("spec")).get("levels"))
     if not 0 < len(levels) <= _MOST_LEVELS:
@@ -129,7 +129,7 @@ def _levels(_: str, document: Json) -> tuple[str, ...]:
     return tuple(str(level.get("nodeLabel") or "") for level in levels)
 
 
-def _node(name: str, document: Json) -> Node:
+def _node(name: str, document: Unchecked) -> Node:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
     ready = next((c.get("status") for c in objects(status.get("conditions")) if c.get("type") == "Ready"), None)
     usable = ready == "True" and not spec.get("unschedulable")
@@ -138,21 +138,21 @@ def _node(name: str, document: Json) -> Node:
     return Node(name, _labels(document), taints, amounts(status.get("allocatable")), ready=usable, counted=counted)
 
 
-def _local_queue(_: str, document: Json) -> LocalQueue:
+def _local_queue(_: str, document: Unchecked) -> LocalQueue:
     spec = mapping(document.get("spec"))
     return LocalQueue(str(spec.get("clusterQueue") or ""), _is_stopped(spec))
 
 
-def _is_stopped(spec: Json) -> bool:
+def _is_stopped(spec: Unchecked) -> bool:
     return (spec.get("stopPolicy") or "None") != "None"
 
 
-def _cohort(name: str, document: Json) -> Cohort:
+def _cohort(name: str, document: Unchecked) -> Cohort:
     spec = mapping(document.get("spec"))
     return Cohort(name, str(spec.get("parentName") or spec.get("parent") or ""), _quotas(spec))
 
 
-def _cluster_queue(name: str, document: Json) -> ClusterQueue:
+def _cluster_queue(name: str, document: Unchecked) -> ClusterQueue:
     spec = mapping(document.get("spec"))
     selector, fungibility = spec.get("namespaceSelector"), mapping(spec.get("flavorFungibility"))
     checks = {str(check): frozenset[str]() for check in documents.items(spec.get("admissionChecks"))}
@@ -183,7 +183,7 @@ def _cluster_queue(name: str, document: Json) -> ClusterQueue:
     )
 
 
-def _preemption(spec: Json) -> Preemption:
+def _preemption(spec: Unchecked) -> Preemption:
     borrowing = mapping(spec.get("borrowWithinCohort"))
     threshold = borrowing.get("maxPriorityThreshold")
     return Preemption(
@@ -198,7 +198,7 @@ def _preemption(spec: Json) -> Preemption:
 _REPORTED = ("AdmissionCheckNotFound", "AdmissionCheckInactive")
 
 
-def _reported_fault(document: Json) -> str:
+def _reported_fault(document: Unchecked) -> str:
     """The message of Kueue's condition that a ClusterQueue is inactive for an admission check; empty otherwise."""
     for condition in objects(mapping(document.get("status")).get("conditions")):
         if condition.get("type") == "Active" and condition.get("status") == "False":
@@ -208,7 +208,7 @@ def _reported_fault(document: Json) -> str:
     return ""
 
 
-def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
+def _quotas(spec: Unchecked) -> dict[FlavorResource, Quota]:
     quotas = {}
     for i, group in enumerate(objects(spec.get("resourceGroups"))):
         for j, flavor in enumerate(objects(group.get("flavors"))):
@@ -218,7 +218,7 @@ def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
     return quotas
 
 
-def _quota(resource: Json, path: str) -> Quota:
+def _quota(resource: Unchecked, path: str) -> Quota:
     def read_amount(name: str) -> int | None:
         if resource.get(name) is None:
             return None
@@ -230,7 +230,7 @@ def _quota(resource: Json, path: str) -> Quota:
     return Quota(read_amount("nominalQuota") or 0, read_amount("borrowingLimit"), read_amount("lendingLimit"))
 
 
-def _limit_range(_: str, document: Json) -> Json:
+def _limit_range(_: str, document: Unchecked) -> Unchecked:
     """A LimitRange with amounts that can be read."""
     for i, item in enumerate(objects(mapping(document.get("spec")).get("limits"))):
         for name in ("max", "min", "default", "defaultRequest"):
@@ -240,7 +240,7 @@ def _limit_range(_: str, document: Json) -> Json:
     return document
 
 
-def _overhead(_: str, document: Json) -> Json:
+def _overhead(_: str, document: Unchecked) -> Unchecked:
     """What the pods of a RuntimeClass use in addition to their containers."""
     overhead = mapping(mapping(document.get("overhead")).get("podFixed"))
     amounts(overhead)
@@ -286,7 +286,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     problems += [unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
     problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
-    def readable(kind: str, parse: Callable[[str, Json], Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    def readable(kind: str, parse: Callable[[str, Unchecked], Any]) -> Iterator[tuple[tuple[str, str], Any]]:
         for key, document in dump.of(kind).items():
             try:
                 check_shape(document, _SHAPES[kind], "")
@@ -296,10 +296,10 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
             else:
                 yield key, value
 
-    def by_name(kind: str, parse: Callable[[str, Json], Any]) -> dict[str, Any]:
+    def by_name(kind: str, parse: Callable[[str, Unchecked], Any]) -> dict[str, Any]:
         return {name: value for (_, name), value in readable(kind, parse)}
 
-    ranges: dict[str, list[Json]] = {}
+    ranges: dict[str, list[Unchecked]] = {}
     for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
         ranges.setdefault(namespace, []).append(limit_range)
     nodes = list(by_name("Node", _node).values())
@@ -337,7 +337,7 @@ def _with_vague_flavors(
     return dict(flavors)
 
 
-def _is_read(document: Json) -> bool:
+def _is_read(document: Unchecked) -> bool:
     kind = document.get("kind")
     return kind in READ_KINDS and group_of(document) in ("", KINDS[str(kind)].group)
 
@@ -368,7 +368,7 @@ _MOST_PARENTS = 100
 
 
 def _low_enough(
-    cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Json], problems: list[Diagnostic]
+    cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Unchecked], problems: list[Diagnostic]
 ) -> dict[str, Cohort]:
     """The cohorts without those that are nested too deeply."""
     deep = {name for name in cohorts if _is_below_too_many(name, cohorts)}
@@ -385,13 +385,13 @@ def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:
     return len(seen) > _MOST_PARENTS
 
 
-def unreadable(document: Json, path: str, message: str, command: str = "") -> Diagnostic:
+def unreadable(document: Unchecked, path: str, message: str, command: str = "") -> Diagnostic:
     """An object that cannot be read, and the command that exports it again."""
-    command = command or export_command([document["kind"]])
+    command = command or export_command([str(document["kind"])])
     message, hint = f"this object cannot be read: {message}", f"export it again: {command}"
     return Diagnostic("SnapshotUnreadable", "error", message, hint, label_of(document), path)
 
 
-def _twice(document: Json) -> Diagnostic:
+def _twice(document: Unchecked) -> Diagnostic:
     hint = "use one folder per cluster, with files that were exported together"
     return Diagnostic("SnapshotTwice", "error", "the snapshot contains this object twice", hint, label_of(document))

@@ -14,7 +14,7 @@ from typing import Any
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.findings import Diagnostic
 from trainc.api.jobs import JobSet
-from trainc.api.kube import Json, documents, mapping, names, objects
+from trainc.api.kube import Unchecked, documents, identity_of, mapping, names, objects
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import Cluster, FlavorResource
 from trainc.features.cluster.fits.pods import amounts, pod_amounts
@@ -97,7 +97,7 @@ def read_usage(cluster: Cluster, at: float) -> tuple[Usage, list[Diagnostic]]:
 
 
 def _read(  # noqa: PLR0913, PLR0917 - what is known of one Workload
-    full_name: str, namespace: str, document: Json, cluster: Cluster, at: float, usage: Usage
+    full_name: str, namespace: str, document: Unchecked, cluster: Cluster, at: float, usage: Usage
 ) -> None:
     spec, status = mapping(document.get("spec")), mapping(document.get("status"))
     owner = live_objects.controller_of(document) or next(
@@ -108,7 +108,7 @@ def _read(  # noqa: PLR0913, PLR0917 - what is known of one Workload
     if _holds(conditions, "Finished"):
         usage.finished.add(full_name)
         return
-    job = job_name(namespace, str(owner.get("name") or document["metadata"]["name"]))
+    job = job_name(namespace, str(owner.get("name") or identity_of(document)[1]))
     if spec.get("active") is False:
         usage.aside[full_name] = "it was deactivated (spec.active: false)"
     elif _holds(conditions, "QuotaReserved"):
@@ -118,11 +118,13 @@ def _read(  # noqa: PLR0913, PLR0917 - what is known of one Workload
         _wait(full_name, job, document, conditions, cluster, at, usage)
 
 
-def _holds(conditions: Mapping[str, Json], kind: str) -> bool:
+def _holds(conditions: Mapping[str, Unchecked], kind: str) -> bool:
     return conditions.get(kind, {}).get("status") == "True"
 
 
-def _holder(name: str, job: str, document: Json, conditions: Mapping[str, Json], cluster: Cluster) -> Holder | None:
+def _holder(
+    name: str, job: str, document: Unchecked, conditions: Mapping[str, Unchecked], cluster: Cluster
+) -> Holder | None:
     """What a Workload with a reservation holds; None if its ClusterQueue is gone."""
     metadata, spec, status = (mapping(document.get(key)) for key in ("metadata", "spec", "status"))
     admission = mapping(status.get("admission"))
@@ -174,7 +176,13 @@ def _holder(name: str, job: str, document: Json, conditions: Mapping[str, Json],
 
 
 def _wait(  # noqa: PLR0913, PLR0917 - what is known of one Workload
-    name: str, job: str, document: Json, conditions: Mapping[str, Json], cluster: Cluster, at: float, usage: Usage
+    name: str,
+    job: str,
+    document: Unchecked,
+    conditions: Mapping[str, Unchecked],
+    cluster: Cluster,
+    at: float,
+    usage: Usage,
 ) -> None:
     metadata, spec, status = (mapping(document.get(key)) for key in ("metadata", "spec", "status"))
     namespace, local_queue = str(metadata.get("namespace") or ""), str(spec.get("queueName") or "")
@@ -206,7 +214,7 @@ def with_priority(workload: Workload) -> Workload:
     return replace(workload, shape=f"{workload.priority} {workload.shape}")
 
 
-def _queued_at(metadata: Json, conditions: Mapping[str, Json]) -> float:
+def _queued_at(metadata: Unchecked, conditions: Mapping[str, Unchecked]) -> float:
     """When a Workload was queued: at its creation, or at an eviction for which it is not to blame."""
     evicted = conditions.get("Evicted", {})
     if evicted.get("status") == "True" and evicted.get("reason") in ("PodsReadyTimeout", "AdmissionCheck"):
@@ -214,7 +222,7 @@ def _queued_at(metadata: Json, conditions: Mapping[str, Json]) -> float:
     return time_of(metadata.get("creationTimestamp")) or 0
 
 
-def _pending_workload(document: Json, queue: str, cluster: Cluster) -> Workload:
+def _pending_workload(document: Unchecked, queue: str, cluster: Cluster) -> Workload:
     """The job that a Workload stands for, as if it was a JobSet with a replicated job for each pod set."""
     metadata, status = mapping(document.get("metadata")), mapping(document.get("status"))
     reclaimed = {str(item.get("name")): whole(item.get("count")) for item in objects(status.get("reclaimablePods"))}
@@ -236,7 +244,7 @@ def _pending_workload(document: Json, queue: str, cluster: Cluster) -> Workload:
 _TEXTS = {"required": REQUIRED, "preferred": PREFERRED, "podSetGroupName": GROUP, "podSetSliceRequiredTopology": SLICE_LEVEL}  # fmt: skip
 
 
-def _annotations(requested: Json) -> Iterator[tuple[str, str]]:
+def _annotations(requested: Unchecked) -> Iterator[tuple[str, str]]:
     """The annotations of pods that make a topology request."""
     for key, annotation in _TEXTS.items():
         if requested.get(key) is not None:
@@ -249,7 +257,7 @@ def _annotations(requested: Json) -> Iterator[tuple[str, str]]:
         yield SLICE_LAYERS, json.dumps([dict(layer) for layer in layers])
 
 
-def domains_of(assignment: Json) -> Placement:
+def domains_of(assignment: Unchecked) -> Placement:
     """The domains of a topology assignment with their pods, as v1beta1 lists and as v1beta2 packs them."""
     found = [
         (tuple(map(str, documents.items(d.get("values")))), whole(d.get("count")))
@@ -265,16 +273,16 @@ def domains_of(assignment: Json) -> Placement:
     return tuple(found)
 
 
-def _unpacked(packed: Json, size: int, read: Any) -> Iterator[Any]:
+def _unpacked(packed: Unchecked, size: int, read: Any) -> Iterator[Any]:
     """The values that are written once for all, one by one, or with a common prefix and suffix."""
     individual = packed.get("individual")
     if "universal" in packed:
         values = [packed["universal"]] * size
     elif isinstance(individual, Mapping):
         prefix, suffix = str(individual.get("prefix") or ""), str(individual.get("suffix") or "")
-        values = [f"{prefix}{root}{suffix}" for root in individual.get("roots") or ()]
+        values = [f"{prefix}{root}{suffix}" for root in documents.items(individual.get("roots"))]
     else:
-        values = list(individual or ())
+        values = documents.items(individual)
     if len(values) < size:
         raise WrongValue("status.admission", "its topologyAssignment has fewer values than domains")
     yield from map(read, values)
@@ -308,7 +316,7 @@ def time_of(text: Any) -> float | None:
         raise WrongValue("", f"{str(text)[:50]!r} is not a time") from None
 
 
-def priority_of(jobset: Json, dump: Dump, *, default_class: bool) -> tuple[int, str]:
+def priority_of(jobset: Unchecked, dump: Dump, *, default_class: bool) -> tuple[int, str]:
     """The priority that Kueue gives to a JobSet, and the WorkloadPriorityClass that it names and the dump lacks."""
     labels = mapping(mapping(jobset.get("metadata")).get("labels"))
     name = str(labels.get(PRIORITY) or "")
@@ -324,7 +332,7 @@ def priority_of(jobset: Json, dump: Dump, *, default_class: bool) -> tuple[int, 
     return whole(mapping(chosen).get("value")), ""
 
 
-def _global_default(classes: Mapping[tuple[str, str], Json]) -> Json | None:
+def _global_default(classes: Mapping[tuple[str, str], Unchecked]) -> Unchecked | None:
     defaults = [document for document in classes.values() if document.get("globalDefault") is True]
     return min(defaults, key=lambda document: whole(document.get("value")), default=None)
 

@@ -15,7 +15,7 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
 from trainc.api.documents import opening, yaml_reader
 from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of
-from trainc.api.kube import Json, identity_of, mapping, names, releases
+from trainc.api.kube import Unchecked, identity_of, mapping, names, releases
 from trainc.api.output import BuildLine, dump_yaml, ownership
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options, Settings
@@ -229,7 +229,7 @@ class Adoption:
 
 def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mapping[str, tuple[str, str]]) -> Adoption:
     """Adopt TrainJobs of a dump; `sources` has the source and digest of each, by NAMESPACE/NAME."""
-    by_job: dict[tuple[str, str], list[Json]] = {}
+    by_job: dict[tuple[str, str], list[Unchecked]] = {}
     for manifest in dump:
         owner = live_objects.controller_of(manifest)
         if owner is not None and owner.get("kind") == "TrainJob" and manifest.get("kind") in _KINDS:
@@ -256,7 +256,7 @@ def adopt(dump: Dump, release: str, jobs: Sequence[ImportedJob], sources: Mappin
     return adoption
 
 
-def _why_not_adopted(live: Sequence[Json], release: str) -> str:
+def _why_not_adopted(live: Sequence[Unchecked], release: str) -> str:
     """Why a job cannot be adopted; empty if it can."""
     if variables := literal_secrets(list(live)):
         return f"its JobSet has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
@@ -267,7 +267,7 @@ def _why_not_adopted(live: Sequence[Json], release: str) -> str:
     return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
 
 
-def as_applied(live: Json) -> dict[str, Any]:
+def as_applied(live: Unchecked) -> dict[str, Any]:
     """What to apply over a live object so that it stays as it is.
 
     Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`

@@ -9,7 +9,7 @@ from typing import Any
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.documents import Document, catalog, check, dialects, yaml_reader
 from trainc.api.findings import CompileError, counted, first_of
-from trainc.api.kube import Json, documents, identity_of, mapping, names, quantity
+from trainc.api.kube import Unchecked, documents, identity_of, mapping, names, quantity
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
 from trainc.api.schema import DEFAULTS
@@ -41,7 +41,7 @@ _CREDENTIAL_VALUE = pattern(
 _NO_CREDENTIAL = pattern(r"(?i)[\"']?(?:[-$<\[].*|/[\w.-]+/.*|[\d.]*|true|false|none|null)[\"']?")
 
 
-def clean(live: Json, release: str) -> dict[str, Any]:
+def clean(live: Unchecked, release: str) -> dict[str, Any]:
     """A TrainJob or a runtime as its author wrote it."""
     kind, spec = str(live["kind"]), dict(mapping(live.get("spec")))
     data: dict[str, Any] = {"apiVersion": live.get("apiVersion"), "kind": kind, "metadata": applied_metadata(live)}
@@ -55,7 +55,7 @@ def clean(live: Json, release: str) -> dict[str, Any]:
     return without if check(without, kind, release, prune=True)[0] == complete else data
 
 
-def applied_metadata(live: Json) -> dict[str, Any]:
+def applied_metadata(live: Unchecked) -> dict[str, Any]:
     """The name, and the labels and annotations that are neither a tool's mark nor Kueue's."""
     owners, metadata = live_objects.Owners(live), mapping(live.get("metadata"))
     applied: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
@@ -72,7 +72,7 @@ def applied_metadata(live: Json) -> dict[str, Any]:
     return applied
 
 
-def _without_kueue(spec: dict[str, Any], job: Json) -> dict[str, Any]:
+def _without_kueue(spec: dict[str, Any], job: Unchecked) -> dict[str, Any]:
     """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
     queued = names.QUEUE_LABEL in live_objects.labels_of(job)
     cleaned = {key: value for key, value in spec.items() if key != "suspend" or not queued}
@@ -257,7 +257,7 @@ class Reader:
         self._found.problems.append(f"{kind} {namespace}/{name}: no API server has an object of this name")
         return False
 
-    def _cleaned(self, manifest: Json) -> dict[str, Any]:
+    def _cleaned(self, manifest: Unchecked) -> dict[str, Any]:
         data = clean(manifest, self._release)
         self._found.removed += len(documents.leaves(manifest)) - len(documents.leaves(data))
         return data
@@ -303,7 +303,7 @@ class Reader:
             self._known_runtimes[key] = self._write_runtime(kind, space, name, live or snapshot)
         return self._known_runtimes[key]
 
-    def _write_runtime(self, kind: str, space: str, name: str, live: Json | None) -> str:
+    def _write_runtime(self, kind: str, space: str, name: str, live: Unchecked | None) -> str:
         catalog_entry = catalog.find(name, self._release) if kind == _CLUSTER else None
         if isinstance(catalog_entry, Document) and (live is None or not self._differ(live, catalog_entry.data)):
             return f"{name} (catalog)"
@@ -315,15 +315,15 @@ class Reader:
         self._write(path, [self._cleaned({**live, "kind": kind})], f"{name}-env")
         return name
 
-    def _differ(self, left: Json, right: Json) -> bool:
-        def complete(runtime: Json) -> Json:
+    def _differ(self, left: Unchecked, right: Unchecked) -> bool:
+        def complete(runtime: Unchecked) -> Unchecked:
             fields = {key: runtime.get(key) for key in ("apiVersion", "spec")}
             document = {**fields, "kind": _CLUSTER, "metadata": {"name": "x"}}
             return check(document, _CLUSTER, self._release, prune=True)[0]
 
         return complete(left) != complete(right)
 
-    def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Json | None:
+    def _snapshot(self, namespace: str, job: str, kind: str, name: str) -> Unchecked | None:
         """The runtime as it was when the job started, which Trainer keeps in a ConfigMap since 2.3."""
         config_map = self._dump.get("ConfigMap", namespace, job + SNAPSHOT)
         text = mapping(mapping(config_map).get("data")).get("runtime")
@@ -341,7 +341,7 @@ class Reader:
 
     # Jobs of Training Operator v1.
 
-    def _v1_jobs(self, jobs: Sequence[Json]) -> None:
+    def _v1_jobs(self, jobs: Sequence[Unchecked]) -> None:
         make = ask("v1", "plan")
         if make is None:
             problem = "v1 jobs stay out: this installation of trainc has no `migrate`"
