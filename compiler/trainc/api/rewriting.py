@@ -2,6 +2,6 @@
 
 from trainc.pipeline import patches
 from trainc.reading import libyaml
-from trainc.reading.document import Chunk, items
+from trainc.reading.document import items
 
-__all__ = ["Chunk", "items", "libyaml", "patches"]
+__all__ = ["items", "libyaml", "patches"]

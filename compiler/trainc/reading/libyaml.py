@@ -83,7 +83,7 @@ else:
                 return event
 
 
-__all__ = ["EventParser"]
+__all__ = ["Chunk", "EventParser"]
 # The maximum number of nodes from aliases, per allowed alias: 400,000 by default, like go.yaml.in/yaml/v2 decode.go.
 _NODES_PER_ALIAS = 40
 

@@ -9,7 +9,7 @@ from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from trainc.api.records import dataclass, field, pattern
-from trainc.api.rewriting import Chunk, libyaml
+from trainc.api.rewriting import libyaml
 
 _BEHIND = pattern(r"\s+#.*$")
 _BLOCKS = ("|", ">")
@@ -80,7 +80,7 @@ class SourceText:
         self.entries: list[Entry] = []
         self._by_name: dict[tuple[str, bool], dict[str, deque[Entry]]] = {}
         try:
-            node = libyaml.compose(Chunk(self.text, ""))
+            node = libyaml.compose(libyaml.Chunk(self.text, ""))
         except libyaml.RefusedError:
             raise UnfitError from None
         if node is None or not node.children:
