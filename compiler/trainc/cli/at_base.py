@@ -315,11 +315,13 @@ def bases_of(settings: Iterable[Settings], arguments: Arguments) -> Bases:
 def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKey, Json]:
     """The TrainJobs with what is their own, by namespace and name."""
     trainjobs: dict[JobKey, Json] = {}
+    documents = list(documents)
+    others = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
     for document in documents:
         metadata = document.data.get("metadata")
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
             key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
-            trainjobs[key] = own_trainjob(document, name_hash=options.name_hash)
+            trainjobs[key] = own_trainjob(document, name_hash=options.name_hash, config_maps=others)
     return trainjobs
 
 

@@ -16,7 +16,7 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import Json, value_at
+from trainc.kube.documents import Json, identity_of, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -521,8 +521,12 @@ def skipped_documents(
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
+    mounted, read = _config_maps(documents), 0
     for document in documents:
-        if is_trainer_document(document.data) or is_sweep(document.data) or document.data.get("kind") in _USED_KINDS:
+        name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
+        read += mounted.get(name) is False
+        used = document.data.get("kind") in _USED_KINDS or name in mounted
+        if used or is_trainer_document(document.data) or is_sweep(document.data):
             continue
         # Needed for skipped documents only.
         from trainc.pipeline.fragments import fragment_of
@@ -547,6 +551,27 @@ def skipped_documents(
             skipped += 1
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
+    yield from _left_out(read)
+
+
+def _left_out(count: int) -> Iterator[Diagnostic]:
+    if count:
+        message = f"read {counted(count, 'ConfigMap')} that jobs name, and left out of the output"
+        hint = 'apply what is left out yourself, or add the annotation trainc/own: "true" to have it written with these jobs'
+        yield Diagnostic("SkippedDocument", "info", message, hint)
+
+
+def _config_maps(documents: Sequence[Document]) -> dict[str, bool]:
+    """Return the ConfigMaps that jobs or runtimes name, and whether each is written with the job."""
+    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
+    if not config_maps:
+        return {}
+    from trainc.emit.config_maps import is_own, named
+    from trainc.project.dialects import is_trainer_document
+
+    trees = [document.data for document in documents if is_trainer_document(document.data)]
+    names = {name for tree in trees for name in named(tree)}
+    return {name: is_own(one) for one in config_maps if (name := identity_of(one)[1]) in names}
 
 
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:

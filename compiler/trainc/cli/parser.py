@@ -110,7 +110,9 @@ def _unknown_argument(parser: ArgumentParser, unknown: Sequence[str]) -> str:
     # Compared without the leading dashes, which would make all options look similar.
     names = (flag[2:] for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names, cutoff=0.65)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
+    takes_command = "[COMMAND ...]" in (parser.usage or "")
+    hint = "write `--` before the command that has it" if takes_command else f"see `{parser.prog} --help`"
+    hint = f"did you mean {' or '.join(near)}?" if near else hint
     return f"unknown option {option}; {hint}"
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from trainc.admission.versions import bake_defaults
+from trainc.emit.config_maps import content
 from trainc.emit.secrets import provide
 from trainc.emit.shaping import SHAPES
 from trainc.emit.yaml_writer import TOP, with_ordered_keys
@@ -125,6 +126,8 @@ class Replay:
                 history.set_by(leaves(manifest), partial(_by_admission, "JobSet CRD", ""))
             elif key in secrets:
                 history.step(leaves(secrets[key]), self._by_secrets_mode())
+            elif stage == "files" and manifest is not was.get(key):
+                history.step(leaves(manifest), partial(self._by_own_file, manifest))
             elif stage == "delivery":
                 history.set_by(leaves(manifest), self._by_delivery)
 
@@ -174,6 +177,15 @@ class Replay:
         if not fields:
             return Origin("deviation", deviation, plain(leaf.value), deviation=deviation)
         return Origin("trainjob", self._trainjob.label, plain(leaf.value), deviation=deviation, inputs=fields)
+
+    def _by_own_file(self, manifest: Manifest, leaf: Leaf) -> Origin:
+        """The origin of a text in a ConfigMap that is the job's own: the one of the input. Its name is made of all of it."""
+        same = (document for document in self._others if content(document.data) == content(manifest))
+        document = next(same, None) if content(manifest) else None
+        if document is not None and leaf.index[:1] != ("metadata",):
+            return by_copy(document, leaf, leaf.index, "trainjob")
+        rule = "the name of a ConfigMap of the job, with a hash of its content"
+        return Origin("deviation", "own ConfigMaps", plain(leaf.value), rule=rule, deviation="own-config-maps")
 
     def _by_delivery(self, leaf: Leaf) -> Origin:
         tool = self._options.delivery

@@ -13,7 +13,7 @@ from trainc.explain.replay import Recorder
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of
 from trainc.kube.names import trial_name
 from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
@@ -52,6 +52,14 @@ class OneJob:
     def compiles(self) -> bool:
         """Return whether there is anything to explain."""
         return bool(self.recorder.stages)
+
+    @property
+    def config_maps(self) -> list[Json]:
+        """Return the ConfigMaps of the input in the namespace of the job, which are not written with it."""
+        result, namespace = self.recorder.result, self.compiled.namespace
+        others = () if result is None or result.lowered is None else result.lowered.session.index.other_documents
+        here = (other.data for other in others if other.data.get("kind") == "ConfigMap")
+        return [data for data in here if identity_of(data)[0] in ("", namespace)]
 
     @property
     def is_kept(self) -> bool:

@@ -1,4 +1,4 @@
-"""The files that a command reads, as far as the input has their text: from a mounted ConfigMap, or written by the script."""
+"""The files that a command reads, as far as their text is known: of a mounted ConfigMap, written by the script, or beside the job."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from trainc.findings import CompileError, Finding
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.lints.training import Training
 from trainc.options import Limits
+from trainc.reading.document import TEXT_FILE
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
@@ -23,7 +24,8 @@ _MARKUP = (".yaml", ".yml", ".json", ".toml", "")
 class ConfigFile:
     """A file in the container: its path, and its text, None if it is known only in the pod.
 
-    `document` is the ConfigMap of the input, and `key` the one of its data; a file that the script writes has none.
+    `document` is the ConfigMap of the input with the `key` of its data, or a file of the repository; a file that the script
+    writes has none.
     """
 
     path: str
@@ -57,7 +59,8 @@ class ConfigFile:
         if self.document is None:
             return finding
         line = line_of(self.text or "", key)
-        return replace(finding, path=("data", self.key), about="file", document=self.document, line=line)
+        path = ("data", self.key) if self.key else ()
+        return replace(finding, path=path, about="file", document=self.document, line=line)
 
 
 @lru_cache(maxsize=64)
@@ -133,7 +136,7 @@ def visible_files(training: Training) -> list[ConfigFile]:
     """Return the files of which the input has the text, those that the script writes last."""
     if not training.documents and training.line.script is None:
         return []
-    return [*_mounted_files(training), *_heredoc_files(training)]
+    return [*_sibling_files(training), *_mounted_files(training), *_heredoc_files(training)]
 
 
 def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:
@@ -150,6 +153,19 @@ def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
     for folder, names in by_folder.items():
         if sum(normpath(str(mount.get("mountPath"))) == folder for mount in mounts) == 1:
             yield folder, frozenset(names)
+
+
+def _sibling_files(training: Training) -> Iterator[ConfigFile]:
+    """Yield the files of the repository that the command names, unless a volume is in the way where it runs."""
+    folder = str(training.entry.container.fields.get("workingDir", "/"))
+    folders = [folder, *(start.argv[1] for start in training.line.starts if start.argv[0] == "cd" and start.argv[1:])]
+    mounts = [normpath(str(mount.get("mountPath"))) for mount in training.entry.container.mounts]
+    if any(f"{normpath(one)}/".startswith(f"{mount}/") for one in folders for mount in mounts):
+        return
+    for document in training.documents:
+        if document.data.get("kind") == TEXT_FILE:
+            path = join(folder, document.data["metadata"]["name"])
+            yield ConfigFile(path, document.data["text"], document)
 
 
 def _heredoc_files(training: Training) -> Iterator[ConfigFile]:

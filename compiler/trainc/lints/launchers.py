@@ -102,14 +102,18 @@ def _foreign_message(training: Training, launch: Launch) -> tuple[str, str]:
 
 
 def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
-    """Yield a finding for accelerate with one device and no option for several machines: it starts a single process."""
+    """Yield a finding for accelerate with at most one device and no option for several machines: it starts one process."""
     several = launch.find_option(
         launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu"))
     )
-    if training.devices != 1 or several is not None:
+    resources = training.entry.container.resources
+    unknown = any("/" in name for name in resources.get("limits") or {}) or resources.get("claims")
+    if training.devices > 1 or several is not None or (not training.devices and unknown):
         return
-    message = f"with one device per pod, accelerate starts a single process without distributed training: {training.nodes} separate trainings"
+    amount = "one device" if training.devices else "no device"
+    message = f"with {amount} per pod, accelerate starts a single process without distributed training: {training.nodes} separate trainings"
     hint = "use torchrun, or add --multi_gpu and --num_machines with the rank and address"
+    hint = hint if training.devices else "start it with torchrun, or request devices"
     yield training.finding("NoLauncher", "warning", message, hint, launch.index)
 
 

@@ -151,7 +151,10 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         str(one.value) for one in (*launched, *fact) if isinstance(one.value, str) and not _DATA.fullmatch(one.key)
     ]
     further = [path for path in (*further, *(word for _, word in others)) if not (base and path.endswith(base))]
-    facts.hidden = hidden or any(_FILE.fullmatch(path) and normpath(path) not in by_path for path in further)
+    folder = str(training.entry.container.fields.get("workingDir", "/"))
+    facts.hidden = hidden or any(
+        _FILE.fullmatch(path) and normpath(join(folder, path)) not in by_path for path in further
+    )
     in_files: list[Fact] = []
     homes: dict[str, str | None] = {}
     for file in read:

@@ -60,8 +60,11 @@ _LINE = pattern(r"# Built from TrainJob ((?:[0-9]+:)?[0-9a-z]+) by trainc (\S+) 
 _SUSPEND = ("spec", "suspend")
 
 
-def own_trainjob(document: Document, *, name_hash: bool = False) -> Json:
-    """Return a TrainJob with what is its own: after overlays, but without what those set in all outputs alike."""
+def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Sequence[Json] = ()) -> Json:
+    """Return a TrainJob with what is its own: after overlays, but without what those set in all outputs alike.
+
+    `config_maps` are those of the input, of which its own are a part of it.
+    """
     data: Json = document.data
     for path, before, after in reversed(document.held_back):
         if value_at(data, path) == after:
@@ -69,6 +72,11 @@ def own_trainjob(document: Document, *, name_hash: bool = False) -> Json:
     for path in (("metadata", "labels"), ("metadata", "annotations")):
         if value_at(data, path) == {}:
             data = without_path(data, path)
+    if config_maps:
+        from trainc.emit.config_maps import content, owned
+
+        files = owned(data, config_maps, str(value_at(document.data, ("metadata", "namespace")) or ""))
+        data = {**data, "configMaps": {name: content(own) for name, own in files.items()}} if files else data
     return {**data, "nameHash": True} if name_hash else data
 
 

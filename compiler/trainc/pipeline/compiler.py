@@ -181,10 +181,14 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects
 
 
 def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
-    job, plugins, other_documents = lowered.job, lowered.plugins, lowered.session.index.other_documents
+    job, plugins, index = lowered.job, lowered.plugins, lowered.session.index
+    other_documents = index.other_documents
     info = registry.enforce(job, lowered.info, plugins, trace.on_pass)
     lowered = Lowered(job, info, plugins, lowered.session)
-    report.add("lint", lint(job, info, "sized", documents=other_documents))
+    siblings = index.siblings.get((job.namespace, job.plain_name), ())
+    report.add(
+        "lint", lint(job, info, "sized", documents=(*other_documents, *siblings) if siblings else other_documents)
+    )
     if other_documents:
         from trainc.lints.storage import claims_on_several_nodes
 
@@ -270,12 +274,24 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     return manifests, (*provision.findings, *service_accounts(lowered.job, accounts, other_documents))
 
 
+def _own_files(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
+    """Add the ConfigMaps that are the job's own."""
+    others = [d.data for d in lowered.session.index.other_documents if d.data.get("kind") == "ConfigMap"]
+    if not others:
+        return manifests, ()
+    from trainc.emit.config_maps import with_own
+
+    built = with_own(manifests, others, lowered.job.plain_name)
+    return (in_apply_order(built) if len(built) > len(manifests) else manifests), ()
+
+
 STAGES: tuple[Stage, ...] = (
     *starmap(_shaping, SHAPES.items()),
     Stage("lint", lambda lowered, built: (built, lint(lowered.job, lowered.info, "built", lowered.session.options))),
     Stage("admission", _admit, gitops=False),
     Stage("kubernetes", _check_kubernetes, gitops=False),
     Stage("secrets", _provide_secrets),
+    Stage("files", _own_files),
     Stage("delivery", lambda lowered, built: deliver(built, lowered.session.options)),
 )
 

@@ -187,6 +187,7 @@ class InputIndex:
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
     - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
+    - `siblings` are the files that commands name, by the namespace and name of the job.
     - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
 
@@ -201,6 +202,7 @@ class InputIndex:
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
     parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
+    siblings: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
 
 
 def index_documents(
@@ -255,6 +257,7 @@ def index_documents(
         references=tuple(references),
         dialect_context=context,
         parts=tuple(parts),
+        siblings={key: job.document.siblings for key, job in jobs.items() if job.document.siblings},
     )
 
 

@@ -15,6 +15,7 @@ from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Exclude, read_paths
+from trainc.reading.siblings import with_files
 from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
@@ -189,6 +190,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     if expansion is not None:
         documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])
         diagnostics += problems
+    documents = [with_files(d, options.limits) if d.data.get("kind") in JOB_KINDS else d for d in documents]
     return Inputs(
         documents,
         sources,

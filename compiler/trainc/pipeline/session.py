@@ -82,7 +82,7 @@ class Session:
     shipped: Shipped = field(default_factory=dict, compare=False, repr=False)
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
     # Results of a session and of those after it, by the ids of the data of the job and of its runtime; None alone.
-    results: dict[tuple[int, int], Result] | None = field(default=None, compare=False, repr=False)
+    results: dict[tuple[object, ...], Result] | None = field(default=None, compare=False, repr=False)
     # Jobs that only the judge refuses. Other checks of their objects still make sense.
     denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 
@@ -113,6 +113,7 @@ class Session:
             references=indexed.references,
             diagnostics=indexed.diagnostics,
             parts=indexed.parts,
+            siblings=indexed.siblings,
             refused_jobs=indexed.refused_jobs,
         )
         return self._with(index)
@@ -176,7 +177,7 @@ class Session:
             self._judge_pods(result.objects.manifests, result.report)
             # With errors, the user's rules decide how far a job gets.
             if self.results is not None and result.runtime is not None and not result.report.has_errors:
-                key = id(job.document.data), id(result.runtime.document.data)
+                key = _identity(job, result.runtime)
                 self.results[key] = result if result.report.findings else replace(result, lowered=None)
         return result
 
@@ -185,7 +186,7 @@ class Session:
         if not self.results or trace is not SILENT:
             return None
         runtime, _ = find_runtime(job.data, self.index, self.release)
-        earlier = None if runtime is None else self.results.get((id(job.document.data), id(runtime.document.data)))
+        earlier = None if runtime is None else self.results.get(_identity(job, runtime))
         # What a dialect converts depends on other documents.
         if earlier is None or runtime is None or (job.dialect or runtime.dialect) is not None:
             return None
@@ -315,6 +316,12 @@ class Session:
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
         return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
+
+
+def _identity(job: ValidDocument, runtime: ValidDocument) -> tuple[object, ...]:
+    """Return what two results have in common if nothing that they were made from differs."""
+    files = ((file.file, file.data["text"]) for file in job.document.siblings)
+    return id(job.document.data), id(runtime.document.data), *files
 
 
 def _about_objects(findings: Iterable[tuple[str, Finding]]) -> list[Finding]:

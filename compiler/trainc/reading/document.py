@@ -11,6 +11,8 @@ from trainc.findings import Diagnostic, Finding, Path, Source, format_path
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any
 
+# A file with a text of another program: its `text`, and its path as `metadata.name`.
+TEXT_FILE = "File"
 # What is wrong with an image whatever registry an overlay takes it from.
 NOT_OF_MIRRORS = ("MovingImageTag", "ImageNotPinned")
 
@@ -35,6 +37,7 @@ class Document:
     listing: str = ""
     written: Callable[[Path], list[tuple[Document, Path]]] | None = None
     held_back: tuple[tuple[Path, Any, Any], ...] = ()
+    siblings: tuple[Document, ...] = ()
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:
@@ -81,6 +84,10 @@ class Document:
         """Convert a finding about a line of a text in this document, which is usually a block scalar below its key."""
         diagnostic = self.diagnose(finding)
         source = diagnostic.source
+        if self.data.get("kind") == TEXT_FILE:
+            line = "".join(self.data["text"].splitlines()[finding.line : finding.line + 1])
+            place = Source(self.file, finding.line + 1, 1 + len(line) - len(line.lstrip()))
+            return replace(diagnostic, path="", source=place)
         text = self.data.get(str(finding.path[0]), {}).get(finding.path[1]) if len(finding.path) > 1 else None
         lines = text.splitlines() if isinstance(text, str) else []
         if source is None or len(lines) < 2 or finding.line >= len(lines):

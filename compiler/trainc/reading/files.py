@@ -47,6 +47,7 @@ _WORDS = (
     b"replicatedJobs",
     b"kind: Sweep",
     b"trainc/v",
+    b"trainc/own",
 )
 # Statements with which a template may load the words from other files.
 _INCLUDE_STATEMENTS = (b"include", b"import", b"extends")

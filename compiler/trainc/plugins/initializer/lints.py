@@ -38,18 +38,17 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
 def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield an error for each source at which an initializer of Trainer fails. Runs on sized jobs.
 
-    That a source is missing is reported only if the TrainJob sets that of another: it may be a job to try a runtime.
-
     Source: kubeflow/trainer pkg/initializers (dataset and model) at each release's tag. Other images may do otherwise.
     """
-    is_set = any(job.initializer(step) is not None for step in STEPS)
+    # A job without a command may be there to try a runtime.
+    trains = bool(job.trainer.command) or any(job.initializer(step) is not None for step in STEPS)
     for pod_set in info.pod_sets:
         container = pod_set.container(pod_set.ancestor or "") if pod_set.ancestor in STEPS else None
         if container is None or not _is_upstream(container):
             continue
         variables = {str(variable["name"]): variable.get("value") for variable in container.env}
         source = variables.get(_SOURCE)
-        if is_set and _SOURCE not in variables and not container.fields.get("envFrom"):
+        if trains and _SOURCE not in variables and not container.fields.get("envFrom"):
             kind = (pod_set.ancestor or "").partition("-")[0]
             message = f"the {pod_set.ancestor} has nothing to download, and fails: its {_SOURCE} is not set"
             hint = f"set spec.initializer.{kind}: {{storageUri: hf://OWNER/NAME}}, or copy the runtime without this job"

@@ -294,8 +294,8 @@ def test_the_last_line_is_who_failed_first_and_why(launched: Callable[..., Resul
 
 def test_restarts_are_counted(launched: Callable[..., Result]) -> None:
     result = launched("raise SystemExit(4)", backoff=1)
-    assert ": restarts (1 of 1)\n" in result.stderr
-    assert result.stderr.splitlines()[-1].startswith("trainc run: failed after 1 restart: node-0-")
+    assert ": restarts (1 of 1 failures of all pods of node)\n" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("trainc run: failed after 1 pod restart: node-0-")
 
 
 @linux_only

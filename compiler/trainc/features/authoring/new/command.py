@@ -18,15 +18,24 @@ from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, Settings, merge_diagnostics
 
 _MOST_NAMES = 5
+# Warnings about jobs that fail before they train.
+_CANNOT_START = ("UnusableStorageUri",)
 _MOUNT = pattern(r"([^:/]+):(/[^:]*)")
+_FILE = pattern(r"(.+?)=(/(?:[^=]*/)?([A-Za-z0-9._-]+))")
+_MOST_BYTES = 900_000
 _SECRET = pattern(r"([^:=]+):([^:=]+)=([^:=]+)")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile the job, and write it unless there are errors."""
-    if not arguments.runtime:
-        raise UsageError("--runtime NAME is missing; `trainc runtimes` lists those that there are")
+    if not (arguments.name and arguments.runtime):
+        missing = " and ".join(
+            what for what, given in (("NAME", arguments.name), ("--runtime NAME", arguments.runtime)) if not given
+        )
+        example = "trainc new bert --runtime torch-distributed -- torchrun train.py"
+        raise UsageError(f"{missing} missing, as in `{example}`; `trainc runtimes` lists the runtimes")
     mounts = _parts(arguments.mount, _MOUNT, "--mount", "CLAIM:PATH, such as datasets:/data")
+    files = _parts(arguments.file, _FILE, "--file", "FILE=PATH, such as train.yaml=/config/train.yaml")
     secrets = _parts(arguments.secret, _SECRET, "--secret", "NAME:KEY=VARIABLE, such as hf:token=HF_TOKEN")
     for name in ("nodes", "gpus"):
         value = getattr(arguments, name)
@@ -37,8 +46,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         settings = _without_foreign_files(Settings.of(arguments))
         inputs = settings.read(streams.stdin)
         file = _target(arguments, settings)
-        job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), mounts, secrets)
-        text = dump_yaml([job])
+        volumes = _volumes(arguments.name, mounts, files)
+        job = _job(arguments, settings.options, _runtime(arguments.runtime, inputs, settings.options), volumes, secrets)
+        text = dump_yaml([job, *_config_map(arguments.name, files)])
         other_jobs = [document.data for document in inputs.documents if document.data.get("kind") in names.JOB_KINDS]
         by_environment = {
             environment.environment: _check(text, file, _without_foreign_files(Settings.of(environment)))
@@ -49,9 +59,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     judged = {name: about for name, about in by_environment.items() if about is not None}
     # A TrainJob is for every release; what compiles it says which.
     diagnostics = [d for d in merge_diagnostics(judged) if d.code != "ReleaseNotPinned"]
-    if file == "-" or has_errors(diagnostics):
-        streams.out.write(b"" if has_errors(diagnostics) else text.encode())
-        return report(diagnostics, arguments, streams, Files(text.encode()))
+    refused = has_errors(diagnostics) or any(diagnostic.code in _CANNOT_START for diagnostic in diagnostics)
+    if file == "-" or refused:
+        streams.out.write(b"" if refused else text.encode())
+        status = report(diagnostics, arguments, streams, Files(text.encode()))
+        return Status.DIAGNOSED if refused else status
     if os.path.dirname(file):
         os.makedirs(os.path.dirname(file), exist_ok=True)
     opening.write_file(file, text, new=True)
@@ -135,10 +147,41 @@ def _runtime(name: str, inputs: Inputs, options: Options) -> Mapping[str, Any]:
 
 
 _Parts: TypeAlias = list[tuple[str, ...]]
+# Volumes, and where a container mounts them.
+_Volumes: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+
+def _volumes(job: str, mounts: _Parts, files: _Parts) -> _Volumes:
+    """The volumes of claims, and of files, each of which is mounted alone, so that it hides no others."""
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
+    mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
+    for number, (_, path, key) in enumerate(files, start=1):  # A patch mounts each volume once.
+        volumes.append({"name": f"files-{number}", "configMap": {"name": f"{job}-files"}})
+        mounted.append({"name": f"files-{number}", "mountPath": path, "subPath": key})
+    return volumes, mounted
+
+
+def _config_map(job: str, files: _Parts) -> Iterator[dict[str, Any]]:
+    """The ConfigMap with the files, marked as the job's own. Raises CompileError."""
+    data: dict[str, str] = {}
+    for file, path, key in files:
+        if key in data:
+            raise UsageError(f"argument --file: {path}: there is another file named {key}; give it another name")
+        try:
+            data[key] = opening.read_file(file, _MOST_BYTES).decode()
+        except (OSError, ValueError) as error:
+            reason = opening.error_reason(error) if isinstance(error, OSError) else "it is not UTF-8 text"
+            hint = "check the path; a ConfigMap has room for texts of less than 1 MB"
+            raise CompileError([Diagnostic("UnreadableFile", "error", f"{file}: {reason}", hint)]) from None
+    if sum(map(len, data.values())) > _MOST_BYTES:
+        raise UsageError(f"argument --file: together the files have more than {_MOST_BYTES:,} characters")
+    if data:
+        metadata = {"name": f"{job}-files", "annotations": {"trainc/own": "true"}}
+        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def _job(
-    arguments: Arguments, options: Options, runtime: Mapping[str, Any], mounts: _Parts, secrets: _Parts
+    arguments: Arguments, options: Options, runtime: Mapping[str, Any], volumes: _Volumes, secrets: _Parts
 ) -> dict[str, Any]:
     """The TrainJob, without the fields for which nothing is given."""
     kind = runtime["kind"] if runtime["kind"] != "ClusterTrainingRuntime" else ""
@@ -154,12 +197,15 @@ def _job(
         resourcesPerNode={"limits": limits} if arguments.gpus is not None else None,
     )
     labels = {names.QUEUE_LABEL: arguments.queue} if arguments.queue else None
-    spec = _filled(runtimeRef=_filled(name=arguments.runtime, kind=kind), trainer=trainer)
+    steps = {"dataset": arguments.dataset, "model": arguments.model}
+    initializer = {step: {"storageUri": uri} for step, uri in steps.items() if uri}
+    runtime_ref = _filled(name=arguments.runtime, kind=kind)
+    spec = _filled(runtimeRef=runtime_ref, initializer=initializer, trainer=trainer)
     return {
         "apiVersion": names.TRAINER_API,
         "kind": "TrainJob",
         "metadata": _filled(name=arguments.name, namespace=options.namespace, labels=labels),
-        "spec": {**spec, **(_patch(runtime, mounts, options) if mounts else {})},
+        "spec": {**spec, **(_patch(runtime, volumes, options) if volumes[0] else {})},
     }
 
 
@@ -167,12 +213,10 @@ def _filled(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _patch(runtime: Mapping[str, Any], mounts: list[tuple[str, ...]], options: Options) -> dict[str, Any]:
+def _patch(runtime: Mapping[str, Any], volumes: _Volumes, options: Options) -> dict[str, Any]:
     """The field with which a TrainJob of the release adds volumes to the trainer's pods."""
     step, container = _trainer_in(runtime)
-    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim, _ in mounts]
-    mounted = [{"name": claim, "mountPath": path} for claim, path in mounts]
-    pod = {"volumes": volumes, "containers": [{"name": container, "volumeMounts": mounted}]}
+    pod = {"volumes": volumes[0], "containers": [{"name": container, "volumeMounts": volumes[1]}]}
     field = release_facts(options.release or releases.NEWEST_RELEASE).patch_field
     if field == "podSpecOverrides":
         return {field: [{"targetJobs": [{"name": step}], **pod}]}

@@ -57,7 +57,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             workdir = stack.enter_context(command.temporary_folder("trainc-run-"))
         machine = _machine(arguments, workdir, job)
         plugins = enabled(settings.options.plugins)
-        plan = plan_of(job.compiled.manifests, machine, plugins)
+        plan = plan_of([*job.config_maps, *job.compiled.manifests], machine, plugins)
         diagnostics = [*job.diagnostics]
         for kind, findings in (("TrainJob", changed), ("JobSet", plan.findings)):
             label = f"{kind} {job.compiled.namespace}/{job.compiled.name}".replace(" /", " ")

@@ -78,6 +78,10 @@ class Lifecycle:
         """Handle the deadline of a step's Jobs."""
         return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 
+    def failures(self, pod: Pod) -> int:
+        """Return how many failures of the pods of its Job count so far."""
+        return self._failures[pod.step, pod.replica]
+
     def is_complete(self, step: Step) -> bool:
         """Return whether every pod of the step has succeeded."""
         return all(pod.name in self._done for pod in step.pods)

@@ -186,8 +186,8 @@ class _Run:
         """Carry out the actions; return the exit status if the job has ended."""
         for action in actions:
             if isinstance(action, Finish):
-                restarts = max(self._started.values(), default=1) - 1
-                after = f" after {counted(restarts, 'restart')}" if restarts and action.status else ""
+                restarts = sum(self._started.values()) - len(self._started)
+                after = f" after {counted(restarts, 'pod restart')}" if restarts and action.status else ""
                 self._verdict = f"{'failed' if action.status else 'succeeded'}{after}: {action.why}"
                 return action.status
             if isinstance(action, Stop):
@@ -203,7 +203,9 @@ class _Run:
         pod = action.pod
         step = next(step for step in self._plan.steps if step.name == pod.step)
         again = self._started[pod.name]
-        of = f" ({again} of {step.backoff_limit})" if 0 < again <= step.backoff_limit < _NO_LIMIT else ""
+        # A Job counts the failures of all its pods together.
+        failed, limit = self._course.failures(pod), step.backoff_limit
+        of = f" ({failed} of {limit} failures of all pods of {step.name})" if 0 < failed <= limit < _NO_LIMIT else ""
         self._reports.event(pod.short, f"restarts{of}" if again else "starts")
         if step.deadline is not None and step not in self._deadlines.values():
             self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step

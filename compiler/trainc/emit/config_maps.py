@@ -1,0 +1,69 @@
+"""ConfigMaps that are a job's own: written with it, under a name that ends with a hash of their content.
+
+A ConfigMap is a job's own if it has the annotation OWN and the job names it. Its content is a part of the TrainJob then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.emit.name_hash import name_hash
+from trainc.kube.documents import Json, Manifest, mapping, walk
+
+OWN = "trainc/own"
+_REFERENCES = frozenset(("configMap", "configMapRef", "configMapKeyRef"))
+
+
+def is_own(config_map: Json) -> bool:
+    """Return whether a ConfigMap is marked as one that is written with the jobs that name it."""
+    return str(mapping(mapping(config_map.get("metadata")).get("annotations")).get(OWN)).lower() == "true"
+
+
+def content(config_map: Json) -> Json:
+    """Return what of a ConfigMap pods read."""
+    return {field: config_map[field] for field in ("data", "binaryData") if isinstance(config_map.get(field), Mapping)}
+
+
+def owned(tree: Any, others: Iterable[Json], namespace: str) -> dict[str, Json]:
+    """Return the ConfigMaps among other documents that are marked, and that something in `tree` names, by name."""
+    marked: dict[str, Json] = {}
+    for other in others:
+        metadata = mapping(other.get("metadata"))
+        if other.get("kind") == "ConfigMap" and is_own(other) and metadata.get("namespace") in (None, "", namespace):
+            marked.setdefault(str(metadata.get("name")), other)
+    return {name: marked[name] for name in sorted({*named(tree)} & marked.keys())} if marked else {}
+
+
+def with_own(manifests: Sequence[Manifest], others: Iterable[Json], job: str) -> list[Manifest]:
+    """Return the objects of a job with its own ConfigMaps before them, and their names where they are named."""
+    jobset: Manifest = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), {"metadata": {}})
+    namespace = {name: value for name, value in jobset["metadata"].items() if name == "namespace"}
+    made: dict[str, Manifest] = {}
+    for name, config_map in owned(jobset, others, namespace.get("namespace", "")).items():
+        own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **content(config_map)}
+        prefix = "" if f"{name}-".startswith(f"{job}-") else f"{job}-"
+        made[name] = {**own, "metadata": {"name": f"{prefix}{name}{name_hash([own])}", **namespace}}
+    names = {name: config_map["metadata"]["name"] for name, config_map in made.items()}
+    return [*made.values(), *(_renamed(one, names) if one is jobset and made else one for one in manifests)]
+
+
+def _renamed(tree: Any, names: Mapping[str, str]) -> Any:
+    """Return a copy of a tree with other names of ConfigMaps; what has none of them stays the same object."""
+    if isinstance(tree, list):
+        items = [_renamed(item, names) for item in tree]
+        return items if any(new is not old for new, old in zip(items, tree, strict=True)) else tree
+    if not isinstance(tree, Mapping):
+        return tree
+    fields = {key: _renamed(value, names) for key, value in tree.items()}
+    for key in _REFERENCES & fields.keys():
+        if (name := str(mapping(fields[key]).get("name"))) in names:
+            fields[key] = {**fields[key], "name": names[name]}
+    return fields if any(fields[key] is not tree[key] for key in fields) else tree
+
+
+def named(tree: Any) -> Iterator[str]:
+    """Yield the name of each ConfigMap that pods refer to."""
+    for path, value in walk(tree):
+        if path[-1:] == ("name",) and path[-2:-1] and path[-2] in _REFERENCES and isinstance(value, str):
+            yield value
