@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from posixpath import basename
 
-from trainc.reading.sbom import normalized
+from trainc.kube.names import normalized_package
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import TypeAlias
 
@@ -84,7 +84,7 @@ def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Ver
             continue
         for word in words[names.index("install") + 1 :]:
             match = _PINNED.fullmatch(word)
-            name = normalized(match[1] if match else word.partition("[")[0])
+            name = normalized_package(match[1] if match else word.partition("[")[0])
             is_known = match is not None and sure and name not in versions
             versions[name] = Version(match[2]) if match is not None and is_known else None
     return versions

@@ -248,3 +248,11 @@ def _split_domain(name: str) -> tuple[str | None, str]:
     if slash and ("." in first or ":" in first or first == "localhost" or first.lower() != first):
         return first, path
     return None, name
+
+
+def normalized_package(name: str) -> str:
+    """Return the name of a package as PyPI compares it (PEP 503)."""
+    return _PACKAGE_PUNCTUATION.sub("-", name).lower()
+
+
+_PACKAGE_PUNCTUATION = pattern(r"[-_.]+")

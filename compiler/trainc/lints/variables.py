@@ -194,11 +194,11 @@ def _meant(name: str) -> str:
     from trainc.knowledge.tables import variable_names
 
     names = variable_names()
-    if not name.upper().startswith(names.prefixes) or name in names.known:
+    if not name.upper().startswith(names["prefixes"]) or name in names["known"]:
         return ""
     from trainc.findings.text import correct_spelling
 
-    return correct_spelling(name, names.known, 2 if len(name) >= _LONG_NAME else 1)
+    return correct_spelling(name, names["known"], 2 if len(name) >= _LONG_NAME else 1)
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
@@ -207,12 +207,12 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     from trainc.knowledge.tables import variable_names
 
     names = variable_names()
-    lists = names.lists
-    if name in names.integers and not _INTEGER.fullmatch(value):
+    lists = names["lists"]
+    if name in names["integers"] and not _INTEGER.fullmatch(value):
         return "which is not read: it must be a number", _number_for(value)
-    if name in names.words and value.strip().upper() not in names.words[name]:
-        near = correct_spelling(value, names.words[name])
-        values = ", ".join(names.words[name])
+    if name in names["words"] and value.strip().upper() not in names["words"][name]:
+        near = correct_spelling(value, names["words"][name])
+        values = ", ".join(names["words"][name])
         return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in lists else ():
         # Newer releases may know more of them.
@@ -220,7 +220,7 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
             return f"and {word!r} is not one of {', '.join(lists[name])}", suggest(word, [near])
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
-    if name in names.allocators:
+    if name in names["allocators"]:
         return _allocator(value)
     return None
 
@@ -249,7 +249,7 @@ def _allocator(value: str) -> tuple[str, str] | None:
     from trainc.findings.text import correct_spelling
     from trainc.knowledge.tables import variable_names
 
-    known = variable_names().allocator_settings
+    known = variable_names()["allocator_settings"]
     for setting in value.split(","):
         name, colon, setting_value = setting.partition(":")
         if "=" in setting and not colon:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.kube.documents import is_deeper
+from trainc.kube.names import normalized_package
 from trainc.options import Limits
 from trainc.project.configuration import CODE
 from trainc.reading.files import missing_in_settings, shown_path
 from trainc.reading.opening import error_reason, read_file
-from trainc.reading.sbom import normalized, of_sbom
+from trainc.reading.sbom import of_sbom
 
 _FORMS = "write it as CycloneDX or SPDX in JSON, for example with `syft IMAGE -o cyclonedx-json`"
 
@@ -25,7 +26,7 @@ def read_software(
 def _packages(packages: Mapping[str, str] | str, limits: Limits) -> tuple[tuple[str, str], ...]:
     if isinstance(packages, str):
         return tuple(_of_file(packages, limits).items())
-    return tuple((normalized(name), version) for name, version in packages.items())
+    return tuple((normalized_package(name), version) for name, version in packages.items())
 
 
 def _of_file(path: str, limits: Limits) -> dict[str, str]:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trainc.kube.names import normalized_package
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 _PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
-_NAME_ENDS = pattern(r"[-_.]+")
 _MOST_COMPONENTS = 50_000
-
-
-def normalized(name: str) -> str:
-    """Return the name of a package as PyPI compares it (PEP 503)."""
-    return _NAME_ENDS.sub("-", name).lower()
 
 
 def of_sbom(data: Any) -> dict[str, str] | None:
@@ -39,7 +34,7 @@ def of_sbom(data: Any) -> dict[str, str] | None:
         ]
         for match in map(_PURL.match, (purl for purl in purls if isinstance(purl, str))):
             if match is not None:
-                found.setdefault(normalized(match[1]), set()).add(match[2])
+                found.setdefault(normalized_package(match[1]), set()).add(match[2])
     return {name: versions.pop() for name, versions in sorted(found.items()) if len(versions) == 1}
 
 

@@ -5,10 +5,12 @@ A launcher is a program that starts the training processes, with options for the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from trainc.findings import suggest
 from trainc.kube.quantity import whole_number
+from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Literal, TypeAlias
@@ -19,6 +21,30 @@ NONE: frozenset[str] = frozenset()
 def taking(**options: str) -> dict[str, str]:
     """Return `Launcher.options`: the names of those that take nothing are under `flags`, the others under their kind."""
     return {name: kind if kind != "flags" else "" for kind, names in options.items() for name in names.split()}
+
+
+class OptionsOfFile(Mapping[str, str]):
+    """`Launcher.options` in options.json beside a module, read for the first job that has the launcher."""
+
+    def __init__(self, module: str, program: str) -> None:
+        self._place = module, program
+
+    @cached_property
+    def _taking(self) -> dict[str, str]:
+        module, program = self._place
+        return taking(**read_data(module, "options.json")[program])
+
+    def __getitem__(self, name: str) -> str:
+        return self._taking[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._taking)
+
+    def __len__(self) -> int:
+        return len(self._taking)
+
+    def __bool__(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ DATA = opening.read_data(__file__, "data.json")
 
 def suggested_variables() -> list[str]:
     """Return the variables that a job may set, sorted."""
-    return sorted(variable_names().known | {f"PET_{name}" for name in DATA["torchrun"]})
+    return sorted(variable_names()["known"] | {f"PET_{name}" for name in DATA["torchrun"]})
 
 
 def meaning_of(name: str) -> str:
@@ -29,7 +29,7 @@ def meaning_of(name: str) -> str:
 def suggested_values(name: str) -> tuple[str, ...]:
     """Return values of a variable, if there are few of them or some are common."""
     return (
-        tuple(variable_names().words.get(name, ()))
+        tuple(variable_names()["words"].get(name, ()))
         or tuple(DATA["values"].get(name, ()))
         or (("0", "1") if name.endswith(tuple(DATA["switches"])) else ())
     )
