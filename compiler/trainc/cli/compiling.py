@@ -521,7 +521,13 @@ def skipped_documents(
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
-    mounted, read = _config_maps(documents), 0
+    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
+    mounted: dict[str, bool] = {}
+    if config_maps:
+        from trainc.emit.config_maps import named_by
+
+        mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
+    read = 0
     for document in documents:
         name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
         read += mounted.get(name) is False
@@ -559,19 +565,6 @@ def _left_out(count: int) -> Iterator[Diagnostic]:
         message = f"read {counted(count, 'ConfigMap')} that jobs name, and left out of the output"
         hint = 'apply what is left out yourself, or add the annotation trainc/own: "true" to have it written with these jobs'
         yield Diagnostic("SkippedDocument", "info", message, hint)
-
-
-def _config_maps(documents: Sequence[Document]) -> dict[str, bool]:
-    """Return the ConfigMaps that jobs or runtimes name, and whether each is written with the job."""
-    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
-    if not config_maps:
-        return {}
-    from trainc.emit.config_maps import is_own, named
-    from trainc.project.dialects import is_trainer_document
-
-    trees = [document.data for document in documents if is_trainer_document(document.data)]
-    names = {name for tree in trees for name in named(tree)}
-    return {name: is_own(one) for one in config_maps if (name := identity_of(one)[1]) in names}
 
 
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:

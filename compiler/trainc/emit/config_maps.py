@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.emit.name_hash import name_hash
-from trainc.kube.documents import Json, Manifest, mapping, walk
+from trainc.kube.documents import Json, Manifest, identity_of, mapping, walk
 
 OWN = "trainc/own"
 _REFERENCES = frozenset(("configMap", "configMapRef", "configMapKeyRef"))
@@ -67,3 +67,9 @@ def named(tree: Any) -> Iterator[str]:
     for path, value in walk(tree):
         if path[-1:] == ("name",) and path[-2:-1] and path[-2] in _REFERENCES and isinstance(value, str):
             yield value
+
+
+def named_by(trees: Iterable[Any], config_maps: Iterable[Json]) -> dict[str, bool]:
+    """Return the names of the ConfigMaps that jobs or runtimes name, and whether each is written with the job."""
+    names = {name for tree in trees for name in named(tree)}
+    return {name: is_own(one) for one in config_maps if (name := identity_of(one)[1]) in names}
