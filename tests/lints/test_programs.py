@@ -44,6 +44,14 @@ HARMLESS = {
     "a module of another program": "torchrun train.py -m resnet50 --gpus 0,",
     "an adapter by its file": "mlx_lm.lora --config /data/lora.yaml --model mlx-community/Llama-3.2-3B",
     "a text in another script": "torchrun train.py --prompt 一只“猫”",
+    "an option of the script, too": "accelerate launch --num_machines 4 --num_processes 32 --machine_rank $(PET_NODE_RANK) --main_process_ip $(PET_MASTER_ADDR) train.py --num_steps 8 --num_machines_of_mine 1",
+    "conda that is loaded": "source /opt/conda/etc/profile.d/conda.sh && conda activate x\ntorchrun train.py\n",
+    "a server in the background": "vllm serve m --port 8000 &\ntorchrun train.py\n",
+    "a server on several lines": "vllm serve m \\\n  --port 8000 &\ntorchrun train.py\n",
+    "a line with its backslash": "torchrun train.py \\\n  --lr 1\n",
+    "a random seed": "torchrun train.py --seed $RANDOM\n",
+    "a loop that ends": "while true; do torchrun train.py && break; done\n",
+    "quotes inside a value": """NOTE='say "hello" to "it"' torchrun train.py\n""",
     "a program without a table": "torchrun train.py --num_generations_per_epoch 1",
 }
 

@@ -102,7 +102,7 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "verl==0.4.1": ("verl/trainer/config/sft_trainer.yaml",),
     },
     "maxtext": dict.fromkeys(
-        ("maxtext==0.2.5", "maxtext==0.2.0"), ("maxtext/configs/base.yml", "maxtext/configs/types.py:*")
+        ("maxtext==0.2.5", "maxtext==0.2.0"), ("maxtext/configs/types.py:*", "maxtext/configs/base.yml")
     ),
     "torchtitan": {
         "torchtitan==0.2.2": ("torchtitan/config/job_config.py:JobConfig.*",),
@@ -191,7 +191,14 @@ def enumerations(folder: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("*.py")):
         text = file.read_text(encoding="utf-8", errors="replace")
-        for node in ast.parse(text).body if "Enum" in text else ():
+        try:
+            body = ast.parse(text).body if "Enum" in text or " = Literal[" in text else []
+        except SyntaxError:  # A module for a newer Python; what it enumerates is not known.
+            continue
+        for node in body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Literal["):
+                kind = kind_of(node.value)
+                found[ast.unparse(node.targets[0])] = kind[1:] if kind[0] == "str" else []
             if not isinstance(node, ast.ClassDef) or not any("Enum" in ast.unparse(base) for base in node.bases):
                 continue
             values = [part.value for part in node.body if isinstance(part, ast.Assign)]
@@ -429,6 +436,8 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
             found: dict[str, list[str]] = {}
             for place in places:
                 for option, kind in read(Path(folder), place):
+                    if option in found and place.endswith(".yml"):
+                        continue  # The types say more than the defaults.
                     if option.isidentifier() or "." in option:
                         same = found.get(option, kind) == kind or place.endswith("()")
                         found[option] = kind if same else _FREE

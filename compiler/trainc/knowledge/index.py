@@ -2,8 +2,8 @@
 
 tables/index.txt has, for each table, `programs`: names of programs, with their first argument or without, of scripts, and of
 modules; `patterns`: parts of their names; and `anchors`: options and keys that no other program has. `files` are known by
-their keys: a file has one of each group. `variables` are those that a row is about, and `starting` the programs that start
-the processes of a training themselves. Every job asks, and nearly none of them names anything: then no table is read.
+their keys: a file has one of each group. `variables` are those that a row is about, `texts` parts of the commands
+that one is about, and `starting` the programs that start the processes of a training themselves. Every job asks, and nearly none of them names anything: then no table is read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from functools import cache
 from trainc.reading.opening import read_text
 
 # What every container may concern.
-ALWAYS = ("variables", "devices")
-# Parts of images and commands that a row about devices is about, for the commonest device.
-_OF_DEVICES = ("bf16", "fp8")
+ALWAYS = ("variables", "devices", "shell")
 _COMMON = "nvidia.com/gpu"
 
 
@@ -97,4 +95,4 @@ def concerns(variables: Iterable[str], device: str, image: str, text: str) -> bo
     """Return whether a row about variables or devices may concern a container."""
     if not _set("variables").isdisjoint(variables) or "rocm" in image or device not in {_COMMON, ""}:
         return True
-    return any(part in text for part in _OF_DEVICES)
+    return any(part in text for part in _set("texts"))

@@ -46,6 +46,32 @@ class ConfigFile:
             return None
         return _toml(self.text) if suffix == ".toml" else _yaml(self.text)
 
+    @property
+    def problem(self) -> tuple[str, int] | None:
+        """What is wrong with the text, and its line, from 0: JSON that no parser takes, tabs of YAML, or a key twice."""
+        text, suffix = self.text or "", self.name.rpartition(".")[2]
+        if "{{" in text or "${" in text:
+            return None
+        if suffix == "json":
+            import json
+
+            try:
+                json.loads(text)
+            except json.JSONDecodeError as error:
+                return f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno - 1
+            except RecursionError:
+                return None
+        keys: dict[str, int] = {}
+        for number, line in enumerate(text.splitlines() if suffix in ("yaml", "yml") else ()):
+            if line.startswith("\t") and line.strip():
+                return "no YAML: this line begins with a tab, and spaces alone make a level", number
+            if line.startswith("---"):
+                keys = {}
+            key = line.partition(":")[0]
+            if ":" in line and key.isidentifier() and keys.setdefault(key, number) != number:
+                return f"given {key} twice, of which the last counts: the first is in line {keys[key] + 1}", number
+        return None
+
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
         last = key.rpartition(".")[2]

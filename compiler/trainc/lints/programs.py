@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from posixpath import join, normpath
 
-from trainc.findings import Finding, suggest
+from trainc.findings import Finding, Severity, suggest
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
 from trainc.knowledge.tables import Row, Table
-from trainc.lints.config_files import folders
+from trainc.lints.config_files import folders, visible_files
 from trainc.lints.runs import Run, runs
+from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
@@ -362,6 +365,8 @@ def _missing_files(training: Training) -> Iterator[Finding]:
     """Yield a finding for each word that names a file in a folder whose files are all visible, and not among them."""
     from trainc.findings.text import correct_spelling
 
+    yield from _unreadable(training)
+    yield from _elsewhere(training)
     known = dict(folders(training))
     for index, word in enumerate(training.line.argv if known else ()):
         for path in dict.fromkeys(_MENTIONED.findall(word)):
@@ -376,3 +381,34 @@ def _missing_files(training: Training) -> Iterator[Finding]:
             hint = suggest(name, [near], f"write {folder}/{near}") if near else "add it to the ConfigMap"
             place = 0 if training.line.script is not None else index
             yield training.finding("FileNotMounted", "warning", message, hint, place)
+
+
+def _unreadable(training: Training) -> Iterator[Finding]:
+    """Yield a finding for each file that a command names and no parser takes. DeepSpeed itself reads more than JSON."""
+    for file in visible_files(training):
+        named = file.path in training.text and not (file.name.endswith("json") and "deepspeed_config" in training.text)
+        problem = file.problem if named and file.document is not None and "sed -i" not in training.text else None
+        if problem is not None:
+            message = f"{file.name} is {problem[0]}"
+            finding = training.finding("SettingRefused", "warning", message, "correct the line", 0)
+            yield replace(file.at("", finding), line=problem[1])
+
+
+def _elsewhere(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a word that names a file of a ConfigMap in a place where it is not mounted, and nothing else does."""
+    texts = (training.text, *(value or "" for value in training.variables.values()))
+    home = str(training.entry.container.fields.get("workingDir", "/"))
+    for file in visible_files(training):
+        folder = file.path.removesuffix(f"/{file.name}")
+        if file.document is None or any(folder in text or f"cd {folder}" in text for text in texts):
+            continue
+        for index, word in enumerate(training.line.argv):
+            path = word.rpartition("=")[2]
+            if path.rpartition("/")[2] != file.name or normpath(join(home, path)) == file.path or "$" in path:
+                continue
+            if volume_at(training, normpath(join(home, path)))[0] is None:
+                message = f"{path} is not the file of the ConfigMap {file.document.data['metadata']['name']}, which is mounted at {file.path}"
+                hint = suggest(path, [file.path])
+                # The image may have another folder with such a file.
+                severity: Severity = "info" if "/" in path else "warning"
+                yield training.finding("FileNotMounted", severity, message, hint, index)

@@ -132,15 +132,18 @@ def _is_surrounded(training: Training) -> bool:
     )
 
 
+_STARTING_VALUE = frozenset("~\"'“”‘’")  # noqa: RUF001
+
+
 def _may_slip(training: Training) -> bool:
     text = training.text
     return (
         training.line.script is not None
         or bool(training.documents)
         or any(mark in text for mark in ("'", '"', "python"))
-        or not text.isascii()
-        or not all(str(variable.get("value")).isascii() for variable in training.entry.container.env)
-        or any(launch.options for launch in training.line.launches)
+        or "~/" in text
+        or any(str(variable.get("value"))[:1] in _STARTING_VALUE for variable in training.entry.container.env)
+        or bool(training.line.launches)
     )
 
 

@@ -25,6 +25,7 @@ from trainc.startup.records import dataclass, replace
 _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
 _PYTHON = pattern(r"(?:.*/)?python[\d.]*")
 _OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
+_YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+")
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
@@ -81,7 +82,8 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             if not equals:
                 values: list[str] = []
                 while index < len(words) and (not words[index].startswith("-") or _NEGATIVE.fullmatch(words[index])):
-                    if _OVERRIDE.fullmatch(words[index]) if not values else _PATH.fullmatch(words[index]):
+                    ends = _PATH if values else _OVERRIDE
+                    if ends.fullmatch(words[index]) or (values and _YACS.fullmatch(words[index])):
                         break
                     values.append(words[index])
                     index += 1
@@ -91,6 +93,9 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             hidden = hidden or (unknown and _FURTHER.search(str(value)) is not None)
             form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
             fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
+        elif _YACS.fullmatch(word) and index < len(words) and not words[index].startswith("-"):
+            index += 1
+            fact.append(Fact(f"{space}{word}", words[at + 1], word, f"{word} {{}}", word=first + at))
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
             value = None if "$" in override[2] or "`" in override[2] else override[2]
             text = word[: override.end(1)]
@@ -259,9 +264,10 @@ _SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_forma
 # deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
 _STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
 _LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
+_HOSTS = ("mpirun:host", "mpirun:H")
 _LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
+_VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 
 
 def _derived(
@@ -330,10 +336,15 @@ def _named(facts: Facts) -> Iterator[Fact]:
             yield replace(
                 file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
             )
-    devices = next((one for key in _LISTS for one in facts.all_of(key)), None)
-    if devices is not None and _LIST.fullmatch(text := str(devices.value)):
-        highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
-        yield replace(devices, key="job:highest", value=highest, text=f"the highest of {devices.text}")
+    hosts = next((one for key in _HOSTS for one in facts.all_of(key) if one.value), None)
+    if hosts is not None and not any(mark in str(hosts.value) for mark in ":$/"):
+        yield replace(hosts, key="job:hosts", value=str(hosts.value).count(",") + 1, text=f"the hosts of {hosts.text}")
+    for name, keys in (("job:highest", _LISTS), ("job:visible", ("env:CUDA_VISIBLE_DEVICES",))):
+        devices = next((one for key in keys for one in facts.all_of(key)), None)
+        text = str(devices.value) if devices is not None else ""
+        if devices is not None and (_LIST.fullmatch(text) or (name == "job:visible" and text.isdecimal())):
+            highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
+            yield replace(devices, key=name, value=highest, text=f"the highest of {devices.text}")
 
 
 def _has_secrets(training: Training) -> bool:

@@ -13,7 +13,6 @@ from trainc.startup.patterns import pattern
 _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
 _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
 _ESCAPED_END = pattern(r"\\[ \t]+\n")
-_ASSIGNMENT = pattern(r"TF_CONFIG=(['\"]?)(\{.*?\}\s*\})\1", 16)
 _RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
 _INITIALIZE = pattern(r"^(\s*)jax\.distributed\.initialize\(", 8)
 _BACKEND = pattern(
@@ -23,16 +22,15 @@ _STARTED = pattern(r"(?:[A-Za-z_]\w*=)?\S*")
 # Options that add up, or are read as a list, in launchers.
 _REPEATED = frozenset(("x", "mca", "genv", "env", "gmca", "H", "host", "hostfile", "launcher-args"))
 _OWN_DEVICES = pattern(r"(?:localhost|127\.0\.0\.1)(?::\d+)?")
-_TIMED = pattern(
-    r"(?:^|[\s=/_-])--?[\w-]*(?:out|output|save|ckpt|checkpoint|log|run)[\w-]*[=\s]\S*(\$\(date\b[^)]*%[sSMHT][^)]*\)|`date\b[^`]*%[sSMHT][^`]*`)"
-)
-# Two words without a space between them, a launcher behind its script, and typographic quotes or dashes.
+# Two words without a space between them, a launcher behind its script, and what only a shell reads.
 _TOGETHER = pattern(
     r"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)(python3?|torchrun|accelerate|deepspeed)"
 )
+_STARTERS = frozenset(("python", "accelerate", "deepspeed", "torchrun", "mpirun", "bash", "sh", "uv"))
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
-_TYPESET = pattern(r"(?:--?[\w-]+=)?[“”‘’].*[“”‘’]|[–—][\w-]+.*", 16)  # noqa: RUF001
-_WAITING = frozenset(("infinity", "inf"))
+_QUOTES = "\"'“”‘’"  # noqa: RUF001
+_WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
+_AT_HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
 
 
 def slips(training: Training) -> Iterator[Finding]:
@@ -43,12 +41,7 @@ def slips(training: Training) -> Iterator[Finding]:
         yield from _twice(training, start)
         yield from _hosts(training, start)
         yield from _words(training, start)
-    for name, value in training.variables.items():
-        if value is not None and not value.isascii() and _TYPESET.fullmatch(value):
-            message = f"the value of {name} has typographic quotes, which are part of it: {value}"
-            plain = value.strip("“”‘’")  # noqa: RUF001
-            place = training.entry.variable_path(name)
-            yield Finding("InvalidVariableValue", "warning", message, f'write "{plain}"', *place)
+    yield from _values(training)
     if line.script is None:
         yield from _quotes(training)
     else:
@@ -73,6 +66,13 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
     name, program = launch.launcher.name, launch.program[0]
     index = len(start.argv) - len(launch.program)
     given = {option.name for option in launch.options}
+    own = (launch.launcher.per_node | launch.launcher.total | launch.launcher.nodes) - given - {"num-nodes", "np", "n"}
+    scripted = program.endswith(".py") or given & {"m", "module"}
+    for place, word in enumerate(training.arguments(start) if scripted else ()):
+        if word.startswith("--") and word[2:].partition("=")[0].replace("_", "-") in own:
+            message = f"{word.partition('=')[0]} is behind {program}, so it is an argument of the script, and {name} does not read it"
+            hint = f"move it in front of {program}"
+            yield training.finding("InvalidLauncherArguments", "warning", message, hint, index + place)
     if given & {"no-python", "run-path"} or "$" in program:
         return
     if given & {"m", "module"}:
@@ -81,33 +81,56 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
             message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
             hint = suggest(program, [module], f"write -m {module}, or remove -m")
             yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
-    elif program.rpartition("/")[2].rstrip("0123456789.") == "python" and len(launch.program) > 1:
+    elif program.rpartition("/")[2].rstrip("0123456789.") in _STARTERS and len(launch.program) > 1:
         message = f"{name} runs Python itself, and takes {program!r} for the name of the script, which is not there"
         script = next((word for word in launch.program[1:] if not word.startswith("-")), "train.py")
         hint = f"remove {program}: {name} {script}"
         yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
 
 
+def _values(training: Training) -> Iterator[Finding]:
+    """Yield findings about quotes and tildes in the values of variables, which no shell reads."""
+    for name, value in training.variables.items():
+        if value is None or not (value.startswith("~/") or _WRAPPED.fullmatch(value)):
+            continue
+        message = f"the quotes of {name} are part of its value: {value}"
+        hint = f'write "{value.strip(_QUOTES)}"'
+        if value.startswith("~"):
+            message = f"no shell reads {name}, so {value} is in a folder called ~, and not in the home folder"
+            hint = "write the whole path"
+        place = training.entry.variable_path(name)
+        yield Finding("InvalidVariableValue", "warning", message, hint, *place)
+
+
 def _words(training: Training, start: Start) -> Iterator[Finding]:
-    """Yield findings about words that run together, stand behind what should read them, or have characters of another kind."""
+    """Yield findings about words that run together, stand behind what should read them, or are no names of what they should."""
     words = training.line.argv if training.line.script is None else start.argv
+    if training.line.script is not None and words[0].startswith("--"):
+        message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
+        hint = "end the line before it with a backslash"
+        yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
     script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
     for index, word in enumerate(words):
-        match = _TOGETHER.fullmatch(word)
-        if match is not None:
+        before = words[index - 1] if index else ""
+        if (match := _TOGETHER.fullmatch(word)) is not None:
             second = match[1] or match[2]
             message = f"{second} is part of the word before it, {word!r}: a space is missing"
             place = match.start(1) if match[1] else match.start(2)
             hint = f"write {word[:place]} {word[place:]}" if match[1] else f"end the command in front of {second}"
-            yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
-        elif index > script and word in _MODULES and words[index - 1] == "-m":
+        elif index > script and word in _MODULES and before == "-m":
             message = f"{words[script]} gets -m {word} as its own arguments, and Python starts one process"
             hint = f"write python -m {word} in front of {words[script]}"
-            yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
-        elif not word.isascii() and _TYPESET.fullmatch(word):
-            message = f"{word!r} has typographic quotes or a long dash, which programs do not know"
-            plain = word.translate({0x2013: "--", 0x2014: "--", 0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"})
-            yield training.finding("ArgumentNotSplit", "warning", message, f"write {plain}", index)
+        elif index < script and before == "-m" and "/" in word and "$" not in word:
+            message = f"-m takes the name of a module, and {word!r} is one of a file"
+            hint = f"write -m {word.removesuffix('.py').replace('/', '.')}"
+        elif training.line.script is None and index > 1 and _AT_HOME.fullmatch(word):
+            message = f"no shell runs this command, so {word} is in a folder called ~, and not in the home folder"
+            hint = "write the whole path"
+        else:
+            continue
+        yield training.finding(
+            "ArgumentNotSplit" if "~" not in word else "UnexpandedShellVariable", "warning", message, hint, index
+        )
 
 
 def _twice(training: Training, start: Start) -> Iterator[Finding]:
@@ -170,28 +193,6 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         key = match[0].partition("=")[0]
         hint = f"quote it: '{match[0]}'; NeMo reads _OP_ and _CL_ for the braces of {key}"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
-    if training.nodes > 1 and (match := _TIMED.search(script)) is not None:
-        message = f"{match[1]} is another text in each of the {training.nodes} pods, and after every restart"
-        hint = f"write the name of the job: {training.job.name}"
-        yield training.finding("SharedOutput", "info", message, hint, 0)
-    if training.nodes > 1 and (match := _ASSIGNMENT.search(script)) is not None:
-        import json
-
-        try:
-            task = json.loads(match[2]).get("task", {})
-        except (ValueError, AttributeError):
-            task = {}
-        if isinstance(task, dict) and isinstance(task.get("index"), int):
-            message = f"TF_CONFIG has the index {task['index']} in all {training.nodes} pods, so they wait for the other workers forever"
-            hint = 'close the quotes around the index: "index": \'"$JOB_COMPLETION_INDEX"\''
-            yield training.finding("RanksDoNotMeet", "warning", message, hint, 0)
-    for start in training.line.starts_of("sleep"):
-        if start.argv[1:2] and start.argv[1] in _WAITING and not start.sure and "ray start" in script:
-            message = (
-                f"{' '.join(start.argv)!r} keeps the worker when the head has finished, so the job never completes"
-            )
-            hint = "wait for the head instead: while ray health-check --address $HEAD; do sleep 30; done"
-            yield training.finding("HeldAfterEnd", "warning", message, hint, 0)
 
 
 def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:

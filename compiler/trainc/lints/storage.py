@@ -121,7 +121,7 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
-        elif is_output and _is_read_only(training, path):
+        elif (is_output or "cache" in key) and _is_read_only(training, path):
             message = (
                 f"{path} is in the volume {volume!r}, which is mounted read-only, so the program cannot write there"
             )

@@ -11,40 +11,20 @@ from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge import __file__ as tables
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
+from trainc.reading.opening import read_text
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
-# Tokens of well-known services; the first group of each is enough to recognize one.
-_TOKEN = pattern(
-    r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
-    r"|AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}|sk-(?:ant-|proj-)?[\w-]{20,}|AIza[\w-]{30,}|nvapi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
-    r"|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
-# Every such token contains one of these; the pattern is compiled only for text that does.
-_TOKEN_MARKS = (
-    *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "sk-", "AIza"),
-    *("nvapi-", "dckr_pat_", "ya29.", "eyJ", "-----BEGIN "),
-)
-_PASSWORD_IN_URL = pattern(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]*:(?!\$)[^/\s:@$]{3,}@")
-# Names of variables whose value is always a secret, whatever it looks like.
-_SECRET_NAME = pattern(
-    r"(?:^|.*_)(?:TOKEN|API_?KEY|SECRET|SECRET_?(?:ACCESS_)?KEY|ACCESS_KEY|PASSWORD|PASSWD|PRIVATE_KEY|CLIENT_SECRET"
-    r"|CREDENTIALS?|PAT|AUTH_?TOKEN)",
-    2,  # re.IGNORECASE
-)
-_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "PAT")
-# Names that are about a vocabulary's tokens, or that refer to the place of a secret.
-_NO_SECRET = pattern(
-    r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)",
-    2,
-)
-_PLACEHOLDER = pattern(
-    r"<.*>|\$.*|x+|\*+|(?:change|replace)[-_ ]?me.*|your[-_ ].*|dummy|none|null|todo|true|false|\d{1,6}|.{0,5}|/.*|.*\s.*",
-    2,
-)
+# Secrets, and what only looks like one: patterns of values and of names. Every token has one of the marks, and every name
+# one of the words.
+_DATA = dict(line.split(" = ", 1) for line in read_text(tables, "tables/secrets.txt").splitlines() if line[0] != "#")
+_TOKEN, _PASSWORD_IN_URL = pattern(_DATA["token"]), pattern(_DATA["password"])
+_SECRET_NAME, _NO_SECRET, _PLACEHOLDER = (pattern(_DATA[kind], 2) for kind in ("name", "no secret", "placeholder"))
+_TOKEN_MARKS, _SECRET_WORDS = _DATA["marks"].split(), _DATA["words"].split()
 
 _SHORTEST_TOKEN = 14
 # Shorter values are placeholders, or protect nothing.
