@@ -16,7 +16,8 @@ from trainc.kube.documents import Json, Unchecked, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items, label_of
 from trainc.reading.files import read_paths
-from trainc.schema.document_kinds import DocumentKind, Schema, about, list_of, map_of, struct, without_nulls
+from trainc.reading.opening import read_data
+from trainc.schema.document_kinds import DocumentKind, Schema, without_nulls
 from trainc.startup.records import replace
 
 # Namespace (empty for an object of the whole cluster) and name.
@@ -225,60 +226,8 @@ _MOST_NODES = 100_000
 _PODS_PER_NODE = "110"
 # On a node that stands for an unknown number of nodes of its type.
 UNCOUNTED = "trainc/uncounted"
-_NAME: Schema = {"type": "string", "minLength": 1, "errorMessage": "a name is a string"}
-_NAMES = list_of(_NAME)
-_KEYED: Schema = {
-    "anyOf": [_NAMES, map_of({"type": ["array", "null"], "items": _NAME})],
-    "errorMessage": "write a list of names, or a mapping from each name to its keys: {hugging-face: [token]}",
-}
-_TAINT = struct(
-    {
-        "key": _NAME,
-        "value": {"type": "string"},
-        "effect": {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
-        "timeAdded": {"type": "string"},
-    },
-    required=["key", "effect"],
-)
-_NODE_TYPE = struct(
-    {
-        "name": about("What the nodes are called, before a number.", _NAME),
-        "count": about("How many there are; any number if it is missing.", {"type": "integer", "minimum": 0, "maximum": _MOST_NODES}),
-        "allocatable": about("What pods can have of one node: cpu, memory, nvidia.com/gpu.", map_of({"type": ["string", "number"]})),
-        "labels": about("Labels of the nodes.", map_of({"type": "string"})),
-        "taints": about("Taints of the nodes.", list_of(_TAINT)),
-    },
-    required=["name"],
-)  # fmt: skip
-CLUSTER = DocumentKind(
-    "Cluster",
-    "a list of what a cluster has",
-    "SnapshotUnreadable",
-    struct(
-        {
-            "apiVersion": {"const": API},
-            "kind": {"const": KIND},
-            "metadata": {"type": "object"},
-            "namespaces": about(
-                "What jobs may use of each namespace: all of it, for each kind that is listed.",
-                map_of(
-                    {
-                        **struct(
-                            {
-                                key: about(f"Names of all objects of the kind {kind}.", _KEYED if kind in ("Secret", "ConfigMap") else _NAMES)
-                                for key, kind in _OF_NAMESPACE.items()
-                            }
-                        ),
-                        "type": ["object", "null"],
-                    }
-                ),
-            ),
-            **{key: about(f"Names of all objects of the kind {kind}.", _NAMES) for key, kind in _OF_CLUSTER.items()},
-            "nodes": about("The types of nodes.", list_of(_NODE_TYPE)),
-        },
-        required=["apiVersion", "kind"],
-    ),
-)  # fmt: skip
+_SCHEMA: Schema = read_data(__file__, "cluster.json")
+CLUSTER = DocumentKind("Cluster", "a list of what a cluster has", "SnapshotUnreadable", _SCHEMA)
 _HINT = "`trainc schema Cluster` and docs/cluster.md show what it looks like"
 
 
