@@ -26,7 +26,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings fuzz coverage mutants site pictures test-site clean
+.PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings growth fuzz coverage mutants site pictures test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -189,6 +189,10 @@ test-site: site ## test the built site in a browser without a network
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.ceilings
+
+# FIELDS chooses some, such as 'TrainJob numbered'; all take many hours. `FIELDS=seconds` is for a first look.
+growth: $(READY) ## count the instructions of each command, under callgrind, for each field of each schema that grows
+	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.growth $(FIELDS)
 
 fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in tools/fuzz/findings
 	@$(LOCKED) tools/locks/fuzz.txt

@@ -41,63 +41,7 @@ exclude: [{lr: 1e-3, batch: 16}]
 include: [{lr: 1e-2, batch: 64}]
 budget: {gpuHours: 512, hoursPerTrial: 4}
 """
-_LIVE = """apiVersion: v1
-kind: List
-metadata: {resourceVersion: ""}
-items:
-- apiVersion: trainer.kubeflow.org/v1alpha1
-  kind: TrainJob
-  metadata:
-    name: llm
-    namespace: team-a
-    labels: {kueue.x-k8s.io/queue-name: a}
-    managedFields: [{manager: kueue, time: "1", fieldsV1: {"f:spec": {"f:suspend": {}, "f:runtimePatches": {"k:{\\"manager\\":\\"x\\"}": {}}}}}]
-  spec:
-    runtimeRef: {name: mine}
-    suspend: true
-    runtimePatches: [{manager: kueue.x-k8s.io/manager, time: "1"}]
-    trainer: {env: [{name: HF_TOKEN, value: x}]}
-  status: {conditions: [{type: Suspended, status: "True", reason: a, message: b}]}
-- apiVersion: trainer.kubeflow.org/v1alpha1
-  kind: ClusterTrainingRuntime
-  metadata: {name: mine}
-  spec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: [{name: node}]}}}}}]}}}
-- apiVersion: jobset.x-k8s.io/v1alpha2
-  kind: JobSet
-  metadata:
-    name: llm
-    namespace: team-a
-    annotations: {argocd.argoproj.io/tracking-id: x}
-    ownerReferences: [{kind: TrainJob, name: llm, controller: true}]
-  spec: {suspend: true, replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: [{name: node, image: b}]}}}}}]}
-- apiVersion: kueue.x-k8s.io/v1beta2
-  kind: Workload
-  metadata: {name: w, namespace: team-a, ownerReferences: [{kind: JobSet, name: llm, controller: true}]}
-  status: {conditions: [{type: QuotaReserved, status: "False", message: "quota for cpu"}], admissionChecks: [{name: a, state: Retry}]}
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: llm-node-0-0-abcde, namespace: team-a, labels: {jobset.sigs.k8s.io/jobset-name: llm, jobset.sigs.k8s.io/replicatedjob-name: node}}
-  status: {containerStatuses: [{name: node, state: {waiting: {reason: ErrImagePull}}, lastState: {terminated: {exitCode: 1}}}]}
-- apiVersion: v1
-  kind: Event
-  metadata: {name: e, namespace: team-a}
-  type: Warning
-  reason: BackOff
-  involvedObject: {kind: Pod, name: llm-node-0-0-abcde, namespace: team-a}
-- apiVersion: v1
-  kind: ConfigMap
-  metadata: {name: llm-runtime-snapshot, namespace: team-a}
-  data: {runtime: "kind: ClusterTrainingRuntime\\nmetadata: {name: mine}"}
-- apiVersion: kubeflow.org/v1
-  kind: PyTorchJob
-  metadata: {name: old, namespace: team-a}
-  spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, image: a}]}}}}}
-- apiVersion: trainc/v1alpha1
-  kind: Cluster
-  metadata: {name: c}
-  nodes: [{name: gpu, count: 2, allocatable: {cpu: 8}}]
-  namespaces: {team-a: {queues: [a], secrets: {s: [k]}}}
-"""
+_LIVE = Path(__file__).with_name("live.yaml").read_text(encoding="utf-8")
 _QUANTITIES = (
     "1\n500m\n16Gi\n1e3\n-1.5k",
     "0.1n\n+5\n1E\n1E3\n8Ei\n.5\n1.\n007",

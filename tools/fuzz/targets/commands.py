@@ -30,25 +30,7 @@ spec:
   trainer: {image: example.com/a:1, numNodes: 2, command: [torchrun, train.py]}
 """
 OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
-CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: a}
-spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 9}]}]}]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: a, namespace: team-a}
-spec: {clusterQueue: a}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: f}
----
-apiVersion: v1
-kind: Node
-metadata: {name: a, labels: {kubernetes.io/hostname: a}}
-status: {allocatable: {cpu: 8, pods: 110}, conditions: [{type: Ready, status: "True"}]}
-"""
+CLUSTER = Path(__file__).parents[1].joinpath("cluster.yaml").read_text(encoding="utf-8")
 SETTINGS = (
     'release: "2.3"\nsources: [jobs]\nruntimes: [runtimes]\ncluster: cluster\npolicies: [policies]\noutput: out\n'
 )
