@@ -140,6 +140,14 @@ def check_rendered(
     A failure after admission is an error under `gitops` and a warning under `controller`. `cluster` are objects of the
     cluster; those among `documents` count as well.
     """
+    for _, diagnostics in check_each_rendered(documents, options, cluster):
+        yield from diagnostics
+
+
+def check_each_rendered(
+    documents: Sequence[Document], options: Options, cluster: Sequence[Json] = ()
+) -> Iterator[tuple[Document, list[Diagnostic]]]:
+    """Yield each JobSet among `documents`, with what `check_rendered` says of it."""
     from trainc.lints.registry import lint_rendered
 
     release = release_facts(options.release or NEWEST_RELEASE)
@@ -157,7 +165,7 @@ def check_rendered(
             from trainc.schema.kubernetes import kubernetes_findings
 
             findings += kubernetes_findings(stored, options.kubernetes, release.minor)
-        yield from map(document.diagnose, findings)
+        yield document, [*map(document.diagnose, findings)]
 
 
 # The outline of a JobSet: the parts that admission rules depend on, so that the result for one job can be reused.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import starmap
 
-from trainc.admission.admit import check_rendered
+from trainc.admission.admit import check_each_rendered
 from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import Run, is_checked, nothing_found, read_stdin, report_unselected, start
@@ -101,7 +101,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     inputs, rules = checking.inputs, checking.session.rules
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     around = list(checking.session.cluster or ())
-    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options, around), False)
+    raw = set(map(id, inputs.jobsets))
+    for document, findings in check_each_rendered(inputs.documents, settings.options, around):
+        checking.diagnostics += rules(findings, False) if id(document) not in raw else ()
     checking.conclude()
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
@@ -110,11 +112,14 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += checking.as_built()
     counts = [
         f"{counted(len(inputs.documents), 'document')} checked",
-        f"{counted(checking.compiled, 'TrainJob')} compiled",
+        f"{counted(checking.compiled - len(inputs.jobsets), 'TrainJob')} compiled",
         f"{counted(checking.runtimes_tried, 'unused runtime')} tried",
     ]
+    counts.insert(2, f"{counted(len(inputs.jobsets), 'JobSet')} kept as it is" if inputs.jobsets else "")
     newest = "" if settings.options.release else f" for Trainer {NEWEST_RELEASE}, the newest"
-    return _Checked(checking, compiled, runs, ", ".join(counts if checking.runtimes_tried else counts[:2]) + newest)
+    return _Checked(
+        checking, compiled, runs, ", ".join(filter(None, counts if checking.runtimes_tried else counts[:3])) + newest
+    )
 
 
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: Bases) -> Iterator[Diagnostic]:

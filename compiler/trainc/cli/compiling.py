@@ -189,6 +189,12 @@ class Run:
                 found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
         if judgement is not None:
             stays = {key for key, file in judgement.keeping.rendered.items() if file.standing != "compiled"}
+            stays |= {
+                (job.namespace, job.name)
+                for job in self._jobs
+                if any(job_of(d) == (job.namespace, job.name) for d in found if d.severity == "error")
+                and judgement.keeping.is_as_at_base(job.namespace, job.name, job.manifests)
+            }
             of_kept = [d for d in found if job_of(d) in stays]
             found = [d for d in found if d not in of_kept or d.severity != "error"]
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
@@ -318,6 +324,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
         images_judge(settings),
         quiet,
         inputs.step,
+        inputs.jobsets,
     )
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)

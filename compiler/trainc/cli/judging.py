@@ -21,7 +21,7 @@ from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
-from trainc.output.keeping import Keeping, Standing
+from trainc.output.keeping import Keeping, Rendered, Standing
 from trainc.pipeline.fragments import check_unused_runtimes
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
@@ -99,7 +99,7 @@ class Judgement:
         """Return the errors of kept jobs that this change answers for, and a note about the others."""
         found: dict[JobKey, list[Diagnostic]] = {key: list(errors) for key, errors in self.keeping.refused.items()}
         for d in of_cluster:
-            if d.severity == "error" and (key := job_of(d)) in self.keeping.rendered and key is not None:
+            if d.severity == "error" and (key := job_of(d)) is not None:
                 found.setdefault(key, []).append(d)
         jobs = {job.key: job for job in self.session.jobs}
         errors: list[Diagnostic] = []
@@ -112,21 +112,31 @@ class Judgement:
                 errors += [*found.pop(key, ()), *self._errors_at_base(jobs[key])]
             elif standing in ("in place", "back") and key in jobs:
                 errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
+                answering |= self._not_compiled(rendered, standing)
             elif key in found and self._is_judged(key):
                 answering[key] = found[key]
         whole = [d for d in about_input if d.severity == "error" and self._is_excusable(d)]
         base = self.keeping.read_base()
         if found and base is not None and (problem := base.dump_problem()) is not None:
             errors.append(problem)
+        # JobSets that are sources, and as the base has them.
+        raw = {key: of_jobset for key, of_jobset in found.items() if key not in self.keeping.rendered}
         if not answering and not whole:
-            return errors
+            note = self.keeping.note(raw, [d for of_jobset in raw.values() for d in of_jobset])
+            return [*errors, *self.session.rules(note, False)]
         before = self._before({*answering})
         new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
         self.excused = [d for d in whole if not before.lacks(d)]
         old = [d for key, of_job in answering.items() for d in of_job if not new[key]]
-        kept = {key for key in answering if not new[key]} | {key for d in self.excused if (key := job_of(d))}
+        old += [d for of_jobset in raw.values() for d in of_jobset]
+        kept = {*raw, *(key for key in answering if not new[key])} | {key for d in self.excused if (key := job_of(d))}
         note = self.keeping.note(kept, [*old, *self.excused])
         return [*errors, *self._by_cause(new, jobs, before), *self.session.rules(note, False)]
+
+    def _not_compiled(self, rendered: Rendered, standing: Standing) -> dict[JobKey, list[Diagnostic]]:
+        """Return why a job that is changed in place does not compile, such as for want of its runtime."""
+        errors = self.keeping.refused.get(rendered.key)
+        return {rendered.key: list(errors)} if errors and rendered.compiled is None and standing == "in place" else {}
 
     def is_built(self, key: JobKey) -> bool:
         """Return whether a job is built by this change, now or by an earlier build of it."""

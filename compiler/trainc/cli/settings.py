@@ -140,6 +140,11 @@ class Settings:
             select=self.configuration.select,
             elsewhere=self._elsewhere(),
         )
+        if self.configuration.file is not None:
+            from trainc.pipeline.inputs import raw_jobsets
+
+            jobsets = raw_jobsets(inputs, self.options.namespace or "")
+            inputs = replace(inputs, jobsets=jobsets, files=inputs.files | {document.file for document in jobsets})
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
@@ -155,7 +160,9 @@ class Settings:
 
         platform = [] if self.runtimes != configured else inputs.runtime_sources[: len(configured)]
         shared = [document for source in platform for document in source]
-        return check_boundaries(inputs.documents, shared, self.configuration, at_base, self.options.namespace or "")
+        documents = [document for document in inputs.documents if document.data.get("kind") != "JobSet"]
+        documents += inputs.jobsets
+        return check_boundaries(documents, shared, self.configuration, at_base, self.options.namespace or "")
 
     def _elsewhere(self) -> Callable[[Json, str], bool]:
         """What tells whether another environment compiles a TrainJob."""

@@ -27,6 +27,7 @@ from trainc.emit.yaml_writer import text_of
 from trainc.findings import Diagnostic, Finding, Source, sort_diagnostics
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
+from trainc.ir.trainjob import jobset_metadata
 from trainc.kube.documents import (
     Json,
     Manifest,
@@ -122,15 +123,20 @@ def split(text: str) -> tuple[BuildLine | None, str] | None:
     return (None, unmarked) if match is None else (BuildLine(*match.groups()), unmarked[match.end() :])
 
 
-def with_changes_in_place(body: str, compiled: str, before: Json, after: Json, limits: Limits) -> str | None:
+def with_changes_in_place(body: str, compiled: str | None, before: Json, after: Json, limits: Limits) -> str | None:
     """Return the objects of a file with what a changed TrainJob changes in place, as compiling gives it.
 
-    Returns None if the TrainJob, which was `before`, differs in something else or in nothing.
+    A job that does not compile, because its runtime is gone, has what it sets itself. Returns None if the TrainJob, which
+    was `before`, differs in something else or in nothing.
     """
     if before == after or _immutable(before) != _immutable(after):
         return None
-    built, kept = ([d.data for d in read_documents(text.encode(), "", limits)[0]] for text in (compiled, body))
+    built, kept = ([d.data for d in read_documents((text or "").encode(), "", limits)[0]] for text in (compiled, body))
     jobset = next((one for one in built if one.get("kind") == "JobSet"), None)
+    if compiled is None:
+        jobset = {"metadata": {field: _moved(after, field) for field in ("labels", "annotations")}}
+        if QUEUE_LABEL not in jobset["metadata"]["labels"]:  # In a queue, it is Kueue that suspends.
+            jobset["spec"] = {"suspend": value_at(after, _SUSPEND)}
     index = next((index for index, one in enumerate(kept) if one.get("kind") == "JobSet"), None)
     if jobset is None or index is None:
         return None
@@ -143,6 +149,11 @@ def with_changes_in_place(body: str, compiled: str, before: Json, after: Json, l
             if path[0] == "metadata" and not value_at(kept[index], path[:-1]):
                 kept[index] = without_path(kept[index], path[:-1])
     return text_of(kept, "yaml").decode()
+
+
+def _moved(trainjob: Json, field: str) -> Json:
+    """Return the labels or annotations that a JobSet gets from its TrainJob's metadata."""
+    return jobset_metadata(mapping(mapping(trainjob.get("metadata")).get(field)))
 
 
 def _immutable(trainjob: Json) -> Json:
@@ -369,7 +380,7 @@ class Keeping:
             return
         was = base.read_trainjobs().get(built.key)
         line, body = split(base.read_text(built.path)) or (None, "")
-        if line is not None and was is not None and built.compiled is not None:
+        if line is not None and was is not None:
             changed = with_changes_in_place(body, built.compiled, was, trainjob, self.limits)
             if changed is not None:
                 yield "in place", (replace(line, digest=built.line.digest), changed)
@@ -377,6 +388,12 @@ class Keeping:
             line, body = split(text) or (None, "")
             if line is not None and line.digest == built.line.digest:
                 yield "back", (line, body)
+
+    def is_as_at_base(self, namespace: str, name: str, manifests: Sequence[Manifest]) -> bool:
+        """Return whether the base has the file of a job that no TrainJob makes with the same objects."""
+        base = self.read_base()
+        text = "" if base is None else base.read_text(file_name(namespace, name))
+        return is_marked(text) and text.partition("\n")[2] == text_of(manifests, "yaml").decode()
 
     def standing(self, job: JobKey) -> Standing:
         """Return how a file that stays as it is stands to the base; `changed` if it is neither of what it may be."""

@@ -166,7 +166,8 @@ def _names(text: str, file: str, limits: Limits) -> dict[int, bool]:
     names: dict[int, bool] = {}
     for document in read_documents(text.encode(), file, limits)[0]:
         if (place := document.locate(("metadata", "name"))) is not None:
-            names[place.line] = is_trainer_document(document.data) or is_sweep(document.data)
+            data = document.data
+            names[place.line] = is_trainer_document(data) or is_sweep(data) or data.get("kind") == "JobSet"
     return names
 
 

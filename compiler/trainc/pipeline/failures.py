@@ -78,6 +78,10 @@ def failures_of(
         if job.key not in compiled or referenced_key(job.data) in session.index.refused:
             failures.jobs.add(job.key)
             failures.files.add(job.document.file)
+    jobsets = [(identity_of(jobset.data), jobset.file) for jobset in session.jobsets]
+    keys = [((namespace or session.options.namespace or "", name), file) for (namespace, name), file in jobsets]
+    failures.jobs |= {key for key, _ in keys if key not in compiled}
+    failures.files |= {file for key, file in keys if key not in compiled}
     for error in input_diagnostics:
         if error.severity == "error":
             _add_error(failures, error, session, inputs)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
 
+from trainc.emit.name_hash import name_in_file
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding
-from trainc.kube.documents import Json
-from trainc.kube.names import JOB_KINDS
+from trainc.kube.documents import Json, identity_of
+from trainc.kube.names import JOB_KINDS, JOBSET_API
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
+from trainc.output.ownership import is_marked_file
 from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
@@ -84,7 +86,7 @@ class Inputs:
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
     sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that no environment selects, `elsewhere`
-    those that only others do, `sweeps` the files of sweeps, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
+    those that only others do, `sweeps` the files of sweeps, `jobsets` the JobSets that are sources themselves, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
     has their trials, and `tally` counts them. `step` is told how much has been read, and then how much is compiled.
     """
 
@@ -99,6 +101,7 @@ class Inputs:
     elsewhere: tuple[Document, ...] = ()
     sweeps: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
+    jobsets: tuple[Document, ...] = ()
 
     @property
     def all_documents(self) -> list[Document]:
@@ -226,6 +229,35 @@ def _is_job(document: Document) -> bool:
 def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:
     """Return the files in which there is a TrainJob or runtime, whether valid or not."""
     return frozenset(d.file for documents in sources for d in documents if is_trainer_document(d.data))
+
+
+def raw_jobsets(inputs: Inputs, namespace: str) -> tuple[Document, ...]:
+    """Return the JobSets that are sources themselves: no TrainJob makes them, and trainc did not write their files.
+
+    `namespace` is that of documents which set none.
+    """
+    jobsets = [d for d in inputs.documents if d.data.get("kind") == "JobSet" and d.data.get("apiVersion") == JOBSET_API]
+    if not jobsets:
+        return ()
+    jobs = [document.data for document in (*inputs.documents, *inputs.elsewhere, *inputs.unselected)]
+    keys = {identity_of(job) for job in jobs if job.get("kind") in JOB_KINDS}
+    keys |= {(space or namespace, name) for space, name in keys}
+
+    def is_raw(document: Document) -> bool:
+        space, name = identity_of(document.data)
+        plain = name.rpartition("-")[0]
+        names = {name, name_in_file(name, f"{plain}.yaml")}
+        is_made = any((at, one) in keys for one in names for at in (space, space or namespace))
+        return bool(name) and not is_made and not _is_written_by_trainc(document.file)
+
+    return tuple(filter(is_raw, jobsets))
+
+
+def _is_written_by_trainc(file: str) -> bool:
+    try:
+        return is_marked_file(file)
+    except OSError:  # Such as standard input.
+        return False
 
 
 def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:

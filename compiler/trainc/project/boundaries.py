@@ -35,12 +35,15 @@ def check_boundaries(
 ) -> list[Diagnostic]:
     """Report documents in a namespace that is not their folder's, and runtimes that take the place of the platform's.
 
-    `runtimes` are those of the folders that trainc.yaml names. What `at_base`, the namespaces before a change under review,
+    JobSets count as jobs, and `runtimes` are those of the folders that trainc.yaml names. What `at_base`, the namespaces before a change under review,
     did not allow, it does not allow either. `namespace` is that of documents which set none.
     """
     trainer_documents = [document for document in documents if is_trainer_document(document.data)]
     found: list[Diagnostic] = []
-    for document in trainer_documents:
+    for document in (
+        *trainer_documents,
+        *(document for document in documents if document.data.get("kind") == "JobSet"),
+    ):
         refused = [
             _foreign_namespace(document, configuration, of, namespace)
             for of in (configuration.namespaces, at_base)
@@ -70,7 +73,7 @@ def _key(document: Document) -> tuple[Any, ...]:
 def _foreign_namespace(
     document: Document, configuration: Configuration, namespaces: Mapping[str, Sequence[str]], default: str
 ) -> Diagnostic | None:
-    if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime"):
+    if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime", "JobSet"):
         return None
     original = document
     while original.before is not None:

@@ -16,8 +16,8 @@ from steps import SIZES, assert_linear, steps
 from tables import cases
 
 from trainc.admission.updates import refusals
-from trainc.features.cluster.import_.command import as_applied, with_adopted
-from trainc.features.cluster.import_.reading import Reader, clean, literal_secrets, with_references
+from trainc.features.cluster.import_.command import with_adopted
+from trainc.features.cluster.import_.reading import Reader, as_applied, clean, literal_secrets, with_references
 from trainc.features.gitops.diff.changes import strip_server_fields
 from trainc.features.gitops.diff.delivery import submit
 from trainc.kube.releases import RELEASES
@@ -493,8 +493,21 @@ def test_an_import_takes_steps_in_proportion(kind: str) -> None:
     assert_linear([counted(size) for size in ((40, 80, 160) if kind == "runtimes" else SIZES)])
 
 
-def test_a_jobset_without_a_trainjob_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+def test_a_jobset_without_a_trainjob_becomes_a_source(tmp_path: Path) -> None:
     head = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "raw", "namespace": "nlp"}}
-    (tmp_path / "dump.yaml").write_text(yaml.safe_dump({**head, "spec": {"replicatedJobs": []}}), encoding="utf-8")
+    live = {**head, "spec": {"suspend": True, "replicatedJobs": []}, "status": {"restarts": 0}}
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump(live), encoding="utf-8")
     result = run("import", str(tmp_path / "dump.yaml"), "-o", str(tmp_path / "jobs"))
-    assert "not imported: 1 JobSet without a TrainJob, which trainc does not compile: nlp/raw" in result.stdout
+    assert "note: nlp/raw is a JobSet without a TrainJob: `trainc build` writes it as it is" in result.stdout
+    written = yaml.safe_load((tmp_path / "jobs/nlp/raw.yaml").read_text(encoding="utf-8"))
+    assert written == {**head, "spec": {"replicatedJobs": []}}
+
+
+def test_a_token_in_a_jobset_without_a_trainjob_does_not_reach_git(tmp_path: Path) -> None:
+    head = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "raw", "namespace": "nlp"}}
+    pod = {"containers": [{"name": "node", "env": [{"name": "HF_TOKEN", "value": "hf_0123456789"}]}]}
+    spec = {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": pod}}}}]}
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump({**head, "spec": spec}), encoding="utf-8")
+    result = run("import", str(tmp_path / "dump.yaml"), "-o", str(tmp_path / "jobs"))
+    assert (result.status, (tmp_path / "jobs").exists()) == (1, False)
+    assert "JobSet nlp/raw: it has the value of HF_TOKEN, which must not reach git" in result.stdout

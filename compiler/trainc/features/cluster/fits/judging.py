@@ -65,6 +65,9 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         if document.data.get("kind") in names.JOB_KINDS:
             namespace, name = jobset_identity(document.data)
             homes[job_name(namespace or options.namespace or "", name)] = document
+    for document in documents:
+        if document.data.get("kind") == "JobSet":
+            homes.setdefault(job_name(*jobset_identity(document.data)), document)
     for job, document in _find_rendered(documents, jobsets, options):
         jobsets[job] = _with_namespace(document.data, options)
         homes.setdefault(job, document)

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO, StringIO
-from typing import Any
 
 from trainc import __version__
 from trainc.api.admission import updates
@@ -15,7 +14,7 @@ from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import report
 from trainc.api.documents import opening, yaml_reader
 from trainc.api.findings import CompileError, aligned, counted, escape_line, escape_report, first_of
-from trainc.api.kube import Unchecked, identity_of, mapping, names, releases
+from trainc.api.kube import Unchecked, identity_of, names, releases
 from trainc.api.output import BuildLine, dump_yaml, ownership
 from trainc.api.records import dataclass, field
 from trainc.api.settings import Options, Settings
@@ -25,7 +24,7 @@ from trainc.features.cluster.import_.reading import (
     Import,
     ImportedJob,
     Reader,
-    applied_metadata,
+    as_applied,
     literal_secrets,
 )
 
@@ -265,15 +264,3 @@ def _why_not_adopted(live: Sequence[Unchecked], release: str) -> str:
         return f"trainc adopts JobSets of {names.JOBSET_API}"
     refused = updates.refusals(dict(jobset), as_applied(jobset), Options(release=release))
     return f"applying it would be refused: {refused[0].path}: {refused[0].message}" if refused else ""
-
-
-def as_applied(live: Unchecked) -> dict[str, Any]:
-    """What to apply over a live object so that it stays as it is.
-
-    Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`
-    stays out, which is then left to the cluster.
-    """
-    applied = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
-    if live.get("kind") == "JobSet":
-        applied["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
-    return applied

@@ -72,6 +72,18 @@ def applied_metadata(live: Unchecked) -> dict[str, Any]:
     return applied
 
 
+def as_applied(live: Unchecked) -> dict[str, Any]:
+    """What to apply over a live object so that it stays as it is.
+
+    Client-side apply replaces lists, so the spec is that of the cluster, with what Kueue has set in it. Only `suspend`
+    stays out, which is then left to the cluster.
+    """
+    applied = {key: value for key, value in live.items() if key != "status"} | {"metadata": applied_metadata(live)}
+    if live.get("kind") == "JobSet":
+        applied["spec"] = {key: value for key, value in mapping(live.get("spec")).items() if key != "suspend"}
+    return applied
+
+
 def _without_kueue(spec: dict[str, Any], job: Unchecked) -> dict[str, Any]:
     """The spec of a TrainJob without Kueue's patches, and without `suspend` where Kueue decides about it."""
     queued = names.QUEUE_LABEL in live_objects.labels_of(job)
@@ -237,18 +249,30 @@ class Reader:
         if controlled:
             jobs = counted(controlled, "TrainJob")
             result.notes.append(f"not imported: {jobs} of another controller, such as an OptimizationJob")
-        alone = [
-            f"{namespace}/{name}"
-            for (namespace, name), jobset in sorted(self._dump.of("JobSet").items())
-            if live_objects.controller_of(jobset) is None and not live_objects.gitops_tool_of(jobset)
-        ]
-        if alone:
-            which = f"{counted(len(alone), 'JobSet')} without a TrainJob, which trainc does not compile: {first_of(alone, 3)}"
-            result.notes.append(f"not imported: {which}")
+        for (namespace, name), jobset in sorted(self._dump.of("JobSet").items()):
+            if live_objects.controller_of(jobset) is None and not live_objects.gitops_tool_of(jobset):
+                self._raw_jobset(namespace, name, jobset)
         for runtime, users in self._outdated.items():
             started = f"since {first_of(users)} started: the file has the version of today"
             result.notes.append(f"{runtime} has changed {started}")
         return result
+
+    def _raw_jobset(self, namespace: str, name: str, jobset: Unchecked) -> None:
+        """Add a JobSet that no TrainJob makes, with the spec that it has now: most of it cannot change while it exists."""
+        if not self._is_named(namespace, name, "JobSet"):
+            return
+        if variables := literal_secrets(jobset):
+            why = f"has the value of {first_of(variables)}, which must not reach git and cannot change while it exists"
+            self._found.problems.append(f"JobSet {namespace}/{name}: it {why}")
+            return
+        path, applied = source_name(namespace, name), as_applied(jobset)
+        self._found.removed += len(documents.leaves(jobset)) - len(documents.leaves(applied))
+        self._write(path, [applied], "")
+        state = live_objects.state_of(jobset)[0]
+        self._found.jobs.append(ImportedJob(namespace, name, "JobSet", state, "none", path))
+        self._found.notes.append(
+            f"{namespace}/{name} is a JobSet without a TrainJob: `trainc build` writes it as it is"
+        )
 
     def _is_named(self, namespace: str, name: str, kind: str) -> bool:
         """Return whether the names are such as an API server accepts, so that they are safe in a path."""

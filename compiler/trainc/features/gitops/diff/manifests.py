@@ -97,7 +97,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
         if has_errors(result.diagnostics):
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
-    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step)
+    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step, jobsets=inputs.jobsets)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     session = session.after(None if other is None else other.session)
     outcomes = list(session.compile_each())
@@ -140,7 +140,7 @@ def names_of(jobs: Iterable[CompiledJob]) -> Names:
 
 def holds_jobs(inputs: Inputs) -> bool:
     """Return whether `inputs` contain anything to compile."""
-    return any(
+    return bool(inputs.jobsets) or any(
         dialects.is_trainer_document(document.data) and not is_runtime(document) for document in inputs.documents
     )
 

@@ -1,0 +1,186 @@
+"""JobSets without a TrainJob in a project: they are sources, written as they are, judged and counted like jobs, once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import run
+from repositories import SETTINGS, branch, build, commit, edit, git, job, read, runtime, write
+
+RAW, RENDERED = "jobs/nlp/raw.yaml", "rendered/nlp/raw.yaml"
+JOBSET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: raw
+  namespace: nlp
+  labels: {kueue.x-k8s.io/queue-name: h100}
+spec:
+  replicatedJobs:
+  - name: node
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        backoffLimit: 0
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+            - name: node
+              image: registry.example.com/train:1
+              resources:
+                limits: {nvidia.com/gpu: 8}
+"""
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: h100}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 64}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: f}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: h100, namespace: nlp}
+spec: {clusterQueue: h100}
+"""
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TrainJob and a JobSet of one team on main, and a branch of a pull request."""
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    write("trainc.yaml", f"{SETTINGS}cluster: cluster\n")
+    write("cluster/queue.yaml", QUEUE)
+    runtime()
+    job("nlp", "llm")
+    write(RAW, JOBSET)
+    build()
+    commit("jobs")
+    branch("pull-request")
+
+
+def checks() -> list[int]:
+    return [run(*words, "--base", "main").status for words in (("check",), ("build", "--check"))]
+
+
+def test_it_is_written_as_it_is_behind_the_first_line() -> None:
+    first, _, body = read(RENDERED).partition("\n")
+    assert first == f"# Compiled by trainc from {RAW}. Edit that file instead."
+    assert yaml.safe_load(body) == yaml.safe_load(JOBSET)
+    assert run("build").stderr == "rendered: up to date\n"
+    assert checks() == [0, 0]
+    assert "1 TrainJob compiled, 1 JobSet kept as it is" in run("check").stderr
+
+
+def test_it_is_written_to_stdout_once() -> None:
+    kinds = [one["metadata"]["name"] for one in yaml.safe_load_all(run("build", "jobs").stdout)]
+    assert kinds.count("raw") == 1
+
+
+def test_it_is_not_read_where_there_is_no_project() -> None:
+    Path("trainc.yaml").unlink()
+    names = [one["metadata"]["name"] for one in yaml.safe_load_all(run("build", "jobs", "runtimes").stdout)]
+    assert "raw" not in names
+
+
+def test_a_change_without_a_build_is_red() -> None:
+    edit(RAW, "parallelism: 2", "parallelism: 3")
+    assert checks() == [0, 1]
+    build()
+    assert checks() == [0, 0]
+    diff = json.loads(run("diff", "git:main", "--format", "json").stdout)
+    assert [one["name"] for one in diff["jobs"]] == ["raw"]
+
+
+def test_a_rendered_file_edited_by_hand_is_red() -> None:
+    edit(RENDERED, "train:1", "miner:1")
+    assert checks() == [0, 1]
+
+
+def test_an_invalid_one_is_an_error_at_its_line_and_nothing_is_written() -> None:
+    edit(RAW, "backoffLimit: 0", "backoffLimit: x")
+    edit("jobs/nlp/llm.yaml", "numNodes: 2", "numNodes: 3")
+    result = run("build")
+    assert (result.status, f"{RAW}:14:9: error[WrongType]" in result.stderr) == (1, True)
+    assert git("status", "--porcelain", "rendered") == ""
+    assert run("build", "--keep-going").status == 1
+    assert git("status", "--porcelain", "rendered") == "M rendered/nlp/llm.yaml"
+
+
+def test_it_is_placed_and_counted_once() -> None:
+    fits = run("fits", "--format", "json").stdout
+    assert fits.count('"nlp/raw"') >= 1
+    write(RAW, JOBSET.replace("parallelism: 2", "parallelism: 20").replace("completions: 2", "completions: 20"))
+    result = run("check")
+    assert (result.status, result.stderr.count("error[NeverFits]")) == (1, 1)
+    assert f"{RAW}:9:5: error[NeverFits]" in result.stderr
+    totals = json.loads(run("diff", "git:main", "--format", "json").stdout)["totals"]
+    assert totals["before"]["nodes"] == 4
+
+
+def test_a_rule_for_the_future_does_not_stop_one_that_runs() -> None:
+    edit("cluster/queue.yaml", "nominalQuota: 64", "nominalQuota: 8")
+    edit("jobs/nlp/llm.yaml", "numNodes: 2", "numNodes: 1")
+    write("trainc.yaml", f"{SETTINGS}cluster: cluster\nimages: {{registries: [elsewhere.example.com]}}\n")
+    result = run("check")
+    assert "nlp/raw" in result.stderr.partition("KeptCannotRebuild")[2]
+    assert f"{RAW}:" not in result.stderr
+    edit(RAW, "parallelism: 2", "parallelism: 3")
+    result = run("check")
+    assert f"{RAW}:9:5: error[NeverFits]" in result.stderr
+    assert "error[RegistryNotAllowed] JobSet nlp/raw" in result.stderr
+
+
+def test_its_namespace_is_its_folder_s() -> None:
+    write("trainc.yaml", f"{SETTINGS}namespaces: {{jobs/nlp/**: [nlp], jobs/ads/**: [ads]}}\n")
+    assert run("check").status == 0
+    write("jobs/ads/raw.yaml", JOBSET.replace("name: raw", "name: other"))
+    result = run("check")
+    assert (result.status, "jobs/ads/raw.yaml:5:" in result.stderr) == (1, True)
+
+
+def test_two_of_one_name_are_an_error() -> None:
+    write("jobs/nlp/again.yaml", JOBSET)
+    result = run("build")
+    assert (result.status, "JobSet nlp/raw is defined twice" in result.stderr) == (1, True)
+
+
+def test_it_ends_with_its_file_and_not_as_a_comment() -> None:
+    write(RAW, "".join(f"# {line}\n" for line in JOBSET.splitlines()))
+    result = run("build")
+    assert (result.status, "error[SourceSkipped]" in result.stderr) == (1, True)
+    Path(RAW).unlink()
+    build()
+    assert not Path(RENDERED).exists()
+    assert checks() == [0, 0]
+
+
+def test_what_trainc_wrote_is_no_source() -> None:
+    write("jobs/nlp/copy.yaml", read(RENDERED).replace("name: raw", "name: copy"))
+    write("jobs/nlp/of-llm.yaml", read("rendered/nlp/llm.yaml").partition("\n")[2])
+    assert run("build").stderr.endswith("rendered: up to date\n")
+
+
+@pytest.mark.parametrize("path", ["../../evil", "a/b", "A", "x" * 300])
+def test_a_name_that_no_cluster_has_is_refused(path: str) -> None:
+    write(RAW, JOBSET.replace("name: raw", f"name: {path!r}"))
+    assert run("build").status == 1
+    assert not Path("../evil.yaml").exists()
+
+
+@pytest.mark.parametrize("namespace", ["../..", "A", "a/b"])
+def test_a_namespace_that_no_cluster_has_is_refused(namespace: str) -> None:
+    write(RAW, JOBSET.replace("namespace: nlp", f"namespace: {namespace!r}"))
+    assert run("build").status == 1
