@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import run
 
 SHAPES = Path(__file__).parents[1] / "features" / "migration" / "v1" / "v1" / "shapes"
@@ -92,6 +93,119 @@ def test_into_catalog_writes_no_runtime_where_one_fits(folder: Path) -> None:
     assert "nodeSelector" in text
     assert "TrainingRuntime" not in text
     assert run("check", str(folder)).status == 0
+
+
+OURS = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: ours}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            backoffLimit: 2147483647
+            template:
+              spec:
+                restartPolicy: OnFailure
+                containers: [{name: node, image: example.com/base:1}]
+"""
+PYTORCH = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: j, namespace: nlp}
+spec:
+  nprocPerNode: "8"
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: example.com/train:1
+            command: [torchrun, train.py]
+            resources: {limits: {nvidia.com/gpu: 8}}
+"""
+# What is different in the job or the runtime, and what is said; empty if the job goes onto the runtime.
+ONTO: dict[str, tuple[str, str, str]] = {
+    "the same pods": ("", "", ""),
+    "a node selector, which a patch says": (
+        "        spec:\n          con",
+        "        spec:\n          nodeSelector: {a: b}\n          con",
+        "",
+    ),
+    "a label, which a patch says": ("      template:\n", "      template:\n        metadata: {labels: {a: b}}\n", ""),
+    "another restart policy": ("OnFailure\n      template", "Never\n      template", "restartPolicy"),
+    "a field that no patch has": (
+        "            command",
+        "            lifecycle: {preStop: {exec: {command: [sync]}}}\n            command",
+        "lifecycle",
+    ),
+    "a variable of the runtime's own": (
+        "image: example.com/base:1",
+        "image: x, env: [{name: NCCL_DEBUG, value: INFO}]",
+        "NCCL_DEBUG",
+    ),
+    "a sidecar of the runtime's own": ("containers: [", "containers: [{name: log, image: x}, ", "containers.log"),
+    "a runtime that retries less": ("backoffLimit: 2147483647", "backoffLimit: 3", "backoffLimit"),
+    "a runtime without the torch policy": (", torch: {}", "", "containers.node."),
+    "a runtime of another namespace": (
+        "ClusterTrainingRuntime\nmetadata: {",
+        "TrainingRuntime\nmetadata: {namespace: ads, ",
+        "namespace ads",
+    ),
+    "a runtime that does not compile": ("image: example.com/base:1", "imag: x", "what it compiles to"),
+}
+
+
+@pytest.mark.parametrize("case", ONTO)
+def test_a_job_goes_onto_a_runtime_that_gives_the_same_pods(case: str, folder: Path) -> None:
+    old, new, said = ONTO[case]
+    assert old in PYTORCH + OURS
+    job, ours = PYTORCH.replace(old, new) if old else PYTORCH, OURS.replace(old, new) if old not in PYTORCH else OURS
+    folder /= "many"
+    folder.mkdir()
+    (folder / "ours.yaml").write_text(ours, encoding="utf-8")
+    paths = []
+    for name in ("a", "b"):
+        paths.append(folder / f"{name}.yaml")
+        paths[-1].write_text(job.replace("name: j,", f"name: {name},"), encoding="utf-8")
+    result = run("migrate", "--into", "ours", str(folder))
+    assert result.status == 0, result.stderr
+    for path in paths:
+        documents = [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+        is_ours = documents[0]["spec"]["runtimeRef"] == {"name": "ours"}
+        assert is_ours is (said == ""), result.stderr
+        assert len(documents) == 1 or said
+    assert said in result.stderr
+    assert ("on the runtime ours other pods would run" in result.stderr) is (said not in ("", "namespace ads"))
+    if not said:
+        assert run("check", str(folder)).status == 0
+
+
+def test_a_runtime_that_nobody_has_is_wrong_usage(folder: Path) -> None:
+    (folder / "ours.yaml").write_text(OURS, encoding="utf-8")
+    (folder / "a.yaml").write_text(PYTORCH, encoding="utf-8")
+    result = run("migrate", "--into", "our", str(folder))
+    assert (result.status, "there is no runtime 'our'" in result.stderr) == (2, True)
+    assert "did you mean ours" in result.stderr
+    assert (folder / "a.yaml").read_text(encoding="utf-8") == PYTORCH
+
+
+def test_a_runtime_of_trainc_yaml_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "runtimes").mkdir()
+    (folder / "trainc.yaml").write_text('release: "2.3"\nsources: [.]\nruntimes: [runtimes]\n', encoding="utf-8")
+    (folder / "runtimes/ours.yaml").write_text(OURS, encoding="utf-8")
+    (folder / "a.yaml").write_text(PYTORCH, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    assert run("migrate", "--into", "ours", "a.yaml").status == 0
+    assert "name: ours" in (folder / "a.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

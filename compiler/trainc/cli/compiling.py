@@ -138,7 +138,7 @@ class Run:
 
         Errors in the others are added to `diagnostics`.
         """
-        for number, (job, diagnostics) in enumerate(self.session.compile_each()):
+        for number, (job, diagnostics) in enumerate(self.inputs.outcomes(self.session)):
             if number == 0:
                 self._about_input = [*self.diagnostics, *diagnostics]
             elif job is not None and not has_errors(diagnostics):

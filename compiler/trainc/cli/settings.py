@@ -141,9 +141,10 @@ class Settings:
             elsewhere=self._elsewhere(),
         )
         if self.configuration.file is not None:
-            from trainc.pipeline.inputs import raw_jobsets
+            from trainc.pipeline.raw_jobsets import raw_jobsets
 
-            jobsets = raw_jobsets(inputs, self.options.namespace or "")
+            candidates = raw_jobsets(inputs, self.options.namespace or "")
+            jobsets = tuple(document for document in candidates if not _is_written_by_trainc(document.file))
             inputs = replace(inputs, jobsets=jobsets, files=inputs.files | {document.file for document in jobsets})
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
@@ -177,6 +178,15 @@ class Settings:
             return resources[other.environment]
 
         return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.other_environments)
+
+
+def _is_written_by_trainc(file: str) -> bool:
+    from trainc.output.ownership import is_marked_file
+
+    try:
+        return is_marked_file(file)
+    except OSError:  # Such as standard input.
+        return False
 
 
 def _not_used(folders: Sequence[str]) -> Diagnostic:

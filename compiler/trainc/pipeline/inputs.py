@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-from trainc.emit.name_hash import name_in_file
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding
-from trainc.kube.documents import Json, identity_of
-from trainc.kube.names import JOB_KINDS, JOBSET_API
+from trainc.kube.documents import Json
+from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
-from trainc.output.ownership import is_marked_file
 from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
@@ -23,6 +21,7 @@ from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAl
 
 if TYPE_CHECKING:
     from trainc.compilation import CompiledJob
+    from trainc.pipeline.session import Outcome, Session
     from trainc.project.configuration import Selection
     from trainc.project.overlays.stack import Loaded
 
@@ -107,6 +106,14 @@ class Inputs:
     def all_documents(self) -> list[Document]:
         """All documents, including those of the runtime sources."""
         return [document for source in (self.documents, *self.runtime_sources) for document in source]
+
+    def outcomes(self, session: Session) -> Iterator[Outcome]:
+        """Yield what a session makes of the documents: one outcome for the whole, one per TrainJob, and one per JobSet."""
+        yield from session.compile_each()
+        if self.jobsets:
+            from trainc.pipeline.raw_jobsets import outcomes_of
+
+            yield from outcomes_of(session)
 
 
 def read_inputs(  # noqa: PLR0913 - the last ones go by their names
@@ -229,35 +236,6 @@ def _is_job(document: Document) -> bool:
 def files_of_ours(*sources: Sequence[Document]) -> frozenset[str]:
     """Return the files in which there is a TrainJob or runtime, whether valid or not."""
     return frozenset(d.file for documents in sources for d in documents if is_trainer_document(d.data))
-
-
-def raw_jobsets(inputs: Inputs, namespace: str) -> tuple[Document, ...]:
-    """Return the JobSets that are sources themselves: no TrainJob makes them, and trainc did not write their files.
-
-    `namespace` is that of documents which set none.
-    """
-    jobsets = [d for d in inputs.documents if d.data.get("kind") == "JobSet" and d.data.get("apiVersion") == JOBSET_API]
-    if not jobsets:
-        return ()
-    jobs = [document.data for document in (*inputs.documents, *inputs.elsewhere, *inputs.unselected)]
-    keys = {identity_of(job) for job in jobs if job.get("kind") in JOB_KINDS}
-    keys |= {(space or namespace, name) for space, name in keys}
-
-    def is_raw(document: Document) -> bool:
-        space, name = identity_of(document.data)
-        plain = name.rpartition("-")[0]
-        names = {name, name_in_file(name, f"{plain}.yaml")}
-        is_made = any((at, one) in keys for one in names for at in (space, space or namespace))
-        return bool(name) and not is_made and not _is_written_by_trainc(document.file)
-
-    return tuple(filter(is_raw, jobsets))
-
-
-def _is_written_by_trainc(file: str) -> bool:
-    try:
-        return is_marked_file(file)
-    except OSError:  # Such as standard input.
-        return False
 
 
 def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:

@@ -10,7 +10,7 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Report, format_path, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest, identity_of, mapping, with_value
+from trainc.kube.documents import Json, Manifest, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
 from trainc.lints.manifests import RESTARTS, Claim, Services, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
@@ -288,41 +288,6 @@ class Session:
                 diagnostics += self.rules(between, False)
             yield compiled, diagnostics
         yield from ((job, []) for job in kept)
-        yield from self._raw_jobsets()
-
-    def _raw_jobsets(self) -> Iterator[Outcome]:
-        """Yield the JobSets that are sources themselves. What is wrong with one that does not change is no error."""
-        if not self.jobsets:
-            return
-        from trainc.admission.admit import check_each_rendered
-
-        checks = check_each_rendered(self.index.other_documents, self.options, list(self.cluster or ()))
-        ids, seen = {id(document) for document in self.jobsets}, dict[tuple[str, str], Document]()
-        for document, of_admission in checks:
-            if id(document) not in ids:
-                continue
-            space, name = identity_of(document.data)
-            job = CompiledJob(space or self.options.namespace or "", name, (document.data,), (), document.file)
-            key = job.namespace, job.name
-            if key in seen:
-                where = seen[key].locate(("metadata", "name")) or seen[key].file
-                message = f"JobSet {'/'.join(filter(None, key))} is defined twice; the first one is at {where}"
-                finding = Finding(
-                    "DuplicateTrainJob", "error", message, "rename or remove one of them", ("metadata", "name")
-                )
-                yield None, [document.diagnose(finding)]
-                continue
-            seen[key] = document
-            for judge in filter(None, (self.judge, self.judge_at_base)):
-                found = [document.diagnose(finding, label) for label, finding in judge(job.manifests)]
-                of_admission += [d for d in found if d not in of_admission]
-            diagnostics = self.rules(of_admission, False)
-            errors = [d for d in diagnostics if d.severity == "error"]
-            if errors and self.keeping is not None and self.keeping.is_as_at_base(*key, job.manifests):
-                self.keeping.refused[key] = errors
-                yield job, [d for d in diagnostics if d.severity != "error"]
-            else:
-                yield None if errors else job, diagnostics
 
     def kept_refused_jobs(self, diagnostics: list[Diagnostic]) -> tuple[list[CompiledJob], list[Diagnostic]]:
         """Return the jobs that are kept as built although their TrainJob is not valid, and what remains of `diagnostics`."""

@@ -100,7 +100,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
     session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step, jobsets=inputs.jobsets)
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     session = session.after(None if other is None else other.session)
-    outcomes = list(session.compile_each())
+    outcomes = list(inputs.outcomes(session))
     setup_diagnostics = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
     jobs = [job for job, diagnostics_of_job in outcomes if job is not None and not has_errors(diagnostics_of_job)]
     about_jobs = [result for _, diagnostics_of_job in outcomes[1:] for result in diagnostics_of_job]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import difference, report
@@ -12,15 +13,16 @@ from trainc.api.findings import (
     Path,
     Severity,
     counted,
+    did_you_mean,
     escape_line,
     escape_report,
     has_errors,
     sort_diagnostics,
 )
-from trainc.api.kube import releases
+from trainc.api.kube import Json, identity_of, names, releases
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, Settings
-from trainc.features.migration.v1.migrate import MigratedFile, Plan, migrate_documents
+from trainc.features.migration.v1.migrate import MigratedFile, Plan, migrate_documents, runtime_named
 
 # Objects of Kueue in a version that is migrated; no other command reads them as sources.
 _OF_KUEUE = b"kueue.x-k8s.io/v1beta1"
@@ -46,6 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         arguments.into,
         arguments.variables,
         rename=arguments.rename,
+        runtime=_runtime(arguments, [document.data for document in all_documents], limits),
     )
     changed = 0
     if arguments.report:
@@ -65,6 +68,23 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         nothing = f"nothing to migrate in {counted(len(read), 'file')}"
         streams.err.write(f"{counted(changed, 'file')} {verb}\n" if changed else f"{nothing}\n")
     return Status.DIAGNOSED if stuck or has_errors(diagnostics) else Status.DONE
+
+
+def _runtime(arguments: Arguments, documents: Sequence[Json], limits: Limits) -> Json | None:
+    """The runtime that --into names: among what is migrated, what trainc.yaml reads, or in the catalog."""
+    if arguments.into in ("runtime", "catalog"):
+        return None
+    project: dict[str, Any] = {"paths": [], "config": None, "env": None, "overlay": None, "runtimes": None}
+    settings = Settings.of(Arguments(**{**vars(arguments), **project}))
+    folders = [path for path in (*settings.runtimes, *settings.paths) if settings.configuration.file]
+    more = files.read_paths(folders, limits, skip=settings.output)[0]
+    known = [*documents, *(document.data for document in more)]
+    runtime = runtime_named(arguments.into, known, settings.options.release or releases.NEWEST_RELEASE)
+    if runtime is None:
+        defined = [identity_of(document)[1] for document in known if document.get("kind") in names.RUNTIME_KINDS]
+        near = did_you_mean(arguments.into, defined) or "pass its file as another PATH"
+        raise UsageError(f"--into: there is no runtime {arguments.into!r} in PATH, trainc.yaml or the catalog; {near}")
+    return runtime
 
 
 def _write_report(documents: list[Document], plan: Plan, diagnostics: list[Diagnostic], streams: Streams) -> bool:

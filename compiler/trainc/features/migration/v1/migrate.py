@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trainc.api.documents import Document, dialects, enclosed, yaml_reader
+from trainc.api.documents import Document, catalog, dialects, enclosed, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
 from trainc.api.kube import Json, identity_of, names, releases
 from trainc.api.records import dataclass, pattern, replace
@@ -19,7 +19,7 @@ from trainc.features.migration.v1.v1.conversion import Choices, Converted, Into,
 from trainc.features.migration.v1.v1.job import DATA, changes, findings_about, kind_of, stuck
 from trainc.features.migration.v1.v1.variables import Variables
 
-_CHOICES = {"into": ("runtime", "catalog"), "variables": ("keep", "torchrun", "auto")}
+_INTO, _VARIABLES = ("runtime", "catalog"), ("keep", "torchrun", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Outcome:
 class Plan:
     """What becomes of each of `documents`. Equal runtimes of v1 jobs are written once, under unique names.
 
-    With `rename`, a v1 job whose name is too long gets one that is not.
+    With `rename`, a v1 job whose name is too long gets one that is not. `runtime` is the one that `into` names.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two go by their names
         self,
         documents: Iterable[Json] = (),
         release: str = releases.NEWEST_RELEASE,
@@ -59,9 +59,10 @@ class Plan:
         variables: Variables = "auto",
         *,
         rename: bool = False,
+        runtime: Json | None = None,
     ) -> None:
         all_documents = list(documents)
-        self._choices, self._rename = Choices(release, into, variables), rename
+        self._choices, self._rename = Choices(release, into, variables, runtime), rename
         self._around = around_of(all_documents)
         self._has_queues = any(map(is_old_queue, all_documents))
         self._names = {identity_of(d) for d in all_documents if d.get("kind") == "TrainingRuntime"}
@@ -111,7 +112,7 @@ class Plan:
             if document_of_job is None:
                 findings.append(conversion.cannot(document, job))
                 continue
-            choices = self._choices._replace(into="runtime")
+            choices = self._choices._replace(into="runtime", runtime=None)
             result = self._convert(document_of_job, choices, is_named=conversion.is_wrapper(document))
             if conversion.is_experiment(document):
                 result = self._share_runtime(conversion.name_runtime(document, result))
@@ -189,16 +190,22 @@ def migrate(
     """Convert documents to Trainer's newest API; those that need no change, or cannot be converted, stay the same.
 
     A v1 job becomes a TrainJob and a TrainingRuntime of the same name; jobs with equal pod templates share one. With
-    `into` "catalog", a runtime built into trainc is used if one fits. With `variables` "torchrun", `python x` is
+    `into` "catalog", a runtime built into trainc is used if one fits, and with another name the runtime of that name among
+    the documents or in the catalog, where it gives the same pods. With `variables` "torchrun", `python x` is
     started by torchrun instead of receiving v1's variables. With `rename`, a v1 job whose name is too long for its new
     pods gets a shorter one. The input is not modified.
 
     Raises CompileError if there are errors and no document could be migrated.
     """
-    for name, value in (("into", into), ("variables", variables)):
-        if value not in _CHOICES[name]:
-            raise ValueError(f"unknown {name} {value!r}; choose {' or '.join(_CHOICES[name])}")
-    plan = Plan(documents, options.release or releases.NEWEST_RELEASE, into, variables, rename=rename)
+    release = options.release or releases.NEWEST_RELEASE
+    runtime = None if into in _INTO else runtime_named(into, documents, release)
+    if into not in _INTO and runtime is None:
+        raise ValueError(
+            f"unknown into {into!r}; choose {', '.join(_INTO)} or the name of a runtime among the documents"
+        )
+    if variables not in _VARIABLES:
+        raise ValueError(f"unknown variables {variables!r}; choose {' or '.join(_VARIABLES)}")
+    plan = Plan(documents, release, into, variables, rename=rename, runtime=runtime)
     results: list[dict[str, Any]] = []
     diagnostics: list[Diagnostic] = []
     changed = False
@@ -210,6 +217,15 @@ def migrate(
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
     return Migration(results, sort_diagnostics(diagnostics))
+
+
+def runtime_named(name: str, documents: Iterable[Json], release: str) -> Json | None:
+    """Return the runtime of a name among documents, or in the catalog; None if there is none."""
+    for document in documents:
+        if document.get("kind") in names.RUNTIME_KINDS and identity_of(document)[1] == name:
+            return document
+    shipped = catalog.find(name, release)
+    return shipped.data if isinstance(shipped, Document) else None
 
 
 # Migrate the documents of a file and leave the rest of its text unchanged.

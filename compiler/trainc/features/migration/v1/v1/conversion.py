@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.documents import check, enclosed
 from trainc.api.findings import Finding, Path, format_path, has_errors
@@ -33,7 +33,8 @@ from trainc.features.migration.v1.v1.job import (
 )
 from trainc.features.migration.v1.v1.variables import Launch, Variables, launch_of
 
-Into: TypeAlias = Literal["runtime", "catalog"]
+# "runtime" for one of the job's own, "catalog" for one that trainc ships, or the name of another.
+Into: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Choices(NamedTuple):
     release: str
     into: Into
     variables: Variables
+    # The runtime that `into` names.
+    runtime: Json | None = None
 
 
 def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = True) -> Converted:
@@ -87,6 +90,12 @@ def convert(kind: Kind, document: Json, choices: Choices, *, is_named: bool = Tr
     if choices.into == "catalog":
         results, catalog_findings = _on_catalog(layout, launch, results, choices.release)
         findings += catalog_findings
+    elif choices.runtime is not None:
+        from trainc.features.migration.v1.onto import on_runtime
+
+        patched = _with_patch(results[0], results[1], choices.into)
+        results, runtime_findings = on_runtime(layout, results, patched, choices.runtime, choices.release)
+        findings += runtime_findings
     findings += (*old.differences(layout, rename), *_differences(layout, launch, choices.variables))
     before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
     after = " + ".join(f"{group.name} {len(group.pods)}" for group in layout.groups)
