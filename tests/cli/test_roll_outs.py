@@ -182,3 +182,39 @@ def test_what_is_held_back_is_counted_with_the_exact_rebuild_and_what_it_leaves_
     assert f"(`trainc build --rebuild 'ads/*'`; {still})" in " ".join(run("diff", "git:HEAD").stdout.split())
     build("--rebuild", "ads/*")
     assert rebuilt() == ""
+
+
+def headline_of(base: str) -> str:
+    return str(json.loads(run("diff", f"git:{base}", "--format", "json").stdout)["headline"])
+
+
+def test_what_has_finished_neither_ends_nor_waits_in_the_headline() -> None:
+    dump(a="succeeded", b="running", c="failed", d="suspended")
+    commit("dump")
+    branch("pull-request")
+    notes = json.loads(run("diff", "git:main", "--format", "json").stdout)["notes"]
+    assert any("2 jobs are kept as built" in note for note in notes), notes
+    Path("jobs/nlp/a.yaml").unlink()
+    build()
+    assert headline_of("main") == "1 job that has finished changed"
+    Path("jobs/nlp/b.yaml").unlink()
+    edit("jobs/nlp/c.yaml", "numNodes: 2", "numNodes: 3")
+    build()
+    assert headline_of("main") == "1 of 4 jobs ends, 16 GPUs; 1 has finished and runs again, 16 GPUs"
+
+
+def test_a_dump_of_the_change_itself_finishes_nothing() -> None:
+    branch("pull-request")
+    dump(a="succeeded")
+    Path("jobs/nlp/a.yaml").unlink()
+    build()
+    commit("removed")
+    assert headline_of("main") == "1 of 4 jobs ends, 16 GPUs"
+
+
+def test_an_old_dump_finishes_nothing() -> None:
+    dump(NOW - timedelta(hours=3), a="succeeded")
+    commit("dump")
+    Path("jobs/nlp/a.yaml").unlink()
+    build()
+    assert headline_of("HEAD") == "1 of 4 jobs ends, 16 GPUs"

@@ -14,14 +14,16 @@ from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
+from trainc.kube.documents import identity_of
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Options
+from trainc.options import Limits, Options
 from trainc.output.choices import Choices, JobKey
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.project.configuration import Configuration
 from trainc.reading.document import Document
 from trainc.reading.git import submodules
 from trainc.reading.yaml_reader import read_documents
@@ -88,6 +90,19 @@ def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) 
         raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], job_names) or 'check the name'}")
 
 
+def finished_jobsets(before: Configuration, after: Configuration, arguments: Arguments, base: str) -> set[JobKey]:
+    """The JobSets, by namespace and name, that have finished by the dump that both settings name, as `base` has it."""
+    if before.live is None or after.live is None:
+        return set()
+    paths = [os.path.relpath(of.live[0], os.path.dirname(of.file or "") or ".") for of in (before, after) if of.live]
+    if paths[0] != paths[1]:  # No change says itself what has finished.
+        return set()
+    from trainc.cli.live import Live
+
+    states = Live(after.live, Arguments(**{**vars(arguments), "base": base})).states
+    return {key for key, state in states.items() if state == "finished"}
+
+
 # What has changed since the kept files were built.
 
 
@@ -130,15 +145,15 @@ class Cause:
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
 
 
-def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
+def causes_of(session: Session, keeping: Keeping, finished: Collection[JobKey] = ()) -> list[Cause]:
     """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
 
-    Jobs that differ in the same way are explained once.
+    Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all.
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
     for rendered in keeping.kept_files:
-        if rendered.compiled is not None:
+        if rendered.compiled is not None and not (finished and _jobset_in(rendered, keeping.limits) in finished):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     lines: dict[str, dict[Source, None]] = {}
     affected: dict[str, dict[str, None]] = {}
@@ -162,6 +177,11 @@ def causes_of(session: Session, keeping: Keeping) -> list[Cause]:
         )
         for cause, names in affected.items()
     ]
+
+
+def _jobset_in(rendered: Rendered, limits: Limits) -> JobKey | None:
+    documents = read_documents(rendered.body.encode(), rendered.path, limits)[0]
+    return next((identity_of(d.data) for d in documents if d.data.get("kind") == "JobSet"), None)
 
 
 def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:

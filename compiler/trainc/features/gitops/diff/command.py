@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet
-from trainc.api.kube import Manifest, bounds, releases
+from trainc.api.kube import Manifest, bounds, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
@@ -235,7 +235,12 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
         release,
         streams.progress.over,
     )
-    notes += [*_keeping_notes(before, after, arguments), *_dropped_fields(before, after)]
+    finished = _finished(before, after, arguments)
+    if finished:
+        ended = {key for key, of_job in was.by_job.items() if any(identity_of(one) in finished for one in of_job)}
+        jobs = [replace(job, finished=(job.namespace, job.name) in ended) for job in diff.jobs]
+        diff = replace(diff, jobs=tuple(jobs))
+    notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, Causes(before, after))
     diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
     return with_places(diff, after.manifest_set.manifests, after.cluster)
@@ -250,7 +255,19 @@ def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
     return [f"In {label}, {failures.sentence}." for label, failures in by_label.items()]
 
 
-def _keeping_notes(before: ReadSide, after: ReadSide, arguments: Arguments) -> Iterator[str]:
+def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collection[tuple[str, str]]:
+    """The JobSets that have finished by the dump of the revision that is compared with."""
+    first, revision = sides_of(arguments)[0], sides_of(arguments)[0].revision
+    if revision is None or first.label != before.label or None in (before.configuration.live, after.configuration.live):
+        return ()
+    from trainc.api.kept import kept
+
+    return kept.finished_jobsets(before.configuration, after.configuration, arguments, revision)
+
+
+def _keeping_notes(
+    before: ReadSide, after: ReadSide, arguments: Arguments, finished: Collection[tuple[str, str]] = ()
+) -> Iterator[str]:
     """What does not change because jobs are kept as built, and what changes all the same."""
     if not after.keeps:
         return
@@ -259,7 +276,7 @@ def _keeping_notes(before: ReadSide, after: ReadSide, arguments: Arguments) -> I
     elif after.manifest_set.keeping is not None:
         from trainc.api.kept import kept
 
-        yield from (f"{cause.sentence}." for cause in kept.causes_of(*after.manifest_set.keeping))
+        yield from (f"{cause.sentence}." for cause in kept.causes_of(*after.manifest_set.keeping, finished))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"

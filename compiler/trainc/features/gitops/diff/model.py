@@ -338,7 +338,7 @@ class JobDiff:
     """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
 
     `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences. `facts` are
-    those of a new job.
+    those of a new job. `finished` says that the JobSet of before has ended by itself.
     """
 
     kind: str
@@ -352,6 +352,7 @@ class JobDiff:
     steps_after: tuple[ReplicatedJob, ...]
     notes: tuple[str, ...]
     facts: Facts | None = None
+    finished: bool = False
 
     @property
     def label(self) -> str:

@@ -142,10 +142,11 @@ def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
 # The first line of a comparison: how many jobs restart, end, start, are refused or change, and with how many GPUs.
 
 # What happens to one job and to several, by outcome, most harmful first.
-_FATES: tuple[tuple[tuple[Outcome, ...], str, str], ...] = (
+_FATES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("lost",), "stops for good", "stop for good"),
     (("re-created",), "restarts", "restart"),
     (("deleted",), "ends", "end"),
+    (("again",), "has finished and runs again", "have finished and run again"),
     (REFUSED, "is refused", "are refused"),
     (("created",), "is new", "are new"),
     (("in-place",), "changes in place", "change in place"),
@@ -158,13 +159,18 @@ def headline(*diffs: Diff) -> str:
     """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
     changed = [(job, job.outcomes[diff.method.id]) for diff in diffs for job in diff.jobs if job.status != "unchanged"]
     parts = []
+    # A job that has finished does not end, but it may run again.
+    again = [(job, "again") for job, outcome in changed if job.finished and outcome in ("re-created", "created")]
+    named = [*((job, outcome) for job, outcome in changed if not job.finished), *again]
     for outcomes, singular, plural in _FATES:
-        if jobs := [job for job, outcome in changed if outcome in outcomes]:
+        if jobs := [job for job, outcome in named if outcome in outcomes]:
             gpus = sum(totals.gpus for job in jobs if (totals := job.totals.before or job.totals.after))
             with_gpus = f", {gpus:,} {'GPU' if gpus == 1 else 'GPUs'}" if gpus else ""
             hours = [job.facts.gpu_hours for job in jobs if job.facts is not None and job.facts.gpu_hours]
             cost = f" for at most {bounds.decimal(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
             parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}{cost}")
+    if not parts and changed:
+        return f"{len(changed):,} {'job' if len(changed) == 1 else 'jobs'} that {'has' if len(changed) == 1 else 'have'} finished changed"
     if not parts:
         return ""
     total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
