@@ -153,7 +153,8 @@ def with_changes_in_place(body: str, compiled: str | None, before: Json, after: 
 
 def _moved(trainjob: Json, field: str) -> Json:
     """Return the labels or annotations that a JobSet gets from its TrainJob's metadata."""
-    return jobset_metadata(mapping(mapping(trainjob.get("metadata")).get(field)))
+    values = mapping(mapping(trainjob.get("metadata")).get(field))
+    return jobset_metadata({key: value for key, value in values.items() if isinstance(value, str)})
 
 
 def _immutable(trainjob: Json) -> Json:
