@@ -188,13 +188,7 @@ class Run:
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
         if judgement is not None:
-            stays = {key for key, file in judgement.keeping.rendered.items() if file.standing != "compiled"}
-            stays |= {
-                (job.namespace, job.name)
-                for job in self._jobs
-                if any(job_of(d) == (job.namespace, job.name) for d in found if d.severity == "error")
-                and judgement.keeping.is_as_at_base(job.namespace, job.name, job.manifests)
-            }
+            stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
             found = [d for d in found if d not in of_kept or d.severity != "error"]
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)

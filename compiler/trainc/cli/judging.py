@@ -76,6 +76,14 @@ class Judgement:
     excused: list[Diagnostic] = field(default_factory=list)
     _standings: dict[JobKey, Standing] = field(default_factory=dict)
 
+    def staying(self, jobs: Iterable[CompiledJob], found: Iterable[Diagnostic]) -> set[JobKey]:
+        """Return the jobs whose files stay; of JobSets that are sources, those with errors that are as the base has them."""
+        wrong = {job_of(d) for d in found if d.severity == "error"}
+        raw = [job for job in jobs if (job.namespace, job.name) in wrong]
+        same = [job for job in raw if self.keeping.is_as_at_base(job.namespace, job.name, job.manifests)]
+        kept = {key for key, file in self.keeping.rendered.items() if file.standing != "compiled"}
+        return kept | {(job.namespace, job.name) for job in same}
+
     def judged_objects(self, job: CompiledJob) -> CompiledJob | None:
         """Return a job with the objects that the cluster is asked about, None if there are none."""
         key = job.namespace, job.name
