@@ -7,6 +7,7 @@
     use_peft, !use_peft, not use_peft  is given and not switched off; is not; is not given at all
     package:transformers >= 4.46    a version, where it is known (software.py)
     accumulation?1                  with the value that it has if it is not given
+    count(devices) > max(devices)   how many items a list such as 0,1,2 has, and the highest of its numbers
 
 A term is a number, a word, a key or a role; a product, a quotient, or a sum of products. Where a value is known only in the
 pod, or may be given in a place that is not visible, a condition is neither true nor false.
@@ -37,6 +38,7 @@ _WORDS = {
     "not": "must not be one of",
 }
 _OPERATORS = frozenset(("+", "*", "/"))
+_ITEM_ENDS = pattern(r"[,\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,16 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     name, _, default = word.partition("?")
     if number(name) is not None:
         return Term(number(name), (), name)
+    function, _, listed = name.partition("(") if name.endswith(")") else ("", "", name)
+    name = listed.rstrip(")")
     fact = facts.find(name)
+    if fact is not None and function:
+        items = [item for item in _ITEM_ENDS.split(str(fact.value).strip("[]()\"' ")) if item]
+        numbers = [int(item) for item in items if item.isdecimal() and len(item) < 10]
+        counted = len(items) if function == "count" else max(numbers, default=-1)
+        whole = fact.value is not None and (function == "count" or len(numbers) == len(items))
+        noun = "the number of items of" if function == "count" else "the highest of"
+        return Term(counted if whole else None, (fact,), f"{noun} {fact.text}")
     if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
         parsed = number(default)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from posixpath import basename, join, normpath
 
-from trainc.findings import CompileError, Finding
-from trainc.knowledge.conditions import Fact, Items, Nested
+from trainc.findings import Finding
+from trainc.knowledge.conditions import Fact
 from trainc.lints.training import Training
-from trainc.options import Limits
 from trainc.reading.document import TEXT_FILE
-from trainc.startup.patterns import pattern
+from trainc.reading.settings import LIMITS, line_of, toml_value, yaml_value
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
 
-# Configurations of programs are small and flat.
-_LIMITS = Limits(document_bytes=200_000, depth=20)
 _MARKUP = (".yaml", ".yml", ".json", ".toml", "")
 
 
@@ -42,35 +38,9 @@ class ConfigFile:
     def value(self) -> Any:
         """The content, if it is YAML, JSON or TOML; None if it is not, or cannot be read."""
         suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
-        if self.text is None or len(self.text) > _LIMITS.document_bytes or suffix not in _MARKUP:
+        if self.text is None or len(self.text) > LIMITS.document_bytes or suffix not in _MARKUP:
             return None
-        return _toml(self.text) if suffix == ".toml" else _yaml(self.text)
-
-    @property
-    def problem(self) -> tuple[str, int] | None:
-        """What is wrong with the text, and its line, from 0: JSON that no parser takes, tabs of YAML, or a key twice."""
-        text, suffix = self.text or "", self.name.rpartition(".")[2]
-        if "{{" in text or "${" in text:
-            return None
-        if suffix == "json":
-            import json
-
-            try:
-                json.loads(text)
-            except json.JSONDecodeError as error:
-                return f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno - 1
-            except RecursionError:
-                return None
-        keys: dict[str, int] = {}
-        for number, line in enumerate(text.splitlines() if suffix in ("yaml", "yml") else ()):
-            if line.startswith("\t") and line.strip():
-                return "no YAML: this line begins with a tab, and spaces alone make a level", number
-            if line.startswith("---"):
-                keys = {}
-            key = line.partition(":")[0]
-            if ":" in line and key.isidentifier() and keys.setdefault(key, number) != number:
-                return f"given {key} twice, of which the last counts: the first is in line {keys[key] + 1}", number
-        return None
+        return toml_value(self.text) if suffix == ".toml" else yaml_value(self.text)
 
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
@@ -87,75 +57,6 @@ class ConfigFile:
         line = line_of(self.text or "", key)
         path = ("data", self.key) if self.key else ()
         return replace(finding, path=path, about="file", document=self.document, line=line)
-
-
-@lru_cache(maxsize=64)
-def _yaml(text: str) -> Any:
-    from trainc.reading.yaml_reader import read_value
-
-    try:
-        return read_value(text, _LIMITS)
-    except CompileError:
-        return None
-
-
-@lru_cache(maxsize=64)
-def _toml(text: str) -> Any:
-    import tomllib
-
-    depth = deepest = 0
-    for c in text:
-        depth += (c in "[{") - (c in "]}")
-        deepest = max(deepest, depth)
-    try:
-        return tomllib.loads(text) if deepest <= _LIMITS.depth else None
-    except ValueError:
-        return None
-
-
-def line_of(text: str, dotted: str) -> int:
-    """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
-    from bisect import bisect_left
-
-    lines = _lines_of_keys(text)
-    at = 0
-    for part in dotted.split(".") if dotted else ():
-        found = lines.get(part, ())
-        place = bisect_left(found, at)
-        at = found[place] if place < len(found) else at
-    return at
-
-
-# A file may have a finding for each of its keys.
-@lru_cache(maxsize=16)
-def _lines_of_keys(text: str) -> Mapping[str, list[int]]:
-    lines: dict[str, list[int]] = {}
-    for number, line in enumerate(text.splitlines()):
-        for match in _KEY.finditer(line):
-            lines.setdefault(match[1], []).append(number)
-    return lines
-
-
-_KEY = pattern(r"""(?<![^\s{,\[."'])([\w/-]++)["']?\s*[:=\]]""")
-
-
-def flat(value: Any) -> dict[str, Any]:
-    """Return the scalars and lists of nested mappings by their dotted keys, and what stands for a mapping or its list."""
-    scalars: dict[str, Any] = {}
-    waiting = [("", value)]
-    while waiting:
-        prefix, current = waiting.pop()
-        for key, inner in current.items() if isinstance(current, Mapping) else ():
-            if isinstance(inner, Mapping):
-                scalars[f"{prefix}{key}"] = Nested("{...}")
-                waiting.append((f"{prefix}{key}.", inner))
-            elif isinstance(inner, (str, int, float, bool)):
-                scalars[f"{prefix}{key}"] = inner
-            elif isinstance(inner, list) and all(isinstance(item, (str, int, float)) for item in inner):
-                scalars[f"{prefix}{key}"] = Items(map(str, inner))
-            elif isinstance(inner, list):
-                scalars[f"{prefix}{key}"] = Nested("[...]")
-    return scalars
 
 
 def visible_files(training: Training) -> list[ConfigFile]:

@@ -24,6 +24,8 @@ _AS_DEVICES = (*AS_DEVICES, "")
 # A code, a message and a hint.
 Problem: TypeAlias = tuple[str, str, str]
 
+# Servers of models, which a trainer asks for answers.
+_SERVING = frozenset(("vllm-serve", "serve", "rollout", "vllm.entrypoints.openai.api_server", "sglang.launch_server"))
 _MEBIBYTE = 1 << 20
 _MOST_CORES = 1024
 _MOST_DEVICES = 128
@@ -33,6 +35,8 @@ def processes(training: Training) -> Iterator[Finding]:
     """Yield findings about the number of processes, from options, numProcPerNode and variables."""
     if training.devices:
         yield from _hidden_devices(training)
+        if training.line.background:
+            yield from _shared_devices(training)
     counted = False
     for _, launch in training.launches:
         if not (training.native(launch.launcher) or training.nodes == 1):
@@ -115,7 +119,7 @@ def _side_by_side(training: Training) -> bool:
     """Return whether several programs run at the same time, each with some of the devices: also vLLM beside a trainer."""
     if any("use_vllm" in (file.text or "") for file in visible_files(training)):
         return True
-    return training.line.background and len(training.line.starts_of("launcher", "python", "code")) > 1
+    return training.line.background and len(training.line.starts_of("launcher", "python", "code", "unknown")) > 1
 
 
 def _check_requested(training: Training) -> Iterator[Finding]:
@@ -174,6 +178,23 @@ def _hidden_devices(training: Training) -> Iterator[Finding]:
             if inline is not None and inline != visible and _fewer(inline, training.devices):
                 message_and_hint = _hidden_message(training, name, inline)
                 yield training.finding("IdleDevices", "warning", *message_and_hint, start.program.index)
+
+
+def _shared_devices(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a trainer on a device that a server beside it has, by the variables of both."""
+    name = next((name for name, devices in VISIBLE.items() if training.device in devices), "")
+    servers = [start for start in training.line.starts if any(word in _SERVING for word in start.argv[:4])]
+    for start in training.line.starts_of("launcher", "python") if servers else ():
+        mine = _listed(start.variables.get(name))
+        for server in servers:
+            if start is not server and (both := sorted(mine & _listed(server.variables.get(name)))):
+                message = f"{name} gives the device {both[0]} to {server.argv[0]} and to the trainer, which needs devices of its own"
+                hint = f"write other devices than {', '.join(both)} for the trainer"
+                yield training.finding("MoreProcessesThanDevices", "warning", message, hint, start.program.index)
+
+
+def _listed(visible: str | None) -> frozenset[str]:
+    return frozenset(part.strip() for part in (visible or "").split(",") if part.strip().isdecimal())
 
 
 def _fewer(visible: str, devices: int) -> bool:

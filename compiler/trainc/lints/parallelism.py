@@ -8,7 +8,8 @@ from math import gcd, prod
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
-from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
+from trainc.knowledge.words import flat
+from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace

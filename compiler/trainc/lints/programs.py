@@ -12,6 +12,7 @@ from trainc.lints.config_files import folders, visible_files
 from trainc.lints.runs import Run, runs
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
+from trainc.reading.settings import syntax_problem
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -19,6 +20,8 @@ _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
+# Programs that fill in files before others read them.
+_FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 # How many options of an open table a command has to have, and how long a name is that no other script has by chance.
 _FEWEST_SHARED = 5
 _SPECIFIC = 12
@@ -133,8 +136,8 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
     value, program = fact.value, known.program
     bare = value is True and fact.word >= 0
     if kind == "flag" and fact.word >= 0 and not bare:
-        word = str(value).split()[0]
-        if word in ("true", "false") or ("=" not in fact.form and ("/" in word or "." in word)):
+        word = (str(value).split() or [""])[0]
+        if "=" not in fact.form and (word in ("true", "false") or "/" in word or "." in word):
             return None  # It may be a file that follows.
         return f"{fact.text} takes no value, so {program} refuses {word!r}", f"write {fact.text} alone"
     if not bare and (isinstance(value, (Nested, Items)) or kind in ("map", "bool")):
@@ -183,7 +186,7 @@ def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | Non
 
 def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]:
     """Yield a finding for a key that no table has: one that nearly is another, and in a strict table each one."""
-    of_space = [table for table in run.tables if table.space == known.space]
+    of_space = [table for table in run.tables if table.space == known.space and table.options]
     if known is not next(table for table in of_space if table.strict == known.strict):
         return
     names = {option for table in of_space for option in table.options}
@@ -385,13 +388,15 @@ def _missing_files(training: Training) -> Iterator[Finding]:
 
 def _unreadable(training: Training) -> Iterator[Finding]:
     """Yield a finding for each file that a command names and no parser takes. DeepSpeed itself reads more than JSON."""
+    if any(name in training.text for name in _FILLING):
+        return
     for file in visible_files(training):
         named = file.path in training.text and not (file.name.endswith("json") and "deepspeed_config" in training.text)
-        problem = file.problem if named and file.document is not None and "sed -i" not in training.text else None
+        problem = syntax_problem(file.name, file.text) if named and file.document is not None and file.text else None
         if problem is not None:
-            message = f"{file.name} is {problem[0]}"
+            message = f"{file.name} is {problem[1]}"
             finding = training.finding("SettingRefused", "warning", message, "correct the line", 0)
-            yield replace(file.at("", finding), line=problem[1])
+            yield replace(file.at("", finding), line=problem[0])
 
 
 def _elsewhere(training: Training) -> Iterator[Finding]:

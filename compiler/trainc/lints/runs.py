@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from math import prod
 from posixpath import basename, join, normpath
 from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
-from trainc.knowledge.conditions import Fact, Facts, is_on
+from trainc.knowledge.conditions import Fact, Facts
+from trainc.knowledge.derived import derived
+from trainc.knowledge.hosts import Hosts, read_file, read_list
 from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
 from trainc.knowledge.software import changes_image, installed, of_image
-from trainc.knowledge.tables import Table, read, table
+from trainc.knowledge.tables import Table, table
+from trainc.knowledge.words import flat, options_of
 from trainc.kube.quantity import read_quantity, whole_number
-from trainc.lints.config_files import ConfigFile, files_by_path, flat, visible_files
+from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
+from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
-# Variables with further arguments, by their names.
-_FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
 _PYTHON = pattern(r"(?:.*/)?python[\d.]*")
-_OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
-_YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+")
-_NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
-_PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
+# Variables that MPI itself reads, or hands on.
+_OWN_TO_LAUNCHER = pattern(
+    r"OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
+)
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 # Options whose files hold data, or settings of another space, and no further options.
 _DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image|index|label|deepspeed|ds_config).*")
@@ -65,45 +66,6 @@ class Run:
         elif fact is not None and fact.word >= 0:
             return self.training.finding(code, severity, message, hint, fact.word)
         return self.training.finding(code, severity, message, hint, self.start.program.index)
-
-
-def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Fact], list[tuple[int, str]], bool]:
-    """Return the options and overrides of a program, its other words, and whether a word may hide further ones."""
-    fact: list[Fact] = []
-    others: list[tuple[int, str]] = []
-    hidden = False
-    index = 0
-    while index < len(words):
-        word, at = words[index], index
-        index += 1
-        if word.startswith("-") and len(word.lstrip("-")) > 1 - (word[1:2] != "-") and not _NEGATIVE.fullmatch(word):
-            spelling, equals, text = word.partition("=")
-            value: Any = text if equals else True
-            if not equals:
-                values: list[str] = []
-                while index < len(words) and (not words[index].startswith("-") or _NEGATIVE.fullmatch(words[index])):
-                    ends = _PATH if values else _OVERRIDE
-                    if ends.fullmatch(words[index]) or (values and _YACS.fullmatch(words[index])):
-                        break
-                    values.append(words[index])
-                    index += 1
-                value = " ".join(values) if values else True
-            key = spelling.lstrip("-").replace("-", "_")
-            unknown = isinstance(value, str) and ("$" in value or "`" in value)
-            hidden = hidden or (unknown and _FURTHER.search(str(value)) is not None)
-            form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
-            fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
-        elif _YACS.fullmatch(word) and index < len(words) and not words[index].startswith("-"):
-            index += 1
-            fact.append(Fact(f"{space}{word}", words[at + 1], word, f"{word} {{}}", word=first + at))
-        elif (override := _OVERRIDE.fullmatch(word)) is not None:
-            value = None if "$" in override[2] or "`" in override[2] else override[2]
-            text = word[: override.end(1)]
-            fact.append(Fact(f"{space}{override[1]}", value, text, f"{text}={{}}", word=first + at))
-        else:
-            others.append((first + at, word))
-            hidden = hidden or "$" in word or "`" in word
-    return fact, others, hidden
 
 
 def runs(training: Training) -> Iterator[Run]:
@@ -259,17 +221,6 @@ def _packages(training: Training) -> Iterator[Fact]:
 # What follows from several of them.
 
 
-_PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
-_SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
-# deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
-_STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
-_LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
-_HOSTS = ("mpirun:host", "mpirun:H")
-_LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
-_HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
-
-
 def _derived(
     training: Training, start: Start, facts: Facts, others: Sequence[tuple[int, str]], words: Sequence[str]
 ) -> Iterator[Fact]:
@@ -301,50 +252,65 @@ def _derived(
     )
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
-    if training.device.startswith("nvidia.com/gpu"):
-        yield Fact("job:capability", _capability(facts), "the compute capability")
-    yield from _named(facts)
     if len(others) > 1:
         at, word = others[1]
         place = at - others[0][0] + 1
         yield Fact("job:second", words[place] if place < len(words) else "nothing", word, word=at)
-    processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
-    if processes is not None:
-        yield replace(processes, key="job:processes")
     if training.device.startswith("nvidia.com/mig-"):
         yield Fact("job:slices", training.devices, "MIG slices")
-    yield from _precision(facts)
-    model = facts.find("model.name") or facts.find("model_name_or_path")
-    if model is not None and isinstance(model.value, str):
-        yield from _model(model, model.value)
+    yield from derived(facts)
+    yield from _reached(training, start)
+    for one in facts.all_of("path.local"):
+        if volume_at(training, str(one.value))[0] == "persistentVolumeClaim":
+            yield replace(one, key="job:shared_local")
 
 
-def _capability(facts: Facts) -> float | None:
-    """Return the compute capability of the GPUs, by what a label calls them or their node."""
-    product = facts.find("job:product")
-    name = str(product.value).lower() if product is not None and product.value is not None else ""
-    known: Mapping[str, Sequence[str]] = read("hardware")["capability"]
-    return next((float(version) for version, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+def _reached(training: Training, start: Start) -> Iterator[Fact]:
+    """Yield what a launcher that reaches other hosts finds there: its hosts, their slots, and which variables they lack."""
+    launch = start.launch
+    if launch is None or launch.launcher.reaches != "hosts":
+        return
+    option = launch.find_option(launch.launcher.hosts)
+    value = training.value(option.value or "", launch) if option is not None else None
+    size = training.info.processes
+    per_node = whole_number(str(size.value))
+    if option is not None and option.name in ("H", "host", "hosts") and value:
+        hosts = read_list(value)
+        yield Fact("hosts:slots", hosts.slots, f"the slots of {option.spelling}")
+        yield from _strange(training, hosts, Fact("", "", option.spelling, word=option.index))
+    elif option is not None and value in (files := files_by_path(visible_files(training))):
+        file = files[value]
+        hosts = read_file(file.text or "")
+        if hosts.wrong:
+            yield Fact("hosts:wrong", hosts.wrong, f"{hosts.wrong} in {file.name}", file=(file, hosts.wrong))
+        yield Fact("hosts:slots", hosts.slots, f"the slots of {file.name}")
+        yield from _strange(training, hosts, Fact("", "", file.name, file=(file, "")))
+    elif training.policy == "mpi" and (option is None or value == "/etc/mpi/hostfile") and per_node:
+        # The controller counts GPUs by their name in the place of the runtime's 1.
+        counted = per_node == 1 and size.about == "runtime" and "gpu" in training.device
+        slots = (training.devices if counted else per_node) * training.nodes
+        yield Fact("hosts:slots", slots, f"the slots of the {training.nodes} nodes")
+    options = " ".join(f"{one.name} {one.value}" for one in launch.options)
+    variables = [*map(str, (variable["name"] for variable in training.entry.trainer.env))]
+    over = (
+        any("oversubscribe" in f"{name} {value}" for name, value in training.variables.items()) or "oversub" in options
+    )
+    yield Fact("job:oversubscribed", int(over), "oversubscription")
+    for name in variables if training.policy == "mpi" else ():
+        if not _OWN_TO_LAUNCHER.match(name) and name not in training.text:
+            yield Fact("job:unforwarded", name, name, variable=name)
+            return
 
 
-def _named(facts: Facts) -> Iterator[Fact]:
-    """Yield what the words of a setting say: the stage of ZeRO in the name of a file, and the highest of some devices."""
-    file = facts.find("deepspeed") or facts.find("deepspeed_config")
-    if file is not None and isinstance(file.value, str) and "ds" not in facts.spaces:
-        stage = _STAGE.search(basename(file.value).lower())
-        if stage is not None:
-            yield replace(
-                file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
-            )
-    hosts = next((one for key in _HOSTS for one in facts.all_of(key) if one.value), None)
-    if hosts is not None and not any(mark in str(hosts.value) for mark in ":$/"):
-        yield replace(hosts, key="job:hosts", value=str(hosts.value).count(",") + 1, text=f"the hosts of {hosts.text}")
-    for name, keys in (("job:highest", _LISTS), ("job:visible", ("env:CUDA_VISIBLE_DEVICES",))):
-        devices = next((one for key in keys for one in facts.all_of(key)), None)
-        text = str(devices.value) if devices is not None else ""
-        if devices is not None and (_LIST.fullmatch(text) or (name == "job:visible" and text.isdecimal())):
-            highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
-            yield replace(devices, key=name, value=highest, text=f"the highest of {devices.text}")
+def _strange(training: Training, hosts: Hosts, place: Fact) -> Iterator[Fact]:
+    """Yield a host that is no pod of the job, or the pod of the launcher if there is no other."""
+    names = hosts.names
+    if training.nodes < 2 or not names or any(name.startswith(f"{training.job.name}-") for name in names):
+        return
+    if all(name in ("localhost", "127.0.0.1") for name in names):
+        yield replace(place, key="hosts:own", value=names[0])
+    elif not any(name[:1].isdecimal() for name in names):
+        yield replace(place, key="hosts:strange", value=names[0])
 
 
 def _has_secrets(training: Training) -> bool:
@@ -354,27 +320,3 @@ def _has_secrets(training: Training) -> bool:
         "secret" in volume or "projected" in volume or "csi" in volume for volume in training.entry.pod_set.volumes
     )
     return sources or bool(container.fields.get("envFrom")) or "login" in training.text or ".netrc" in training.text
-
-
-def _precision(facts: Facts) -> Iterator[Fact]:
-    for key, value in _SWITCHES.items():
-        fact = facts.find(key)
-        if fact is not None and fact.value is not None and is_on(fact.value):
-            yield replace(fact, key="job:precision", value=value)
-    for key in _PRECISIONS:
-        fact = facts.find(key)
-        if fact is not None and isinstance(fact.value, str) and fact.value.startswith(("bf16", "fp8")):
-            yield replace(fact, key="job:precision", value=fact.value[:4].rstrip("-"))
-
-
-def _model(model: Fact, name: str) -> Iterator[Fact]:
-    """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
-    if _HUB_ID.fullmatch(name):
-        yield replace(model, key="job:hub_id")
-    data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
-    known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
-    if known is not None:
-        for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
-            yield Fact(f"model:{key}", value, f"the {key} of {name}")
-        yield Fact("model:targets", data["targets"].get(known[4]), "targets")
-        yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")

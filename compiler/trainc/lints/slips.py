@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from trainc.findings import Finding, suggest
 from trainc.ir.commands.started import Start
+from trainc.knowledge.hosts import tasks
 from trainc.lints.config_files import ConfigFile, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -19,9 +21,14 @@ _BACKEND = pattern(
     r"jax\.(?:local_devices|devices|device_count|local_device_count|process_index|process_count|numpy\.)"
 )
 _STARTED = pattern(r"(?:[A-Za-z_]\w*=)?\S*")
+# Options that scripts have as well, whatever starts them.
+_OF_SCRIPTS = frozenset(("num-nodes", "np", "n", "include", "exclude", "hosts"))
+_SETTING = pattern(r"[+~]{0,2}[A-Za-z_][\w.@/]*\.[\w.@/]*=|--[A-Za-z][\w.-]*=|[+~]{1,2}[A-Za-z_]\w*=|[a-z]\w*=")
+# Programs that take variables which may be empty, and targets.
+_BUILDING = frozenset(("make", "cmake", "bazel", "dd"))
+_VALUE = pattern(r"[^-=+~][^=]*")
 # Options that add up, or are read as a list, in launchers.
 _REPEATED = frozenset(("x", "mca", "genv", "env", "gmca", "H", "host", "hostfile", "launcher-args"))
-_OWN_DEVICES = pattern(r"(?:localhost|127\.0\.0\.1)(?::\d+)?")
 # Two words without a space between them, a launcher behind its script, and what only a shell reads.
 _TOGETHER = pattern(
     r"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)(python3?|torchrun|accelerate|deepspeed)"
@@ -39,8 +46,9 @@ def slips(training: Training) -> Iterator[Finding]:
     for start in line.starts:
         yield from _launched(training, start)
         yield from _twice(training, start)
-        yield from _hosts(training, start)
         yield from _words(training, start)
+        yield from _behind(training, start)
+        yield from _apart(training, start)
     yield from _values(training)
     if line.script is None:
         yield from _quotes(training)
@@ -66,15 +74,6 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
     name, program = launch.launcher.name, launch.program[0]
     index = len(start.argv) - len(launch.program)
     given = {option.name for option in launch.options}
-    own = (launch.launcher.per_node | launch.launcher.total | launch.launcher.nodes) - given - {"num-nodes", "np", "n"}
-    scripted = program.endswith(".py") or given & {"m", "module"}
-    for place, word in enumerate(training.arguments(start) if scripted else ()):
-        if word.startswith("--") and word[2:].partition("=")[0].replace("_", "-") in own:
-            message = f"{word.partition('=')[0]} is behind {program}, so it is an argument of the script, and {name} does not read it"
-            hint = f"move it in front of {program}"
-            yield training.finding("InvalidLauncherArguments", "warning", message, hint, index + place)
-    if given & {"no-python", "run-path"} or "$" in program:
-        return
     if given & {"m", "module"}:
         if program.endswith(".py"):
             module = program.removeprefix("./").removesuffix(".py").replace("/", ".")
@@ -133,6 +132,48 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         )
 
 
+def _behind(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for an option of the launcher that stands behind the script, which gets it instead."""
+    launch = start.launch
+    if launch is None or launch.launcher.reaches != "node" or not launch.launcher.options:
+        return
+    roles = launch.launcher
+    names = (
+        roles.nodes | roles.per_node | roles.total | roles.rank | roles.address | roles.port | roles.hosts
+    ) - _OF_SCRIPTS
+    names |= {name for name in roles.options if name.startswith(("rdzv-", "main-process-"))}
+    words = training.arguments(start)
+    for index, word in enumerate(words):
+        spelling = word.partition("=")[0]
+        name = spelling.removeprefix("--").replace("_", "-")
+        if index and spelling.startswith("--") and name in names and launch.find_option(frozenset((name,))) is None:
+            message = f"{spelling} is an option of {roles.name}, and behind {words[0]} it is one of the script"
+            place = len(start.argv) - len(launch.program) + index
+            yield training.finding("InvalidLauncherArguments", "warning", message, f"put it before {words[0]}", place)
+
+
+def _apart(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for spaces around the equals sign of a setting, or in its brackets, which make several words of it."""
+    if start.kind not in ("launcher", "python", "unknown") or start.argv[0] in _BUILDING:
+        return
+    words = training.arguments(start)
+    first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+    several = sum(_SETTING.match(word) is not None for word in words) > 1
+    for index, (word, after) in enumerate(pairwise(words) if several else ()):
+        match = _SETTING.match(word)
+        if match is not None and match.end() == len(word) and _VALUE.fullmatch(after):
+            message = f"a space follows {word}, so {after!r} is a word of its own, which the program does not know"
+        elif after.startswith("=") and len(after) > 1 and "=" not in word:
+            message = f"a space is before {after}, so it is a word of its own, which the program does not know"
+        elif match is not None and word.count("[") > word.count("]") and not word.startswith("-") and "]" in after:
+            message = f"a space is in the brackets of {word}, so {after!r} is a word of its own"
+        else:
+            continue
+        hint = f"write {word}{after}"
+        yield training.finding("ArgumentNotSplit", "warning", message, hint, first + index + 1)
+        return
+
+
 def _twice(training: Training, start: Start) -> Iterator[Finding]:
     launch = start.launch
     seen: dict[str, str] = {}
@@ -146,24 +187,6 @@ def _twice(training: Training, start: Start) -> Iterator[Finding]:
             yield training.finding("SettingRefused", "warning", message, hint, option.index)
         if option.value is not None:
             seen[option.name] = option.value
-
-
-def _hosts(training: Training, start: Start) -> Iterator[Finding]:
-    launch = start.launch
-    option = launch.find_option(frozenset(("H", "host", "hosts"))) if launch is not None else None
-    if option is None or not option.value or training.nodes < 2 or launch is None or launch.launcher.reaches != "hosts":
-        return
-    value = option.value
-    names = [part.partition(":")[0] for part in value.split(",")]
-    if any(c in value for c in "$`/") or any(name.startswith(f"{training.job.name}-") for name in names):
-        return
-    hint = "remove it, or write --hostfile /etc/mpi/hostfile, which has the pods of the job"
-    if all(_OWN_DEVICES.fullmatch(name) for name in names):
-        message = f"{option.spelling} {value} starts all processes where {launch.launcher.name} runs, and {training.nodes - 1} nodes stay idle"
-        yield training.finding("ForeignLauncher", "warning", message, hint, option.index)
-    elif not any(name[:1].isdecimal() for name in names):
-        message = f"no pod of this job is called {names[0]}, so {launch.launcher.name} does not reach it"
-        yield training.finding("RanksDoNotMeet", "warning", message, hint, option.index)
 
 
 def _quotes(training: Training) -> Iterator[Finding]:
@@ -193,6 +216,16 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         key = match[0].partition("=")[0]
         hint = f"quote it: '{match[0]}'; NeMo reads _OP_ and _CL_ for the braces of {key}"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
+    yield from _tasks(training, script)
+
+
+def _tasks(training: Training, script: str) -> Iterator[Finding]:
+    """Yield a finding for a TF_CONFIG with other tasks than the job has pods."""
+    listed = tasks(script) if training.nodes > 1 and "TF_CONFIG" in script else None
+    if listed is not None and sum(listed.values()) != training.nodes:
+        kinds = " and ".join(f"{count} as {kind}" for kind, count in listed.items())
+        message = f"TF_CONFIG lists {sum(listed.values())} tasks, {kinds}, and the job has {training.nodes} pods: they wait for the others forever"
+        yield training.finding("RanksDoNotMeet", "warning", message, "list the hosts of the pods, one each", 0)
 
 
 def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json, identity_of, items, mapping
 from trainc.kube.quantity import parse_quantity
+from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
@@ -28,6 +29,7 @@ _KEPT = pattern(
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
+_FOR_OUTPUT = ("out", "ckpt", "checkpoint", "result", "saved", "runs")
 _LOADED = ("load", "resume", "init", "pretrained", "from")
 # Where clusters mount data; other folders may be part of the image.
 _SHARED = pattern(
@@ -120,6 +122,13 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
+            unused = _unused_claim(training, path) if is_output and kind is None else ""
+            if unused:
+                message = (
+                    f"{path} is in no volume, and nothing uses the claim at {unused}: the output is gone with its pod"
+                )
+                yield training.finding("OutputNotKept", "warning", message, f"write to {unused}", index)
+                return
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
         elif (is_output or "cache" in key) and _is_read_only(training, path):
             message = (
@@ -136,6 +145,26 @@ def volume_at(training: Training, path: str) -> tuple[str | None, str]:
     """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
     name = str(_mount_at(training, path).get("name", ""))
     return (_kind(_volume(training, name)) if name else None), name
+
+
+def _unused_claim(training: Training, path: str) -> str:
+    """Return where a claim is mounted that no word or variable names, in the same folder as a path or meant for output; or nothing."""
+    container = training.entry.container
+    files = (file.text or "" for file in visible_files(training))
+    named = " ".join((training.text, *(value or "" for value in training.variables.values()), *files))
+    top = "/".join(path.split("/")[:2])
+    for mount in container.mounts:
+        place = str(mount.get("mountPath", "")).rstrip("/")
+        related = place.startswith(f"{top}/") or any(word in place.split("/")[-1] for word in _FOR_OUTPUT)
+        kind = _kind(_volume(training, str(mount.get("name"))))
+        if (
+            related
+            and kind in ("persistentVolumeClaim", "claim")
+            and not _is_read_only(training, place)
+            and place not in named
+        ):
+            return place
+    return ""
 
 
 def _mount_at(training: Training, path: str) -> Json:

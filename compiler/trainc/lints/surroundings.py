@@ -9,10 +9,11 @@ from typing import Any
 from trainc.findings import Finding, Severity, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.knowledge.tables import read
+from trainc.knowledge.words import flat
 from trainc.kube import names
 from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import parse_quantity, read_quantity
-from trainc.lints.config_files import config_maps, flat, visible_files
+from trainc.lints.config_files import config_maps, visible_files
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern

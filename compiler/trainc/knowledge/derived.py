@@ -1,0 +1,105 @@
+"""What follows from the facts about a run alone: the model, the precision, the capability of the GPUs, and the trackers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from posixpath import basename
+
+from trainc.knowledge.conditions import Fact, Facts, is_on
+from trainc.knowledge.tables import read
+from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
+
+_PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
+_SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
+# deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
+_STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
+_LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
+_LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
+_HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
+# Settings that choose trackers by name, and those that switch one on.
+_CHOOSING = pattern(r"(?:.*[._])?(?:report_to|log_with|loggers?|trackers?|logger_name|logging_backend)")
+_SWITCHING = pattern(
+    r"(?:.*[._])?(?:use|enable|with|log|loggers?)[._](wandb|comet_ml|comet|neptune|swanlab|clearml)(?:\.enabled)?|(wandb)\.enabled|.*create_(wandb)_logger"
+)
+_TRACKER = pattern(r"(?:.*[^a-z_]|)(wandb|comet_ml|comet|neptune|swanlab|clearml)(?:[^a-z_].*|)", 16)
+
+
+def derived(facts: Facts) -> Iterator[Fact]:
+    """Yield all of it."""
+    device = facts.find("job:device")
+    if device is not None and str(device.value).startswith("nvidia.com/gpu"):
+        yield Fact("job:capability", _capability(facts), "the compute capability")
+    yield from _named(facts)
+    processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
+    if processes is not None:
+        yield replace(processes, key="job:processes")
+    yield from _precision(facts)
+    yield from _trackers(facts)
+    model = facts.find("model.name") or facts.find("model_name_or_path")
+    if model is not None and isinstance(model.value, str):
+        yield from _model(model, model.value)
+
+
+def _trackers(facts: Facts) -> Iterator[Fact]:
+    """Yield the first setting by which a tracker of experiments, such as wandb, is used."""
+    for fact in facts.by_key.values():
+        if not fact.is_placed or fact.variable or fact.value is None:
+            continue
+        chosen = _TRACKER.fullmatch(str(fact.value)) if _CHOOSING.fullmatch(fact.name) else None
+        switched = _SWITCHING.fullmatch(fact.name)
+        if switched is not None and (str(fact.value).lower() in ("true", "1", "yes", "{...}")):
+            yield replace(fact, key="job:tracker", value=switched[1] or switched[2] or switched[3])
+            return
+        if chosen is not None:
+            yield replace(fact, key="job:tracker", value=chosen[1])
+            return
+
+
+def _capability(facts: Facts) -> float | None:
+    """Return the compute capability of the GPUs, by what a label calls them or their node."""
+    product = facts.find("job:product")
+    name = str(product.value).lower() if product is not None and product.value is not None else ""
+    known: Mapping[str, Sequence[str]] = read("hardware")["capability"]
+    return next((float(version) for version, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+
+
+def _named(facts: Facts) -> Iterator[Fact]:
+    """Yield what the words of a setting say: the stage of ZeRO in the name of a file, and the highest of some devices."""
+    file = facts.find("deepspeed") or facts.find("deepspeed_config")
+    if file is not None and isinstance(file.value, str) and "ds" not in facts.spaces:
+        stage = _STAGE.search(basename(file.value).lower())
+        if stage is not None:
+            yield replace(
+                file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
+            )
+    devices = next((one for key in _LISTS for one in facts.all_of(key)), None)
+    if devices is not None and _LIST.fullmatch(text := str(devices.value)):
+        highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
+        yield replace(devices, key="job:highest", value=highest, text=f"the highest of {devices.text}")
+
+
+def _precision(facts: Facts) -> Iterator[Fact]:
+    for key, value in _SWITCHES.items():
+        fact = facts.find(key)
+        if fact is not None and fact.value is not None and is_on(fact.value):
+            yield replace(fact, key="job:precision", value=value)
+    for key in _PRECISIONS:
+        fact = facts.find(key)
+        if fact is not None and isinstance(fact.value, str) and fact.value.startswith(("bf16", "fp8")):
+            yield replace(fact, key="job:precision", value=fact.value[:4].rstrip("-"))
+
+
+def _model(model: Fact, name: str) -> Iterator[Fact]:
+    """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
+    if _HUB_ID.fullmatch(name):
+        yield replace(model, key="job:hub_id")
+    data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
+    known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
+    if known is not None:
+        for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
+            yield Fact(f"model:{key}", value, f"the {key} of {name}")
+        yield Fact("model:targets", data["targets"].get(known[4]), "targets")
+        yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")

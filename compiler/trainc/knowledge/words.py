@@ -1,0 +1,74 @@
+"""The settings of a program: options and overrides in the words of a command, and the keys of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainc.knowledge.conditions import Fact, Items, Nested
+from trainc.startup.patterns import pattern
+
+# Variables with further arguments, by their names.
+_FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
+_OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
+_YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+")
+_NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
+_PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
+
+
+def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Fact], list[tuple[int, str]], bool]:
+    """Return the options and overrides of a program, its other words, and whether a word may hide further ones."""
+    fact: list[Fact] = []
+    others: list[tuple[int, str]] = []
+    hidden = False
+    index = 0
+    while index < len(words):
+        word, at = words[index], index
+        index += 1
+        if word.startswith("-") and len(word.lstrip("-")) > 1 - (word[1:2] != "-") and not _NEGATIVE.fullmatch(word):
+            spelling, equals, text = word.partition("=")
+            value: Any = text if equals else True
+            if not equals:
+                values: list[str] = []
+                while index < len(words) and (not words[index].startswith("-") or _NEGATIVE.fullmatch(words[index])):
+                    ends = _PATH if values else _OVERRIDE
+                    if ends.fullmatch(words[index]) or (values and _YACS.fullmatch(words[index])):
+                        break
+                    values.append(words[index])
+                    index += 1
+                value = " ".join(values) if values else True
+            key = spelling.lstrip("-").replace("-", "_")
+            unknown = isinstance(value, str) and ("$" in value or "`" in value)
+            hidden = hidden or (unknown and _FURTHER.search(str(value)) is not None)
+            form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
+            fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
+        elif _YACS.fullmatch(word) and index < len(words) and not words[index].startswith("-"):
+            index += 1
+            fact.append(Fact(f"{space}{word}", words[at + 1], word, f"{word} {{}}", word=first + at))
+        elif (override := _OVERRIDE.fullmatch(word)) is not None:
+            value = None if "$" in override[2] or "`" in override[2] else override[2]
+            text = word[: override.end(1)]
+            fact.append(Fact(f"{space}{override[1]}", value, text, f"{text}={{}}", word=first + at))
+        else:
+            others.append((first + at, word))
+            hidden = hidden or "$" in word or "`" in word
+    return fact, others, hidden
+
+
+def flat(value: Any) -> dict[str, Any]:
+    """Return the scalars and lists of nested mappings by their dotted keys, and what stands for a mapping or its list."""
+    scalars: dict[str, Any] = {}
+    waiting = [("", value)]
+    while waiting:
+        prefix, current = waiting.pop()
+        for key, inner in current.items() if isinstance(current, Mapping) else ():
+            if isinstance(inner, Mapping):
+                scalars[f"{prefix}{key}"] = Nested("{...}")
+                waiting.append((f"{prefix}{key}.", inner))
+            elif isinstance(inner, (str, int, float, bool)):
+                scalars[f"{prefix}{key}"] = inner
+            elif isinstance(inner, list) and all(isinstance(item, (str, int, float)) for item in inner):
+                scalars[f"{prefix}{key}"] = Items(map(str, inner))
+            elif isinstance(inner, list):
+                scalars[f"{prefix}{key}"] = Nested("[...]")
+    return scalars

@@ -1,0 +1,132 @@
+"""Files of settings in YAML, JSON and TOML: their values, the lines of their keys, and why one cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from trainc.findings import CompileError
+from trainc.options import Limits
+from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
+
+# Configurations of programs are small and flat.
+LIMITS = Limits(document_bytes=200_000, depth=20)
+
+# What templates have, which are filled in before a program reads the file.
+_TEMPLATE = pattern(r"\{\{|\{%|<%|^\s*<<<|\$\{\w+:-", 8)
+
+
+def syntax_problem(name: str, text: str) -> tuple[int, str] | None:
+    """Return the line, from 0, at which a file of this name can no longer be read as it is meant, and why; None if it can."""
+    suffix = name.rpartition(".")[2].lower()
+    reader = {"yaml": _yaml, "yml": _yaml, "json": _json, "toml": _toml}.get(suffix)
+    if reader is None or not text.strip() or len(text) > LIMITS.document_bytes or _TEMPLATE.search(text):
+        return None
+    return reader(text) or (_twice(text) if reader is _yaml else None)
+
+
+def _twice(text: str) -> tuple[int, str] | None:
+    """Return the line of a key at the top of a file in YAML that it has before, too."""
+    keys: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines()):
+        if line.startswith("---"):
+            keys = {}
+        key = line.partition(":")[0]
+        if ":" in line and key.isidentifier() and keys.setdefault(key, number) != number:
+            return number, f"given {key} twice, of which the last counts: the first is in line {keys[key] + 1}"
+    return None
+
+
+def _yaml(text: str) -> tuple[int, str] | None:
+    from yaml.error import MarkedYAMLError, YAMLError
+
+    from trainc.reading.libyaml import EventParser
+
+    try:
+        parser = EventParser(text)
+        while parser.check_event():
+            parser.get_event()
+    except MarkedYAMLError as error:
+        return getattr(error.problem_mark, "line", 0), f"no YAML: {error.problem}"
+    except YAMLError:
+        return 0, "no YAML: it has characters that are not allowed"
+    return None
+
+
+def _json(text: str) -> tuple[int, str] | None:
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno - 1, f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+def _toml(text: str) -> tuple[int, str] | None:
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).rpartition(" (at ")
+        line = place.partition("line ")[2].partition(",")[0]
+        return (int(line) - 1 if line.isdecimal() else text.count("\n")), f"no TOML: {message[:1].lower()}{message[1:]}"
+    except RecursionError:
+        return None
+    return None
+
+
+@lru_cache(maxsize=64)
+def yaml_value(text: str) -> Any:
+    """Return the value of a file in YAML or JSON; None if it cannot be read."""
+    from trainc.reading.yaml_reader import read_value
+
+    try:
+        return read_value(text, LIMITS)
+    except CompileError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def toml_value(text: str) -> Any:
+    """Return the value of a file in TOML; None if it cannot be read."""
+    import tomllib
+
+    depth = deepest = 0
+    for c in text:
+        depth += (c in "[{") - (c in "]}")
+        deepest = max(deepest, depth)
+    try:
+        return tomllib.loads(text) if deepest <= LIMITS.depth else None
+    except ValueError:
+        return None
+
+
+def line_of(text: str, dotted: str) -> int:
+    """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
+    from bisect import bisect_left
+
+    lines = _lines_of_keys(text)
+    at = 0
+    for part in dotted.split(".") if dotted else ():
+        found = lines.get(part, ())
+        place = bisect_left(found, at)
+        at = found[place] if place < len(found) else at
+    return at
+
+
+# A file may have a finding for each of its keys.
+@lru_cache(maxsize=16)
+def _lines_of_keys(text: str) -> Mapping[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    for number, line in enumerate(text.splitlines()):
+        for match in _KEY.finditer(line):
+            lines.setdefault(match[1], []).append(number)
+    return lines
+
+
+_KEY = pattern(r"""(?<![^\s{,\[."'])([\w/-]++)["']?\s*[:=\]]""")
