@@ -94,7 +94,7 @@ def parameters(number: int) -> dict[str, Any]:
         "run": f"sweep-{number}",
         "level": ("WARN", "INFO", "VERSION")[number % 3],
         "cpu": 64 + number % 61,
-        "memory": f"{1025 + number % 997}Gi",  # Never a whole number of Ti, which trainc would write.
+        "memory": f"{701 + 2 * (number % 499)}Gi",  # Never a whole number of Ti, which trainc would write.
         "gpu": 8 if number % 3 else 4,
     }
 

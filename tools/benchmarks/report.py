@@ -214,6 +214,7 @@ _REASONS = {
     "1,000 warnings": "a finding reads its file again, for comments and for the line and column",
     "`": "argparse writes it; importing that and its parser of forty options take a third",
     "diff": "each change is submitted to JobSet's rules twice, as it is and as it would be while suspended",
+    "migrate": "each job is written in both forms and compared",
     "2,000 jobs, `check`": "all jobs are compiled, and each rendered file is read here and at the base",
     "2,000 jobs": "all jobs of both sides that differ are compiled and compared, and all rendered files read",
 }
@@ -235,7 +236,8 @@ def _commands(measured: Measured) -> Iterator[str]:
         times = [(runs.get(name), runs["version"].cpu, count) for count, runs in measured.commands.items()]
         per_job = ["" if run is None else f"{(run.cpu - start) * 1000 / count:.2f} ms" for run, start, count in times]
         if name != "version":
-            rows.append([f"`{name}`", *per_job, f"{recorded[f'{name}, k per job']:,.0f}"])
+            count = recorded.get(f"{name}, k per job")
+            rows.append([f"`{name}`", *per_job, "" if count is None else f"{count:,.0f}"])
     yield from _table(["command", *(f"{count:,} jobs" for count in measured.commands), "instructions, k"], rows)
     yield "Whole processes, in millions of instructions:\n"
     rows = [[name.removesuffix(", M"), f"{count:.0f}"] for name, count in recorded.items() if name.endswith(", M")]
