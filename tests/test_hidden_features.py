@@ -27,7 +27,8 @@ def linked(target: Path, hidden: set[str]) -> Path:
         if source.name != "features":
             (package / source.name).symlink_to(source)
     # The table looks for the folders below its own.
-    shutil.copy(PACKAGE / "features" / "__init__.py", package / "features")
+    for name in ("__init__.py", "features.txt"):
+        shutil.copy(PACKAGE / "features" / name, package / "features")
     for source in (PACKAGE / "features").glob("*/*"):
         quarter = package / "features" / source.parent.name
         quarter.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A command is one folder and one line of the table: a made-up one is listed, explains itself and its codes, and fails like the others."""
+"""A command is one folder and one section of the table: a made-up one is listed, explains itself and its codes, and fails like the others."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ FEATURE: Edits = {
     f"{FOLDER}/command.py": COMMAND,
     f"{FOLDER}/codes.txt": "lint info\n  NoDevices\n",
     f"{FOLDER}/rules/NoDevices.md": "# NoDevices\n\nThe job requests no device.\n",
-    "compiler/trainc/features/__init__.py": [
+    "compiler/trainc/features/features.txt": [
         (
-            "FEATURES = (\n",
-            'FEATURES = (\n    Feature("authoring/devices", "devices", "count the devices of a job", "look"),\n',
+            "[authoring/graph]\n",
+            "[authoring/devices]\ncommand = devices\nsummary = count the devices of a job\ngroup = look\n\n[authoring/graph]\n",
         )
     ],
 }

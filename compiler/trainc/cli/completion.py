@@ -15,6 +15,7 @@ from io import BytesIO, StringIO
 
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of
 from trainc.findings import CompileError
+from trainc.startup.shipped import read_text
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the script."""
-    with open(os.path.join(os.path.dirname(__file__), "shells", f"completion.{arguments.shell}"), "rb") as script:
-        streams.out.write(script.read())
+    streams.write(read_text(__file__, f"shells/completion.{arguments.shell}"))
     return Status.DONE
 
 

@@ -45,7 +45,7 @@ def summary_of(topic: str) -> str:
 
 
 def _read(topic: str) -> tuple[str, str]:
-    from trainc.reading.opening import read_text
+    from trainc.startup.shipped import read_text
 
     summary, _, text = read_text(__file__, f"topics/{topic}.txt").partition("\n\n")
     return summary, text
@@ -81,65 +81,15 @@ def _fill(text: str, width: int) -> Iterator[str]:
     yield line
 
 
-_HEAD = """\
-trainc compiles Kubeflow TrainJobs and training runtimes, offline, into the JobSet, PodGroup and ConfigMap
-manifests that run on a cluster. The output is deterministic: commit it, review it, let Argo CD or Flux apply it.
-
-Usage: trainc COMMAND [OPTION ...] [ARGUMENT ...]
-
-"""
-_TAIL = """
-Getting started:
-  trainc build train.yaml                   print the manifests of one TrainJob
-  trainc build jobs/ -o rendered/           write one file per TrainJob
-  trainc build jobs/ -o rendered/ --check   fail if rendered/ is out of date (for CI)
-  trainc check jobs/                        report mistakes without writing anything
-  trainc rule UnknownField                  explain a diagnostic code
-
-Run `trainc help COMMAND` or `trainc help TOPIC` for details.
-"""
-# Names from other tools, by what they are here.
-_MEANT = {
-    word: meant
-    for meant, words in {
-        "build": "compile generate make render template",
-        "check": "lint preflight test validate verify vet",
-        "cmp": "argocd",
-        "delivery": "argo flux secret secrets",
-        "diagnostics": "errors ignore",
-        "diff": "compare drift plan",
-        "explain": "blame show trace why",
-        "fits": "admission gpu gpus kueue queue quota schedule",
-        "graph": "draw visualize",
-        "import": "adopt",
-        "init": "create new scaffold",
-        "input": "settings",
-        "krm": "kustomize",
-        "migrate": "convert upgrade",
-        "report": "dashboard html",
-        "rule": "codes",
-        "run": "exec local simulate start",
-        "runtimes": "catalog list",
-        "version": "info",
-    }.items()
-    for word in words.split()
-}
-# What other programs do, and how.
-_MAN_PAGE = "`trainc help --man` prints the manual page"
-_ELSEWHERE = {
-    **dict.fromkeys(
-        ("apply", "submit", "launch", "deploy"),
-        "trainc starts no job; pipe its output: trainc build FILE | kubectl apply --server-side -f -",
-    ),
-    **dict.fromkeys(
-        ("delete", "cancel", "kill", "get", "logs"),
-        "kubectl does that, with the names that `trainc graph FILE` prints",
-    ),
-    "status": "`trainc why` says why jobs do not run, and `trainc diff --live` what runs, both from a dump",
-    "man": _MAN_PAGE,
-    **dict.fromkeys(("rollback", "revert", "undo"), "git does that: git revert COMMIT, then trainc build"),
-}
 _FILES = (".yaml", ".yml", ".json")
+
+
+def _other_words(section: str) -> dict[str, str]:
+    """What names from other tools are here, and what other programs do, and how."""
+    from trainc.startup.shipped import read_sections
+
+    rows = read_sections(__file__, "other_words.txt")[section]
+    return {word: meaning for words, meaning in rows for word in words.split()}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -171,7 +121,7 @@ def _page(topic: str | None) -> str:
         from trainc.findings.text import did_you_mean
 
         topics = [*(command.name for command in COMMANDS), *TOPICS]
-        meant = _MEANT.get(topic.lower())
+        meant = _other_words("meant").get(topic.lower())
         hint = f"did you mean `trainc help {meant}`?" if meant in topics else did_you_mean(topic, topics)
         raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
     return _all_commands() if topic == "commands" else topic_text(topic)
@@ -179,10 +129,13 @@ def _page(topic: str | None) -> str:
 
 def overview() -> str:
     """The commands that most people need, the topics by name, and how to get started."""
+    from trainc.startup.shipped import read_text
+
     usual = [(command.name, command.summary) for name in _USUAL for command in COMMANDS if command.name == name]
     more = f"{len(COMMANDS) - len(usual)} more: trainc help commands"
     topics = f"Topics: {', '.join(name for name in TOPICS if name != 'commands')}\n"
-    return f"{_HEAD}{_listed('Commands', usual)}  {more}\n\n{topics}{_TAIL}"
+    commands = f"{_listed('Commands', usual)}  {more}\n\n{topics}"
+    return read_text(__file__, "overview.txt").replace("{commands}", commands)
 
 
 def _all_commands() -> str:
@@ -200,15 +153,16 @@ def unknown_command(command_line: Sequence[str]) -> str:
     from trainc.findings.text import did_you_mean
 
     first, names = command_line[0], [command.name for command in COMMANDS]
+    elsewhere = _other_words("elsewhere")
     if first.startswith("-"):
         option = first.partition("=")[0]
-        hint = _MAN_PAGE if option == "--man" else did_you_mean(option, ("--help", "--version"))
+        hint = elsewhere["man"] if option == "--man" else did_you_mean(option, ("--help", "--version"))
         return f"unknown option {option!r}; {hint or f'it is for a command, as in `trainc build {option}`'}"
     if os.sep in first or first.endswith(_FILES):
         return f"unknown command {first!r}; to compile that path: trainc build {first}"
-    if first.lower() in _ELSEWHERE:
-        return f"unknown command {first!r}; {_ELSEWHERE[first.lower()]}"
-    meant = _MEANT.get(first.lower())
+    if first.lower() in elsewhere:
+        return f"unknown command {first!r}; {elsewhere[first.lower()]}"
+    meant = _other_words("meant").get(first.lower())
     hint = f"did you mean {meant}?" if meant in names else did_you_mean(first, names)
     if meant in TOPICS:
         hint = f"read about it: trainc help {meant}"

@@ -49,7 +49,6 @@ class _Argument:
     choices: Container[Any] | None
     nargs: Any
     group: object
-    completes: str = ""
 
     def value(self, word: str) -> Any:
         """Convert a word."""

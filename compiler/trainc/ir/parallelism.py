@@ -14,9 +14,9 @@ from functools import cache, lru_cache
 from math import prod
 
 from trainc.kube.quantity import whole_number
-from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
+from trainc.startup.shipped import read_data
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

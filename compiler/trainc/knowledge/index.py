@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from trainc.reading.opening import read_text
+from trainc.startup.shipped import read_sections
 
 # What every container may concern.
 ALWAYS = ("variables", "devices", "shell")
@@ -21,14 +21,8 @@ _COMMON = "nvidia.com/gpu"
 @cache
 def _index() -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
     """Return the names of each section, in order, each with its list."""
-    sections: dict[str, list[tuple[str, Sequence[str]]]] = {}
-    for line in read_text(__file__, "tables/index.txt").splitlines():
-        name, _, listed = line.partition(" = ")
-        if line.startswith("["):
-            sections[line.strip("[]")] = []
-        elif listed:
-            next(reversed(sections.values())).append((name, listed.split(" | ")))
-    return sections
+    sections = read_sections(__file__, "tables/index.txt")
+    return {section: [(name, listed.split(" | ")) for name, listed in rows] for section, rows in sections.items()}
 
 
 @cache

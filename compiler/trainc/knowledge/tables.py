@@ -24,8 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from trainc.findings import Severity
-from trainc.reading.opening import read_data
 from trainc.startup.records import dataclass, field
+from trainc.startup.shipped import read_data
 from trainc.startup.typing import Any
 
 

@@ -15,8 +15,8 @@ from trainc.knowledge import __file__ as tables
 from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
-from trainc.reading.opening import read_text
 from trainc.startup.patterns import pattern
+from trainc.startup.shipped import read_text
 from trainc.startup.typing import Any
 
 # Secrets, and what only looks like one: patterns of values and of names. Every token has one of the marks, and every name

@@ -15,7 +15,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from trainc.startup.patterns import pattern
-from trainc.startup.typing import Any, BinaryIO
+from trainc.startup.shipped import read_data as read_data  # noqa: PLC0414 - features have it from here
+from trainc.startup.shipped import read_text as read_text  # noqa: PLC0414 - so does a plugin
+from trainc.startup.typing import BinaryIO
 
 # Flags that do not exist on all platforms.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -26,19 +28,6 @@ _WRITING = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, 
 _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 # The contents of editor buffers by real path.
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
-
-
-def read_text(module: str, name: str) -> str:
-    """Return the text of a file that stands beside a module of trainc, whose `__file__` this is given."""
-    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
-        return file.read()
-
-
-def read_data(module: str, name: str) -> Any:
-    """Return the data of a JSON file that stands beside a module of trainc, whose `__file__` this is given."""
-    import json  # a plain compile reads no such file
-
-    return json.loads(read_text(module, name))
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from yaml.error import MarkedYAMLError, YAMLError
 from trainc.findings import TEMPLATE_HINT, Diagnostic
 from trainc.findings.text import counted
 from trainc.reading.document import Chunk
-from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+from trainc.startup.shipped import read_data
 
 # Finds out where a wrongly indented key belongs.
 

@@ -7,19 +7,12 @@ in lower case.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-
-def read_data(name: str) -> Any:
-    """Return the data of a JSON file of this folder."""
-    return json.loads(Path(__file__).with_name(name).read_bytes())
-
+from trainc.startup.shipped import read_data
+from trainc.startup.typing import Any
 
 DESCRIPTIONS: dict[str, str] = {
     f"trainer.{owner}.{field}": text
-    for owner, fields in read_data("descriptions.json").items()
+    for owner, fields in read_data(__file__, "descriptions.json").items()
     for field, text in fields.items()
 }
-HINTS: dict[str, dict[str, Any]] = read_data("hints.json")
+HINTS: dict[str, dict[str, Any]] = read_data(__file__, "hints.json")

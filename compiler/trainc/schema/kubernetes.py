@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 from trainc.findings import Finding, Path, remove
 from trainc.kube.documents import POD_SPEC, Json, items, mapping, pod_spec_of, with_value
 from trainc.kube.releases import KUBERNETES, Span
-from trainc.schema.descriptions import read_data
 from trainc.schema.shapes import Struct
 from trainc.schema.unknown_fields import Node, nodes
+from trainc.startup.shipped import read_data
 
 _ROOT = "jobset.JobSet"
 # Fields that not every minor has, and those that are deprecated, with the minors; tools/scripts/generate_kubernetes.py writes them.
-_TABLES = read_data("kubernetes_fields.json")
+_TABLES = read_data(__file__, "kubernetes_fields.json")
 FIELDS, DEPRECATED = (
     {field: Span(first, last[0] if last else None, KUBERNETES) for field, (first, *last) in _TABLES[name].items()}
     for name in ("fields", "deprecated")

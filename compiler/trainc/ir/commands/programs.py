@@ -10,9 +10,9 @@ from functools import cached_property
 
 from trainc.findings import suggest
 from trainc.kube.quantity import whole_number
-from trainc.reading.opening import read_data
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
+from trainc.startup.shipped import read_data
 from trainc.startup.typing import Literal, TypeAlias
 
 NONE: frozenset[str] = frozenset()

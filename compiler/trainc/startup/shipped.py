@@ -1,0 +1,32 @@
+"""The files that trainc ships, each beside the module that reads it: texts, data as JSON, and rows of words."""
+
+from __future__ import annotations
+
+import os
+
+from trainc.startup.typing import Any
+
+
+def read_text(module: str, name: str) -> str:
+    """Return the text of a file beside a module of trainc, whose `__file__` this is given."""
+    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
+        return file.read()
+
+
+def read_data(module: str, name: str) -> Any:
+    """Return the data of such a file in JSON."""
+    import json  # a plain compile reads no such file
+
+    return json.loads(read_text(module, name))
+
+
+def read_sections(module: str, name: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the rows of such a file by section: `[section]`, and below it `name = value` lines."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for line in read_text(module, name).splitlines():
+        key, _, value = line.partition(" = ")
+        if line.startswith("["):
+            sections[line.strip("[]")] = []
+        elif value:
+            next(reversed(sections.values())).append((key, value))
+    return sections
