@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import trainc.features.cluster.policies as policies_feature
-from trainc.api.command import schema_of
+from trainc.api.editing import schema_of
 
 Json = dict[str, Any]
 Steps = tuple[str | int, ...]

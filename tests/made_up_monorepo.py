@@ -23,6 +23,7 @@ Job = tuple[str, str]
 ENVIRONMENTS = ("east", "north", "west")
 API = "trainer.kubeflow.org/v1alpha1"
 RUNTIMES = ("torch-a100", "torch-h100", "mpi-h100")
+_JOB = re.compile(r"\bjob-\d+\b")
 
 
 def job_text(number: int) -> str:
@@ -359,6 +360,14 @@ class Truth:
         self._edits, self._environment, self._folder = edits, environment, folder
         words = {word for _, name in jobs for word in (name, re.sub(r"^p\d+-|-trial-\d+$|x$", "", name))}
         texts = [with_edits(tree, edits), tree, *(with_edits(tree, [edit]) for edit in edits)]
+        # A patch without the job that it is for is an error.
+        words |= {
+            word
+            for some in texts
+            for file, text in some.items()
+            if file.startswith("envs/")
+            for word in _JOB.findall(text)
+        }
         needed = {
             file
             for some in texts

@@ -5,11 +5,9 @@ from trainc.cli.build import run
 from trainc.cli.diagnostics import Files, rule_page
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Paint, Part, difference, report
-from trainc.cli.schema import OWN_KINDS, schema_of
 from trainc.explain.select_job import compile_every
 
 __all__ = [
-    "OWN_KINDS",
     "Files",
     "Paint",
     "Part",
@@ -20,6 +18,5 @@ __all__ = [
     "report",
     "rule_page",
     "run",
-    "schema_of",
     "version",
 ]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Diagnostic, Options, Source
-from trainc.features.gitops.diff.manifests import read_manifests, with_runtime
+from trainc.features.gitops.diff.sides import read_manifests, with_runtime
 from trainc.features.gitops.diff.text import diff_json, diff_text
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.inputs import Inputs

@@ -14,9 +14,9 @@ from typing import Any
 
 from trainc.api.arguments import Arguments, UsageError
 from trainc.api.cluster import Dump
-from trainc.api.command import compiling, schema_of
+from trainc.api.command import compiling
 from trainc.api.documents import Document, catalog, dialects, files, opening, yaml_reader
-from trainc.api.editing import Claim, check_rendered, fragments, ignores, lint_all_jobs
+from trainc.api.editing import Claim, check_rendered, fragments, ignores, lint_all_jobs, schema_of
 from trainc.api.explained import place
 from trainc.api.findings import CompileError, Diagnostic, has_errors, policy
 from trainc.api.git import git

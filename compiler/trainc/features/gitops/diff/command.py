@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
@@ -20,18 +19,17 @@ from trainc.api.kube import Manifest, bounds, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
-from trainc.features.gitops.diff.comparison import compare
+from trainc.features.gitops.diff.comparison import compare, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
-from trainc.features.gitops.diff.manifests import JobKey, ManifestSet, names_of
-from trainc.features.gitops.diff.markdown import HARMFUL, what, who
 from trainc.features.gitops.diff.model import Cause, Diff, Review, across, error_line, reason_of, sum_of
 from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
+    JobKey,
+    ManifestSet,
     ReadSide,
     Side,
     environments_of_sides,
-    look_up,
-    new_diagnostics,
+    names_of,
     read_side,
     sides_of,
     with_arguments,
@@ -100,8 +98,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         report(reported, arguments, streams)
         has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
     if len(diffs) > 1:
-        from trainc.features.gitops.diff.facts import with_moves
-
         diffs = with_moves(diffs)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)
@@ -137,6 +133,8 @@ def _link(diffs: Mapping[str, Diff]) -> Callable[[Cause], str]:
     home = f"{get('CI_PROJECT_URL')}/-/blob" if not home and get("CI_PROJECT_URL") else home
     if not home.startswith("https://") or not diffs:
         return lambda _: ""
+    from urllib.parse import quote
+
     repository = git.repository_of(".")
 
     @cache
@@ -214,12 +212,24 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
     return read_or_report(Side(before.output, before.output)), before, diagnostics
 
 
+def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
+    """Diagnostics of the side after that the side before does not have."""
+    earlier = {(d.code, d.object, d.path, d.message) for d in before.manifest_set.diagnostics}
+    return [d for d in after.manifest_set.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
+
+
+def look_up(*sides: Side) -> None:
+    """Raise CompileError early if a revision cannot be read, before any folders are walked."""
+    for side in sides:
+        if side.revision is not None:
+            git.commit_of(git.repository_of("."), side.revision)
+
+
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.api.admission import updates
     from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
-    from trainc.features.gitops.diff.facts import with_places
     from trainc.features.gitops.diff.model import explain_groups
 
     notes = _left_out(before, after)
@@ -443,6 +453,8 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
 
     Raises CompileError if the revision cannot be read, and UsageError for several inputs.
     """
+    from trainc.features.gitops.diff.markdown import HARMFUL, what, who
+
     if not revision.startswith("git:"):
         raise UsageError(f"argument --since: write git:{revision}")
     if len(arguments.paths) > 1 or "-" in arguments.paths:

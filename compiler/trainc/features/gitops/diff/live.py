@@ -28,9 +28,8 @@ from trainc.features.gitops.diff.delivery import (
     effective_method,
     sync_outcome,
 )
-from trainc.features.gitops.diff.manifests import JobKey, ManifestSet
 from trainc.features.gitops.diff.model import Names, plain_names
-from trainc.features.gitops.diff.sides import ReadSide
+from trainc.features.gitops.diff.sides import JobKey, ManifestSet, ReadSide
 
 Presence: TypeAlias = Literal["same", "drifted", "missing", "extra"]
 # API group, kind, namespace and name.

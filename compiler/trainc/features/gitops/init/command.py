@@ -174,7 +174,7 @@ def _texts(arguments: Arguments, plan: Plan) -> dict[str, str]:
 
 def _schemas() -> dict[str, str]:
     """The schemas that the editor's settings refer to."""
-    from trainc.api.command import OWN_KINDS, schema_of
+    from trainc.api.editing import OWN_KINDS, schema_of
     from trainc.api.kube import releases
 
     schemas = {"trainc": schema_of("", releases.NEWEST_RELEASE)}
