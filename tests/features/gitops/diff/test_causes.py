@@ -42,9 +42,8 @@ STEPS: dict[str, tuple[type, str, int, tuple[str, ...], tuple[str, ...]]] = {
     "overlays": (Edited, "written", 7, (), ()),
     "templates": (Causes, "_of_template", 6, (), ()),
     "settings": (Causes, "_options", 7, (), ()),
-    "runtimeRef": (Causes, "_runtime", 0, ("job runtime", "job image"), ()),
+    "runtimeRef": (Causes, "_runtime", 10, ("job runtime", "job image"), ()),
     "naming": (Causes, "_overlaid", 0, ("overlay prefix",), ()),
-    "own": (Causes, "_own", 1, ("job label",), ("runtime env",)),
 }
 
 
