@@ -72,3 +72,30 @@ HARMLESS = {
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_right_or_not_known_is_left_alone(case: str) -> None:
     assert [str(d) for d in reported(training(HARMLESS[case])) if d.severity != "info"] == []
+
+
+LARGE = "torchrun sft.py --model_name_or_path meta-llama/Llama-3.3-70B-Instruct --per_device_train_batch_size 1"
+
+
+@pytest.mark.parametrize(
+    ("command", "node", "gpus", "expected"),
+    [
+        (LARGE, "g5.12xlarge", 4, "take 140 GB with 2 bytes a parameter, and all devices of the job together have 96 GB"),
+        (LARGE.replace("Llama-3.3-70B-Instruct", "Llama-3.1-8B"), "g4dn.xlarge", 1, ""),  # 16 GB exactly.
+        (LARGE, "p4de.24xlarge", 8, ""),
+        (LARGE, "m5.large", 4, ""),
+        (LARGE + " --use_peft", "g5.12xlarge", 4, ""),
+        (LARGE + " --load_in_4bit true", "g5.12xlarge", 4, ""),
+        (LARGE + " --deepspeed zero3_offload.json", "g5.12xlarge", 4, ""),
+        (LARGE + " --deepspeed zero3.json", "g5.12xlarge", 4, ""),  # Nobody has seen the file.
+        (LARGE + " $EXTRA_ARGS", "g5.12xlarge", 4, ""),
+        (LARGE.replace("meta-llama/Llama-3.3", "acme/own"), "g5.12xlarge", 4, ""),
+        ("llamafactory-cli train --model_name_or_path meta-llama/Llama-3.3-70B --stage sft", "g5.12xlarge", 4, ""),
+    ],
+)  # fmt: skip
+def test_a_model_that_fits_into_no_memory_is_reported_if_nothing_makes_it_smaller(
+    command: str, node: str, gpus: int, expected: str
+) -> None:
+    job = training(command, nodes=1, gpus=gpus, pod={"nodeSelector": {"node.kubernetes.io/instance-type": node}})
+    said = [d.message for d in reported(job) if d.code == "ModelExceedsMemory"]
+    assert (expected in said[0]) if expected else said == []

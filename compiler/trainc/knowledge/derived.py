@@ -17,6 +17,10 @@ _SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_forma
 _STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
 _LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
 _LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
+# How many thousand millions of parameters a model has, by its name; one of several experts says less.
+_SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
+# Parts of names of options and packages with which less than the weights is on the devices.
+_REDUCED = pattern(r"lora|peft|adapter|quant|[48]bit|offload|awq|gptq|bnb|dora|galore|cpu|lomo|nf4|fp8|freeze")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 # Settings that choose trackers by name, and those that switch one on.
@@ -31,7 +35,9 @@ def derived(facts: Facts) -> Iterator[Fact]:
     """Yield all of it."""
     device = facts.find("job:device")
     if device is not None and str(device.value).startswith("nvidia.com/gpu"):
-        yield Fact("job:capability", _capability(facts), "the compute capability")
+        yield Fact("job:capability", _of_hardware("capability", facts), "the compute capability")
+    if device is not None and device.value in ("nvidia.com/gpu", "amd.com/gpu"):
+        yield from _memory(facts)
     yield from _named(facts)
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
@@ -58,12 +64,24 @@ def _trackers(facts: Facts) -> Iterator[Fact]:
             return
 
 
-def _capability(facts: Facts) -> float | None:
-    """Return the compute capability of the GPUs, by what a label calls them or their node."""
+def _of_hardware(what: str, facts: Facts) -> float | None:
+    """Return the compute capability of the GPUs, or their memory in GB, by what a label calls them or their node."""
     product = facts.find("job:product")
     name = str(product.value).lower() if product is not None and product.value is not None else ""
-    known: Mapping[str, Sequence[str]] = read("hardware")["capability"]
-    return next((float(version) for version, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+    known: Mapping[str, Sequence[str]] = read("hardware")[what]
+    return next((float(amount) for amount, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+
+
+def _memory(facts: Facts) -> Iterator[Fact]:
+    """Yield the memory of all GPUs of the job, and whether a model may take less of it than its weights."""
+    of_device, gpus, script = _of_hardware("memory", facts), facts.find("job:gpus"), facts.find("job:script")
+    if of_device is not None and gpus is not None and gpus.value is not None:
+        yield Fact("job:memory", int(of_device) * gpus.value, "the memory of all devices")
+    on = (fact for fact in facts.by_key.values() if fact.is_placed and (fact.value is None or is_on(fact.value)))
+    texts = (f"{fact.key}={fact.value}" for fact in on)
+    unread = facts.hidden or ("deepspeed" in facts.by_key and "ds" not in facts.spaces)
+    reduced = unread or any(_REDUCED.search(text.lower()) for text in (*texts, str(script and script.value)))
+    yield Fact("job:reduced", int(reduced), "reductions")
 
 
 def _named(facts: Facts) -> Iterator[Fact]:
@@ -103,3 +121,5 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
             yield Fact(f"model:{key}", value, f"the {key} of {name}")
         yield Fact("model:targets", data["targets"].get(known[4]), "targets")
         yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")
+        if (size := _SIZE.search(short)) is not None:
+            yield Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}")
