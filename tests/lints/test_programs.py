@@ -99,3 +99,10 @@ def test_a_model_that_fits_into_no_memory_is_reported_if_nothing_makes_it_smalle
     job = training(command, nodes=1, gpus=gpus, pod={"nodeSelector": {"node.kubernetes.io/instance-type": node}})
     said = [d.message for d in reported(job) if d.code == "ModelExceedsMemory"]
     assert (expected in said[0]) if expected else said == []
+
+
+def test_the_number_of_nodes_is_put_into_the_hint_and_into_no_name() -> None:
+    (hint,) = [
+        d.hint for d in reported(training("swift sft --model a/b --train_type lora")) if d.code == "ForeignLauncher"
+    ]
+    assert "NNODES=4 " in hint

@@ -19,6 +19,7 @@ from trainc.startup.records import replace
 _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
+_NODES = pattern(r"\bNODES\b")
 _MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
 # Programs that fill in files before others read them.
 _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
@@ -338,7 +339,7 @@ def _alone(run: Run, known: Table) -> Iterator[Finding]:
     if any(facts.find(key) is not None for key in known.alone.get("unless", ())):
         return
     missing = [part for part, one in given.items() if one is None]
-    hint = str(known.alone["hint"]).replace("NODES", str(training.nodes))
+    hint = _NODES.sub(str(training.nodes), str(known.alone["hint"]))
     rank, address, nodes = given.get("rank"), given.get("address"), given.get("nodes")
     place = next((one for one in given.values() if one is not None), None)
     if facts.hidden and missing:
