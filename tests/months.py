@@ -628,7 +628,8 @@ def patch(months: Months) -> Request:
 
 
 def change_runtime(months: Months) -> Request:
-    runtime = months.world.runtimes[months.random.choice(("torch-a", "torch-b"))]
+    name = months.random.choice(("torch-a", "torch-b"))
+    runtime = months.world.runtimes.setdefault(name, Runtime(name))  # It may have been merged removed.
     if months.random.random() < 0.5:
         runtime.debug = months.random.choice(("INFO", "TRACE", "ABORT", "WARN"))
     else:
@@ -823,7 +824,7 @@ def keep_changed(months: Months) -> Request:
 
 
 def keep_all(months: Months) -> Request:
-    months.world.runtimes["torch-a"].debug = "VERSION"
+    months.world.runtimes.setdefault("torch-a", Runtime("torch-a")).debug = "VERSION"
     return Request("keep all", ("--keep", "all"), expects="green")
 
 

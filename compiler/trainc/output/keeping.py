@@ -322,7 +322,7 @@ class Keeping:
             if (kept := self._kept(built, line, body, trainjob)) is not None:
                 return kept
             if keeps and body is not None:
-                return replace(built, body=body, standing="kept")
+                return replace(built, line=self._line_at_base(built, body), body=body, standing="kept")
             # Without a base, a digest of another form is as good as none.
             is_known = line is not None and not (line.is_of_other_form and self.read_base() is None)
             if is_known or body is None:
@@ -334,6 +334,12 @@ class Keeping:
         if line is not None and body == built.compiled:
             return replace(built, line=replace(line, digest=built.line.digest))
         return built
+
+    def _line_at_base(self, built: Rendered, body: str) -> BuildLine:
+        """Return the second line that a file lost, if the base has it before the same objects; else a new one."""
+        base = self.read_base()
+        line, there = (None, None) if base is None else split(base.read_text(built.path)) or (None, None)
+        return line if line is not None and there == body and line.digest == built.line.digest else built.line
 
     def _rebuilds(self, built: Rendered, body: str | None) -> bool:
         """Return whether a job is to be built again whatever has changed."""
