@@ -193,6 +193,7 @@ class Walk:
         self._limits = limits
         self._exclude = exclude
         self._foreign: list[str] = []
+        self._empty: list[str] = []
         # Real paths that must not be visited (again): first the output directory, then everything visited.
         self._visited = set() if skip is None else {os.path.realpath(skip)}
 
@@ -225,22 +226,25 @@ class Walk:
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
         if os.path.basename(file) != CONFIGURATION_FILE:
-            self._foreign.append(file)
+            (self._foreign if data.strip() else self._empty).append(file)
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
-        """Return the info with the number of unrelated files under `paths`, if there were any."""
-        if not self._foreign:
+        """Return infos about the unrelated files under `paths`, and about empty ones, if there were any."""
+        if not self._foreign and not self._empty:
             return []
         from trainc.findings.text import counted, first_of
 
-        folders = ", ".join(shown_path(os.fspath(path)) for path in paths)
-        count = len(self._foreign)
-        who, names = "it mentions" if count == 1 else "they mention", first_of([*map(shown_path, self._foreign)], 3)
-        message = (
-            f"skipped {counted(count, 'file')} in {folders}: {who} none of the API groups that trainc reads: {names}"
-        )
-        return [Diagnostic("SkippedDocument", "info", message)]
+        messages = []
+        if count := len(self._foreign):
+            folders = ", ".join(shown_path(os.fspath(path)) for path in paths)
+            who, names = "it mentions" if count == 1 else "they mention", first_of([*map(shown_path, self._foreign)], 3)
+            skipped = f"skipped {counted(count, 'file')} in {folders}"
+            messages.append(f"{skipped}: {who} none of the API groups that trainc reads: {names}")
+        if self._empty:
+            verb = "is" if len(self._empty) == 1 else "are"
+            messages.append(f"{first_of([*map(shown_path, self._empty)], 3)} {verb} empty")
+        return [Diagnostic("SkippedDocument", "info", message) for message in messages]
 
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
@@ -334,7 +338,10 @@ def _no_such_path(path: str) -> Diagnostic:
         return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=source)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
-        near = near_names(name, sorted(os.listdir(parent or ".")))
+        # Two names are not alike because they end alike.
+        stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
+        alike = near_names(name.partition(".")[0], {*stems.values()})
+        near = near_names(name, [other for other, stem in stems.items() if stem in alike])
     except (OSError, ValueError):
         near = []
     if near:

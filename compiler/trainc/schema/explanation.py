@@ -150,7 +150,8 @@ def _explain_quantity(path: Path, value: Any) -> tuple[str, str]:
 def _type_hint(type_names: list[str], value: Any, failure: _Failure) -> str:
     if "string" in type_names and isinstance(value, bool | int | float):
         # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
-        return Hint("put quotes around it", _QUOTE)
+        why = "; without them, YAML reads y, n, yes, no, on and off as true or false" if isinstance(value, bool) else ""
+        return Hint(f"put quotes around it{why}", _QUOTE)
     if type_names == ["integer"]:
         if isinstance(value, str) and value.lstrip("-").isdecimal():
             return _UNQUOTED
