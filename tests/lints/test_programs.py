@@ -56,6 +56,7 @@ HARMLESS = {
     "a rendezvous by its variables": "torchrun train.py --dist-url env://",
     "the address of the first pod": "python t.py --num-machines 4 --machine-rank $PET_NODE_RANK --dist-url tcp://$PET_MASTER_ADDR:1",
     "nodes of a graph": "torchrun t.py --num_nodes 169343",
+    "the launcher of the script": "torchrun tools/train.py configs/a.py --launcher pytorch",
     "an empty override": "torchrun t.py trainer.max_steps=5 model.restore_from_path= model.lr=1",
     "a list in one word": "python -m acme model.lr=1 data.files=[/a,/b] --rank $PET_NODE_RANK",
     "names of a script of its own": "torchrun train.py --model_name_or_path bert --output_dir /out --epochs 3",

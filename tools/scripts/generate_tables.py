@@ -35,8 +35,9 @@ LOCK = ROOT / "tools" / "locks" / "tables.json"
 RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "transformers": dict.fromkeys(
         (
-            *("transformers==5.23.0", "transformers==5.0.0", "transformers==4.57.6", "transformers==4.46.3"),
-            *("transformers==4.45.2", "transformers==4.40.2", "transformers==4.30.2"),
+            *("transformers==5.23.0", "transformers==5.0.0", "transformers==4.57.6", "transformers==4.53.3"),
+            *("transformers==4.50.3", "transformers==4.46.3", "transformers==4.45.2", "transformers==4.40.2"),
+            "transformers==4.30.2",
         ),
         (
             "transformers/training_args.py:TrainingArguments",

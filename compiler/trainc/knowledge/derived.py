@@ -26,7 +26,7 @@ _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|
 # Settings that choose trackers by name, and those that switch one on.
 _CHOOSING = pattern(r"(?:.*[._])?(?:report_to|log_with|loggers?|trackers?|logger_name|logging_backend)")
 _SWITCHING = pattern(
-    r"(?:.*[._])?(?:use|enable|with|log|loggers?)[._](wandb|comet_ml|comet|neptune|swanlab|clearml)(?:\.enabled)?|(wandb)\.enabled|.*create_(wandb)_logger"
+    r"(?:.*[._])?(?:use|enable|with|log|loggers?)[._](wandb|comet_ml|comet|neptune|swanlab|clearml)(?:\.enabled)?|(wandb)(?:\.enabled)?|.*create_(wandb)_logger"
 )
 _TRACKER = pattern(r"(?:.*[^a-z_]|)(wandb|comet_ml|comet|neptune|swanlab|clearml)(?:[^a-z_].*|)", 16)
 
@@ -56,7 +56,9 @@ def _trackers(facts: Facts) -> Iterator[Fact]:
             continue
         chosen = _TRACKER.fullmatch(str(fact.value)) if _CHOOSING.fullmatch(fact.name) else None
         switched = _SWITCHING.fullmatch(fact.name)
-        if switched is not None and (str(fact.value).lower() in ("true", "1", "yes", "{...}")):
+        if switched is not None and (
+            str(fact.value).lower() in ("true", "1", "yes", "{...}")[: 4 if "." in fact.name else 3]
+        ):
             yield replace(fact, key="job:tracker", value=switched[1] or switched[2] or switched[3])
             return
         if chosen is not None:

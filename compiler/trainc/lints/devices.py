@@ -184,10 +184,10 @@ def _shared_devices(training: Training) -> Iterator[Finding]:
     """Yield a finding for a trainer on a device that a server beside it has, by the variables of both."""
     name = next((name for name, devices in VISIBLE.items() if training.device in devices), "")
     servers = [start for start in training.line.starts if any(word in _SERVING for word in start.argv[:4])]
-    for start in training.line.starts_of("launcher", "python") if servers else ():
+    for start in training.line.starts_of("launcher", "python", "unknown") if servers else ():
         mine = _listed(start.variables.get(name))
         for server in servers:
-            if start is not server and (both := sorted(mine & _listed(server.variables.get(name)))):
+            if start not in servers and (both := sorted(mine & _listed(server.variables.get(name)))):
                 message = f"{name} gives the device {both[0]} to {server.argv[0]} and to the trainer, which needs devices of its own"
                 hint = f"write other devices than {', '.join(both)} for the trainer"
                 yield training.finding("MoreProcessesThanDevices", "warning", message, hint, start.program.index)

@@ -51,6 +51,8 @@ def _of_run(run: Run) -> Iterator[Finding]:
         yield from _other_versions(run, known)
         if known.alone and run.training.nodes > 1:
             yield from _alone(run, known)
+        elif known.alone:
+            yield from _others_announced(run, known)
         yield from _misplaced(run, known)
     yield from _agreement(run)
 
@@ -360,6 +362,17 @@ def _alone(run: Run, known: Table) -> Iterator[Finding]:
     elif address is not None and str(address.value).split(":")[0] in _LOOPBACK:
         message = f"with {address.text} {address.value}, each of the {training.nodes} pods waits at its own address"
         yield run.finding("RanksDoNotMeet", "warning", message, hint, address)
+
+
+def _others_announced(run: Run, known: Table) -> Iterator[Finding]:
+    """Yield a finding if a program of the only node is told of others, or of more processes than there are devices."""
+    for part, most in (("nodes", 1), ("processes", run.training.devices)):
+        given = next((fact for key in known.alone.get(part, ()) if (fact := run.facts.find(key)) is not None), None)
+        count = number(given.value) if given is not None else None
+        if given is not None and count is not None and most and count > most and run.training.nodes == 1:
+            message = f"{given.text} is {count}, and the job has one node{f' with {most} devices' if most > 1 else ''}: {known.program} waits for the others"
+            hint = f"write {given.form.format(most)}, or set numNodes to the number of nodes"
+            yield run.finding("RanksDoNotMeet", "warning", message, hint, given)
 
 
 # Files that are not there.

@@ -135,7 +135,7 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
 def _behind(training: Training, start: Start) -> Iterator[Finding]:
     """Yield a finding for an option of the launcher that stands behind the script, which gets it instead."""
     launch = start.launch
-    if launch is None or launch.launcher.reaches != "node" or not launch.launcher.options:
+    if launch is None or not launch.launcher.options:
         return
     roles = launch.launcher
     names = (
