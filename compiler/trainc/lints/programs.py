@@ -227,14 +227,15 @@ def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
     placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key]
     # A script with options of its own shares some names with a program that it does not use.
     shared = sum(fact.name in known.options for fact in placed)
-    if known.open and (shared < _FEWEST_SHARED or 2 * shared <= len(placed) or "no_trainer" in run.training.text):
+    own_options = known.open and run.start.kind != "unknown"
+    if own_options and (shared < _FEWEST_SHARED or 2 * shared <= len(placed) or "no_trainer" in run.training.text):
         return
     for fact in placed:
         span = known.spans.get(fact.name)
         others = (other.options for other in run.tables if other is not known and fact.name not in other.spans)
         if span is None or span.package not in versions or any(fact.name in options for options in others):
             continue
-        if known.open and len(fact.name) < _SPECIFIC:
+        if own_options and len(fact.name) < _SPECIFIC:
             continue
         version = versions[span.package]
         if span.gone and version.value.compare(">=", span.gone):
@@ -242,7 +243,8 @@ def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
             why, hint = f"it was removed by {span.gone}", _respelled(fact, new) if new else f"remove {fact.text}"
         elif span.after and version.value.compare("<=", span.after):
             why = f"it came after {span.after}"
-            hint = f"remove {fact.text}, or install a later {span.package}"
+            old = next((old for old, new in known.renamed.items() if new == fact.name), "")
+            hint = _respelled(fact, old) if old else f"remove {fact.text}, or install a later {span.package}"
         else:
             continue
         message = f"{version.text}, has no setting {fact.text}: {why}"
