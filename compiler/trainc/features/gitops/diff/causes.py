@@ -188,7 +188,9 @@ class Causes:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
         why = self._why(places, [*reasons, *self._overwritten(key)])
         of_lines = {cause.source for cause in why.lines}
-        pending = [source for source in dict.fromkeys(pending) if source not in of_lines]
+        # What changes in the job's own file never waits.
+        own = self._sides[1].jobs[key].document.file
+        pending = [one for one in dict.fromkeys(pending) if one not in of_lines and one.file != own]
         if not why.lines and not why.reasons:
             why = replace(why, reasons=("the job is built again",))
         return replace(why, pending=tuple(pending))
@@ -251,10 +253,12 @@ class Causes:
         return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
 
     def _called_otherwise(self, n: int, document: Document) -> Document | None:
-        """Return the job of the other side that was in the same file under another name or in another namespace."""
+        """Return the job of the other side under another name in the same file, or of the same name in another namespace."""
         here, there = self._sides[n].jobs, self._sides[1 - n].jobs
         gone = [job.document.before or job.document for key, job in there.items() if key not in here]
         found = [one for one in gone if os.path.normpath(one.file) == os.path.normpath(document.file)]
+        name = ("metadata", "name")
+        found = found or [one for one in gone if value_at(one.data, name) == value_at(document.data, name)]
         return found[0] if len(found) == 1 else None
 
     def _differences(self, n: int, document: Document, path: Path, other: Document | None = None) -> Iterator[Place]:
