@@ -325,6 +325,7 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
     return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
 
 
+_SHORT = 2
 # The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
 missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
 
@@ -338,10 +339,10 @@ def _no_such_path(path: str) -> Diagnostic:
         return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=source)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
-        # Two names are not alike because they end alike.
+        # Two names are not alike because they end alike, unless there is hardly more to them.
         stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
         alike = near_names(name.partition(".")[0], {*stems.values()})
-        near = near_names(name, [other for other, stem in stems.items() if stem in alike])
+        near = near_names(name, [other for other, stem in stems.items() if stem in alike or len(stem) <= _SHORT])
     except (OSError, ValueError):
         near = []
     if near:
