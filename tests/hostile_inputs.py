@@ -172,6 +172,7 @@ BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
     "a list in an expression": ("p.yaml", "check good.yaml", lambda n: _policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
     "blanks in a variable": ("p.yaml", "check good.yaml", lambda n: _policy(0, "variables.b == 1").replace("  validations", f"  variables: [{{name: a, expression: '1'}}, {{name: b, expression: 'variables{' ' * n}.a'}}]\n  validations")),
     "values of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: 5000\nparameters: {{a: [{', '.join(map(str, range(n)))}]}}\n"),
+    "parameters of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}parameters: {{a: [1, 2], {', '.join(f'a{i}: [1]' for i in range(n // 2))}}}\n"),
     "trials of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: {n}\nparameters: {{a: {{min: 0, max: 1, count: {n}}}}}\n"),
     "rows of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}parameters: {{a: [1]}}\nexclude:\n" + "".join(f"- {{a: {i + 2}}}\n" for i in range(n))),
     "rules": ("trainc.yaml", "check good.yaml", lambda n: "rules:\n" + "".join(f"  jobs/{i}.yaml: {{UnknownField: info}}\n" for i in range(n))),
