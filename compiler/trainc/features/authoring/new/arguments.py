@@ -1,18 +1,14 @@
 """Write a TrainJob, and say what `trainc check` says of it.
 
-The job uses a runtime of the repository or a built-in one; `trainc runtimes list`
-shows them. It is compiled before it is written: a job with errors, or one that
-cannot start, is not. No file is overwritten.
-
-Files given by --file go into a ConfigMap in the same file. It is the job's own:
-`trainc build` writes it with the job, under a name with a hash of its content.
+The job is compiled before it is written: one with errors, or that cannot start,
+is not. No file is overwritten. What --file names goes into a ConfigMap of the
+job's own in the same file; `trainc build` writes both.
 
 Examples:
   trainc new bert --runtime torch-distributed -- torchrun train.py --epochs 3
   trainc new bert --runtime torch-distributed --nodes 4 --gpus 8 --queue nlp --namespace nlp
   trainc new bert --runtime torch-distributed --file train.yaml=/config/train.yaml -- torchrun train.py --config /config/train.yaml
   trainc new bert --runtime torch-distributed --mount datasets:/data --secret hf:token=HF_TOKEN
-  trainc new bert --runtime torch-distributed -o -
 """
 
 from __future__ import annotations
@@ -37,15 +33,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--file", metavar="FILE=PATH", action="append", help="put a file into the job, at a path (repeatable)"
     )
-    parser.add_argument(
-        "--secret", metavar="NAME:KEY=VARIABLE", action="append", help="variable from a Secret (repeatable)"
-    )
+    parser.add_argument("--secret", metavar="NAME:KEY=VAR", action="append", help="variable from a Secret (repeatable)")
     for part in ("dataset", "model"):
-        text = f"{part} that the runtime's initializer downloads, such as hf://OWNER/NAME"
+        text = f"{part} to download, such as hf://OWNER/NAME"
         parser.add_argument(f"--{part}", metavar="URI", help=text)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="file to write, or - for stdout (default: NAME.yaml in `sources`)"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write, or - (default: NAME.yaml in `sources`)")
     command.add_input(parser, paths=False)
     command.add_limits(parser)
     command.add_reporting(parser)
