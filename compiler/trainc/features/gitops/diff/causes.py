@@ -183,7 +183,10 @@ class Causes:
         if unexplained and self._sides[1].side.keeps:
             # The edit of the job lets in what had changed since its file was built.
             places += self._own(key)
-            pending = [source for f, was in unexplained if (source := _pending(f, was, records[1])) is not None]
+            # Another runtime is a cause of all that it brings.
+            chosen = {record.explanation.runtime for record in records if record}
+            found_pending = (_pending(f, was, records[1]) for f, was in unexplained if len(chosen) == 1)
+            pending = [source for source in found_pending if source is not None]
         if not places and not reasons:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
         why = self._why(places, [*reasons, *self._overwritten(key)])
