@@ -20,7 +20,7 @@ FIELDS = {
     *("rows", "strict", "ignores", "base", "renamed"),
 }
 ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
-KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single"}
+KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single", "name"}
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem not in OTHERS], ids=lambda path: path.stem)

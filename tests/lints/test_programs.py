@@ -66,6 +66,9 @@ HARMLESS = {
     "interfaces that are left": "NCCL_SOCKET_IFNAME=^docker,lo,veth torchrun t.py",
     "devices that ROCR leaves": "ROCR_VISIBLE_DEVICES=4,5,6,7 HIP_VISIBLE_DEVICES=0,1,2,3 torchrun t.py",
     "devices of their own": "CUDA_VISIBLE_DEVICES=0,1,2,3 trl vllm-serve --model /m &\nCUDA_VISIBLE_DEVICES=4,5,6,7 torchrun --nproc_per_node 4 t.py",
+    "a command that is empty": 'X=""\n$X\ntorchrun train.py\n',
+    "a port with a default": "MASTER_PORT=${MASTER_PORT:-29500} torchrun train.py\n",
+    "a template of a newer release": "torchrun src/train.py --stage sft --finetuning_type lora --template brand_new_one",
     "a program without a table": "torchrun train.py --num_generations_per_epoch 1",
 }
 

@@ -356,7 +356,7 @@ def registered(folder: Path, path: str, function: str) -> Iterator[tuple[str, li
     names = [name.value for name in given if isinstance(name, ast.Constant)]
     if not names:
         raise NotUnderstoodError(f"{path} never calls {function}")
-    yield function.removeprefix("register_"), ["str", *sorted(set(map(str, names)))]
+    yield function.removeprefix("register_"), ["name", *sorted(set(map(str, names)))]
 
 
 def keys_of(value: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
@@ -446,7 +446,7 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
         for option, kind in found.items():
             before = united.get(option, kind)
             united[option] = kind if before == kind else _FREE
-            if before[0] == kind[0] == "str" and len(before) > 1 and len(kind) > 1:
+            if before[0] == kind[0] and before[0] in ("str", "name") and len(before) > 1 and len(kind) > 1:
                 united[option] = [*before, *(choice for choice in kind[1:] if choice not in before)]
     package = next(iter(RECIPES[name])).partition("==")[0]
     versions = sorted((key for key in RECIPES[name] if key.startswith(f"{package}==")), key=numbers)

@@ -95,6 +95,7 @@ def _named(facts: Facts) -> Iterator[Fact]:
             yield replace(
                 file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
             )
+            yield Fact("job:named", 1, "the name of a file")
     devices = next((one for key in _LISTS for one in facts.all_of(key)), None)
     if devices is not None and _LIST.fullmatch(text := str(devices.value)):
         highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())

@@ -3,7 +3,7 @@
 A table has these fields, all but the first optional:
 
 - `program`: what messages call it. `space`: what comes before its keys ("ds").
-- `options`: what the options of the program take: for each key a type, and the choices if there are any; `generated` names
+- `options`: what the options of the program take: for each key a type, and the choices if there are any (`name`: there may be others); `generated` names
   the file that has them from the program's package. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them. `base` are the ends of the names of files that come with the program, and have its defaults.
@@ -111,7 +111,7 @@ def table(name: str) -> Table:
         frozenset((name, *(each for parent in parents for each in parent.family))),
         tuple(data.get("base", ())),
         options | data.get("options", {}),
-        spans,
+        {name: span for name, span in spans.items() if name not in data.get("options", ())},
         renamed | data.get("renamed", {}),
         roles | data.get("roles", {}),
         frozenset((*data.get("agree", ()), *(role for parent in parents for role in parent.agree))),

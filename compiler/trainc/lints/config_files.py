@@ -85,7 +85,10 @@ def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
 def _sibling_files(training: Training) -> Iterator[ConfigFile]:
     """Yield the files of the repository that the command names, unless a volume is in the way where it runs."""
     folder = str(training.entry.container.fields.get("workingDir", "/"))
-    folders = [folder, *(start.argv[1] for start in training.line.starts if start.argv[0] == "cd" and start.argv[1:])]
+    folders = [
+        folder,
+        *(start.argv[1] for start in training.line.starts if start.argv[:1] == ("cd",) and start.argv[1:]),
+    ]
     mounts = [normpath(str(mount.get("mountPath"))) for mount in training.entry.container.mounts]
     if any(f"{normpath(one)}/".startswith(f"{mount}/") for one in folders for mount in mounts):
         return

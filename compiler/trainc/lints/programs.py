@@ -32,8 +32,8 @@ _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 def programs(training: Training) -> Iterator[Finding]:
     """Yield findings about all programs of a command."""
     reported: set[str] = set()
-    for run in runs(training):
-        for finding in _of_run(run):
+    for place, run in enumerate(runs(training)):
+        for finding in _of_run(run, whole=place == 0):
             if finding.message not in reported:
                 reported.add(finding.message)
                 yield finding
@@ -41,9 +41,12 @@ def programs(training: Training) -> Iterator[Finding]:
         yield from _missing_files(training)
 
 
-def _of_run(run: Run) -> Iterator[Finding]:
+def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
+    """Yield findings about a program; with `whole`, also about the script that runs it, which has one text."""
     given = run.facts.by_key
     for known in run.tables:
+        if known.name == "shell" and not whole:
+            continue
         for row in known.rows:
             if not row.key or row.key in given or row.key in run.facts.roles:
                 yield from _check(run, known, row)
@@ -158,10 +161,12 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         shown = f"the text {value!r}" if quoted else repr(value)
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
-    if choices and kind == "str" and not bare and str(value) not in choices:
+    if choices and kind in ("str", "name") and not bare and str(value) not in choices:
         from trainc.findings.text import correct_spelling
 
         near = correct_spelling(str(value), choices)
+        if kind == "name" and not near:
+            return None  # A newer release may have it.
         hint = suggest(str(value), [near]) if near else f"write {fact.form.format(choices[0])}"
         return f"{fact.text} is {value!r}, and {program} takes {', '.join(choices[:8])}", hint
     return None

@@ -73,7 +73,7 @@ def runs(training: Training) -> Iterator[Run]:
     files = visible_files(training)
     by_path = files_by_path(files)
     for start in training.line.starts:
-        if start.kind in ("launcher", "python", "unknown", "shell"):
+        if start.argv and start.kind in ("launcher", "python", "unknown", "shell"):
             yield _run(training, start, by_path)
 
 
@@ -107,8 +107,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         space = next((known.space for known in found.values()), "launcher:")
         launched = [_of_launcher(training, start, option, space) for option in start.launch.options]
         facts.spaces.add(space.rstrip(":"))
-    for name in (*tables_of_program(names), *tables_of_options(one.key for one in fact)):
-        found[name] = table(name)
+    _choose(found, names, [one.key for one in fact])
     paths = [str(one.value) for one in (*launched, *fact) if isinstance(one.value, str)]
     paths += [word for _, word in others]
     paths += _composed(fact)
@@ -133,14 +132,25 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             found[known.name] = known
             facts.spaces.add(known.space.rstrip(":"))
         in_files += [file.fact(key, value, known.space if known is not None else "") for key, value in values.items()]
-        for name in tables_of_options(keys) if known is None or not known.space else ():
-            found[name] = table(name)
+        for name in tables_of_options(keys):
+            if known is None or known.name in table(name).family:
+                found[name] = table(name)
     facts.add((*in_files, *launched, *fact))
     for known in found.values():
         facts.add_roles(known.roles)
     facts.add(_derived(training, start, facts, others, words))
     found |= {name: table(name) for name in ALWAYS}
     return Run(training, start, tuple(found.values()), facts, names[-1], homes)
+
+
+def _choose(found: dict[str, Table], names: Sequence[str], options: Sequence[str]) -> None:
+    """Add the tables of a program, and those of its options unless it has all of them itself."""
+    for name in tables_of_program(names):
+        found[name] = table(name)
+    whole = next((known for known in found.values() if "" in known.strict), None)
+    for name in tables_of_options(options):
+        if whole is None or whole.name in table(name).family or name in whole.family:
+            found[name] = table(name)
 
 
 def _of_launcher(training: Training, start: Start, option: Any, space: str) -> Fact:
@@ -204,7 +214,8 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
     yield from _packages(training)
     for name, value in start.variables.items():
         if not name.isdecimal():
-            yield Fact(f"env:{name}", value, name, f"{name}={{}}", word=start.program.index)
+            known = None if "$" in str(value) else value
+            yield Fact(f"env:{name}", known, name, f"{name}={{}}", word=start.program.index)
 
 
 def _packages(training: Training) -> Iterator[Fact]:

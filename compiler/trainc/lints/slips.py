@@ -104,7 +104,7 @@ def _values(training: Training) -> Iterator[Finding]:
 def _words(training: Training, start: Start) -> Iterator[Finding]:
     """Yield findings about words that run together, stand behind what should read them, or are no names of what they should."""
     words = training.line.argv if training.line.script is None else start.argv
-    if training.line.script is not None and words[0].startswith("--"):
+    if training.line.script is not None and words and words[0].startswith("--"):
         message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
         hint = "end the line before it with a backslash"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)

@@ -193,6 +193,8 @@ class _Script:
                     self._assign(name, value, array)
                 continue
             argv = self._expand(command, sure=sure)
+            if not argv:
+                continue  # Nothing is left of `$COMMAND` that is empty.
             variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})
             start = _start(argv, self.programs, sure=sure)
             invocation = replace(start.launch, variables=variables) if start.launch is not None else None
