@@ -255,7 +255,9 @@ class Bases:
 
     def replaced(self, settings: Mapping[str, Settings]) -> list[Diagnostic]:
         """Say which settings give all jobs other names or places, so that the cluster ends those that run."""
-        revision = self.find()
+        # Without an output in trainc.yaml there is nothing to compare, and git is not asked.
+        is_set = any(of_env.configuration.output for of_env in settings.values())
+        revision = self.find() if is_set else None
         if revision is None:
             return []
         return merge_diagnostics({name: list(_replaced(revision, name, of_env)) for name, of_env in settings.items()})

@@ -143,13 +143,24 @@ class Settings:
         if self.configuration.file is not None:
             from trainc.pipeline.raw_jobsets import raw_jobsets
 
-            candidates = raw_jobsets(inputs, self.options.namespace or "")
+            candidates = raw_jobsets(
+                inputs.documents, self.options.namespace or "", (*inputs.elsewhere, *inputs.unselected)
+            )
             jobsets = tuple(document for document in candidates if not _is_written_by_trainc(document.file))
             inputs = replace(inputs, jobsets=jobsets, files=inputs.files | {document.file for document in jobsets})
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
         return inputs
+
+    def repeated_jobsets(self, documents: Sequence[Document]) -> list[Diagnostic]:
+        """What a build says of JobSets without a TrainJob that are defined twice, for those who do not build."""
+        from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
+
+        namespace = self.options.namespace or ""
+        if self.configuration.file is None:
+            return []
+        return [diagnostic for _, diagnostic in repeated(raw_jobsets(documents, namespace), namespace)]
 
     def boundaries(self, inputs: Inputs) -> list[Diagnostic]:
         """What of an input is not where it may be."""

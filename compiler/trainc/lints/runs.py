@@ -25,9 +25,9 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 _PYTHON = pattern(r"(?:.*/)?python[\d.]*")
-# Variables that MPI itself reads, or hands on.
+# Variables that MPI itself reads or hands on, that only rank 0 needs, or that change nothing that ranks agree on.
 _OWN_TO_LAUNCHER = pattern(
-    r"OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
+    r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
 )
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 # Options whose files hold data, or settings of another space, and no further options.

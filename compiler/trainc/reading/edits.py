@@ -63,6 +63,8 @@ class Tree:
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
+        # The entries of nodes that were looked into, by their steps: the last of several with one name counts.
+        self._known: dict[tuple[str, int, int], dict[str | int, _Entry]] = {}
         self.extent = self._range(0, len(chunk.text.rstrip()))
 
     @functools.cached_property
@@ -82,10 +84,14 @@ class Tree:
         """Return the field at a path, the last one of several, or None."""
         key, node, end = None, self._root, len(self._chunk.text)
         for step in path:
-            entries = [entry for entry in self._entries(node, end) if entry[0] == step]
-            if not entries:
+            if node is None:
                 return None
-            _, key, node, end = entries[-1]
+            place = node.kind, node.index, end
+            if place not in self._known:
+                self._known[place] = {entry[0]: entry for entry in self._entries(node, end)}
+            if step not in self._known[place]:
+                return None
+            _, key, node, end = self._known[place][step]
         return self._field(path, key, node, end) if path and node is not None else None
 
     def around(self, position: Position) -> list[Field]:

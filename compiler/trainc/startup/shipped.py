@@ -9,8 +9,14 @@ from trainc.startup.typing import Any
 
 def read_text(module: str, name: str) -> str:
     """Return the text of a file beside a module of trainc, whose `__file__` this is given."""
-    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
-        return file.read()
+    path = os.path.join(os.path.dirname(module), name)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except NotADirectoryError:  # trainc runs from an archive
+        from pkgutil import get_data
+
+        return (get_data("trainc", os.path.relpath(path, os.path.dirname(os.path.dirname(__file__)))) or b"").decode()
 
 
 def read_data(module: str, name: str) -> Any:

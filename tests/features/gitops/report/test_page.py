@@ -175,7 +175,7 @@ def test_every_kind_of_device_and_the_queue_are_in_the_table_of_jobs(two: str) -
             "384",
             "1.562Ti",
             "jax:25.10-py3",
-            "1 info",
+            "1 warning, 1 info",
         )
     ]
     assert cells(two, "bert")[:-2] == ["bert", "nlp", "torch-distributed", NONE, "2", "16", *[NONE] * 4]

@@ -268,6 +268,8 @@ class Opened:
         diagnostics += rules(fragments.check_fragments(documents, options), False)
         if any(document.data.get("kind") == "JobSet" for document in documents):
             diagnostics += rules(check_rendered(self._documents, options), False)
+            again = self.settings.repeated_jobsets(self._documents)
+            diagnostics += rules([d for d in again if d.source and d.source.file == file], False)
         return diagnostics + rules(compiling.skipped_documents(documents, self.settings, checks_fragments=True), True)
 
 
