@@ -143,6 +143,8 @@ def _behind(training: Training, start: Start) -> Iterator[Finding]:
     ) - _OF_SCRIPTS
     names |= {name for name in roles.options if name.startswith(("rdzv-", "main-process-"))}
     words = training.arguments(start)
+    if words[:1] and words[0].startswith("-"):  # No script, but what another program hands to the launcher.
+        return
     for index, word in enumerate(words):
         spelling = word.partition("=")[0]
         name = spelling.removeprefix("--").replace("_", "-")

@@ -289,6 +289,11 @@ def test_sources_that_cannot_be_read_are_said_and_the_causes_remain(
     shown = capsys.readouterr()
     assert "its program failed" in shown.out
     assert "trainc.yaml:1:1: error[InvalidConfiguration]" in shown.err
+    (tmp_path / "trainc.yaml").unlink()
+    assert main(["why", "--dump", "live.json", "--sources", "nowhere"]) == 0
+    shown = capsys.readouterr()
+    assert "its program failed" in shown.out
+    assert "error[NoSuchPath]" in shown.err
 
 
 def test_a_cause_of_many_pods_of_a_job_is_listed_once() -> None:

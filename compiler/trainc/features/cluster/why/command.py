@@ -52,7 +52,10 @@ def _with_lines(found: Mapping[str, list[Waiting]], arguments: Arguments, stream
             settings = Settings.of(environment)
             if not arguments.sources and not settings.configuration.sources:
                 break
-            session = compiling.start(settings, b"", step=streams.progress.step).session
+            compiled = compiling.start(settings, b"", step=streams.progress.step)
+            session, about_input = compiled.session, [d for d in compiled.inputs.diagnostics if d.severity == "error"]
+            if about_input:
+                report(about_input, arguments, streams)
             by_key = {job.key: job for job in session.jobs}
             for name, causes in found.items():
                 namespace, _, jobset = name.rpartition("/")
