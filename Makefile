@@ -50,8 +50,11 @@ $(READY): $(INSTALLED) tools/locks/development.txt
 demo: $(INSTALLED) ## compile a TrainJob of 16 nodes with 8 GPUs each, and show what trainc says about it
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/scripts/demo.py
 
-test: lint $(READY) ## run every check and every test
-	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
+# Steps of every command for every field: a tenth of the whole run, so they have a target of their own.
+GROWTH := tests/hostile/test_steps_of_everything.py tests/hostile/test_growing_fields.py
+
+test: lint $(READY) ## run every check and all tests but those of `make growth` and other programs
+	@$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e' $(GROWTH:%=--ignore=%)
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; missing programs are listed and skipped
 	@$(BIN)/python -m pytest -q -m run
@@ -192,6 +195,7 @@ ceilings: $(READY) ## measure the time and memory that each command takes for ho
 
 # FIELDS chooses some, such as 'TrainJob numbered'; all take many hours. `FIELDS=seconds` is for a first look.
 growth: $(READY) ## count the instructions of each command, under callgrind, for each field of each schema that grows
+	@$(BIN)/python -m pytest -q -n $(PROCESSES) $(GROWTH)
 	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.growth $(FIELDS)
 
 fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in tools/fuzz/findings
