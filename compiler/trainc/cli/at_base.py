@@ -18,6 +18,7 @@ from typing import TypeVar
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
+from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
@@ -318,12 +319,14 @@ def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKe
     """The TrainJobs with what is their own, by namespace and name."""
     trainjobs: dict[JobKey, Json] = {}
     documents = list(documents)
-    others = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
+    marked = marked_among(document.data for document in documents)
     for document in documents:
         metadata = document.data.get("metadata")
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
             key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
-            trainjobs[key] = own_trainjob(document, name_hash=options.name_hash, config_maps=others)
+            trainjobs[key] = own_trainjob(
+                document, name_hash=options.name_hash, config_maps=owned(document.data, marked, key[0])
+            )
     return trainjobs
 
 

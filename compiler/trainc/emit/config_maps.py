@@ -6,11 +6,13 @@ A ConfigMap is a job's own if it has the annotation OWN and the job names it. It
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.emit.name_hash import name_hash
 from trainc.kube.documents import Json, Manifest, identity_of, mapping, walk
 
+# Those that are marked, by name.
+Marked: TypeAlias = Mapping[str, Sequence[Json]]
 OWN = "trainc/own"
 _REFERENCES = frozenset(("configMap", "configMapRef", "configMapKeyRef"))
 
@@ -25,22 +27,33 @@ def content(config_map: Json) -> Json:
     return {field: config_map[field] for field in ("data", "binaryData") if isinstance(config_map.get(field), Mapping)}
 
 
-def owned(tree: Any, others: Iterable[Json], namespace: str) -> dict[str, Json]:
-    """Return the ConfigMaps among other documents that are marked, and that something in `tree` names, by name."""
-    marked: dict[str, Json] = {}
-    for other in others:
-        metadata = mapping(other.get("metadata"))
-        if other.get("kind") == "ConfigMap" and is_own(other) and metadata.get("namespace") in (None, "", namespace):
-            marked.setdefault(str(metadata.get("name")), other)
-    return {name: marked[name] for name in sorted({*named(tree)} & marked.keys())} if marked else {}
+def marked_among(documents: Iterable[Json]) -> Marked:
+    """Return the ConfigMaps that are marked, by name: of one name there may be several, in other namespaces."""
+    marked: dict[str, list[Json]] = {}
+    for document in documents:
+        if document.get("kind") == "ConfigMap" and is_own(document):
+            marked.setdefault(str(mapping(document.get("metadata")).get("name")), []).append(document)
+    return marked
 
 
-def with_own(manifests: Sequence[Manifest], others: Iterable[Json], job: str) -> list[Manifest]:
+def owned(tree: Any, marked: Marked, namespace: str) -> dict[str, Json]:
+    """Return the marked ConfigMaps that something in `tree` names, by name: the first of each in the namespace."""
+    places = (None, "", namespace)
+    here = (
+        (name, one)
+        for name in sorted({*named(tree)} & marked.keys() if marked else ())
+        for one in reversed(marked[name])
+        if mapping(one.get("metadata")).get("namespace") in places
+    )
+    return dict(here)
+
+
+def with_own(manifests: Sequence[Manifest], marked: Marked, job: str) -> list[Manifest]:
     """Return the objects of a job with its own ConfigMaps before them, and their names where they are named."""
     jobset: Manifest = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), {"metadata": {}})
     namespace = {name: value for name, value in jobset["metadata"].items() if name == "namespace"}
     made: dict[str, Manifest] = {}
-    for name, config_map in owned(jobset, others, namespace.get("namespace", "")).items():
+    for name, config_map in owned(jobset, marked, namespace.get("namespace", "")).items():
         own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **content(config_map)}
         prefix = "" if f"{name}-".startswith(f"{job}-") else f"{job}-"
         made[name] = {**own, "metadata": {"name": f"{prefix}{name}{name_hash([own])}", **namespace}}

@@ -61,10 +61,10 @@ _LINE = pattern(r"# Built from TrainJob ((?:[0-9]+:)?[0-9a-z]+) by trainc (\S+) 
 _SUSPEND = ("spec", "suspend")
 
 
-def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Sequence[Json] = ()) -> Json:
+def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Mapping[str, Json] = {}) -> Json:
     """Return a TrainJob with what is its own: after overlays, but without what those set in all outputs alike.
 
-    `config_maps` are those of the input, of which its own are a part of it.
+    `config_maps` are its own, by name, which are a part of it.
     """
     data: Json = document.data
     for path, before, after in reversed(document.held_back):
@@ -74,10 +74,9 @@ def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Se
         if value_at(data, path) == {}:
             data = without_path(data, path)
     if config_maps:
-        from trainc.emit.config_maps import content, owned
+        from trainc.emit.config_maps import content
 
-        files = owned(data, config_maps, str(value_at(document.data, ("metadata", "namespace")) or ""))
-        data = {**data, "configMaps": {name: content(own) for name, own in files.items()}} if files else data
+        data = {**data, "configMaps": {name: content(own) for name, own in config_maps.items()}}
     return {**data, "nameHash": True} if name_hash else data
 
 

@@ -276,12 +276,12 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
 
 def _own_files(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Add the ConfigMaps that are the job's own."""
-    others = [d.data for d in lowered.session.index.other_documents if d.data.get("kind") == "ConfigMap"]
-    if not others:
+    marked = lowered.session.index.own_config_maps
+    if not marked:
         return manifests, ()
     from trainc.emit.config_maps import with_own
 
-    built = with_own(manifests, others, lowered.job.plain_name)
+    built = with_own(manifests, marked, lowered.job.plain_name)
     return (in_apply_order(built) if len(built) > len(manifests) else manifests), ()
 
 

@@ -188,6 +188,7 @@ class InputIndex:
     - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
     - `siblings` are the files that commands name, by the namespace and name of the job.
+    - `own_config_maps` are those that are written with the jobs that name them, by name.
     - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
 
@@ -203,6 +204,16 @@ class InputIndex:
     dialect_context: DialectContext = field(default_factory=DialectContext)
     parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
     siblings: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
+    own_config_maps: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+
+
+def _own_config_maps(documents: Iterable[Document]) -> Mapping[str, Sequence[Json]]:
+    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
+    if not config_maps:
+        return {}
+    from trainc.emit.config_maps import marked_among
+
+    return marked_among(config_maps)
 
 
 def index_documents(
@@ -258,6 +269,7 @@ def index_documents(
         dialect_context=context,
         parts=tuple(parts),
         siblings={key: job.document.siblings for key, job in jobs.items() if job.document.siblings},
+        own_config_maps=_own_config_maps(other_documents),
     )
 
 

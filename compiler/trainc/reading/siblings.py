@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from trainc.findings import Source
-from trainc.kube.documents import value_at
+from trainc.kube.documents import items, mapping, value_at
 from trainc.options import Limits
 from trainc.reading.document import TEXT_FILE, Document
 from trainc.reading.files import shown_path
@@ -29,8 +29,8 @@ _MOST_BYTES = 200_000
 
 def with_files(document: Document, limits: Limits) -> Document:
     """Return a TrainJob with the files that its command names, as documents with a text."""
-    trainer = value_at(document.data, ("spec", "trainer"))
-    words = [str(word) for key in ("command", "args") for word in (_list(trainer, key))]
+    trainer = mapping(value_at(document.data, ("spec", "trainer")))
+    words = [str(word) for key in ("command", "args") for word in items(trainer.get(key))]
     if not document.file or not any(suffix in word for word in words for suffix in _SUFFIXES):
         return document
     text = " ".join(words)
@@ -39,11 +39,6 @@ def with_files(document: Document, limits: Limits) -> Document:
     paths = dict.fromkeys(os.path.normpath(match[0]) for match in _PATH.finditer(text))
     found = (_read(path, document.file, limits) for path in [*paths][:_MOST_FILES])
     return replace(document, siblings=tuple(file for file in found if file is not None))
-
-
-def _list(trainer: object, key: str) -> list[object]:
-    value = trainer.get(key) if isinstance(trainer, dict) else None
-    return value if isinstance(value, list) else []
 
 
 def _read(path: str, file: str, limits: Limits) -> Document | None:
