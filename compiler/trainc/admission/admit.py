@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
 
@@ -145,9 +145,12 @@ def check_rendered(
 
 
 def check_each_rendered(
-    documents: Sequence[Document], options: Options, cluster: Sequence[Json] = ()
+    documents: Sequence[Document],
+    options: Options,
+    cluster: Sequence[Json] = (),
+    is_meant: Callable[[Document], bool] = lambda _: True,
 ) -> Iterator[tuple[Document, list[Diagnostic]]]:
-    """Yield each JobSet among `documents`, with what `check_rendered` says of it."""
+    """Yield each JobSet among `documents` that is meant, with what `check_rendered` says of it."""
     from trainc.lints.registry import lint_rendered
 
     release = release_facts(options.release or NEWEST_RELEASE)
@@ -156,6 +159,8 @@ def check_each_rendered(
     around = objects_for_pods([*cluster, *objects])
     for document in documents:
         if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
+            continue
+        if not is_meant(document):
             continue
         stored, findings = validate_admission(document.data, release, later)
         findings += pod_refusals((stored,), around, later)

@@ -102,8 +102,11 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     around = list(checking.session.cluster or ())
     raw = set(map(id, inputs.jobsets))
-    for document, findings in check_each_rendered(inputs.documents, settings.options, around):
-        checking.diagnostics += rules(findings, False) if id(document) not in raw else ()
+    # A JobSet without a TrainJob has been judged as a job.
+    for _, findings in check_each_rendered(
+        inputs.documents, settings.options, around, lambda document: id(document) not in raw
+    ):
+        checking.diagnostics += rules(findings, False)
     checking.conclude()
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(

@@ -58,6 +58,11 @@ def job_in(file: str) -> str:
     return os.path.basename(file).removesuffix(".yaml").removesuffix(".jobset")
 
 
+def plain_name(name: str) -> str:
+    """Return a name of a JobSet without what may be a hash: a name that only looks as if it had one loses that, too."""
+    return name_in_file(name, name[: -LENGTH - 1])
+
+
 def name_in_file(name: str, file: str) -> str:
     """Return the name of the TrainJob that a JobSet in a rendered file was compiled from.
 

@@ -55,7 +55,7 @@ class OneJob:
 
     @property
     def config_maps(self) -> list[Json]:
-        """Return the ConfigMaps of the input in the namespace of the job, which are not written with it."""
+        """Return the ConfigMaps of the input in the namespace of the job."""
         result, namespace = self.recorder.result, self.compiled.namespace
         others = () if result is None or result.lowered is None else result.lowered.session.index.other_documents
         here = (other.data for other in others if other.data.get("kind") == "ConfigMap")

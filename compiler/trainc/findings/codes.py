@@ -132,8 +132,10 @@ def rule_url(code: str, docs_url: str) -> str | None:
 
 def _how_sure(severity: Severity, stage: Stage) -> str:
     """Return how often a finding is right, which its severity says."""
-    if severity == "error" and stage in ("admission", "policy"):
+    if severity == "error" and stage == "admission":
         return "**Certain.** The cluster refuses the object, or the pods made from it."
+    if severity == "error" and stage == "policy":
+        return "**Certain.** A policy or quota of the cluster refuses the object or its pods, or a rule of your trainc.yaml does."
     if severity == "error" and stage in ("lint", "fits"):
         return "**Certain.** The job cannot do what it is for, whatever its program does. A false alarm is a bug in trainc. If it is reported as a warning, trainc is less sure."
     if severity == "error":

@@ -63,7 +63,11 @@ def visible_files(training: Training) -> list[ConfigFile]:
     """Return the files of which the input has the text, those that the script writes last."""
     if not training.documents and training.line.script is None:
         return []
-    return [*_sibling_files(training), *_mounted_files(training), *_heredoc_files(training)]
+    if not training.found_files:
+        files = [*_sibling_files(training), *_mounted_files(training), *_heredoc_files(training)]
+        training.found_files.append(files)
+    found: list[ConfigFile] = training.found_files[0]
+    return found
 
 
 def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:

@@ -20,7 +20,6 @@ _INITIALIZE = pattern(r"^(\s*)jax\.distributed\.initialize\(", 8)
 _BACKEND = pattern(
     r"jax\.(?:local_devices|devices|device_count|local_device_count|process_index|process_count|numpy\.)"
 )
-_STARTED = pattern(r"(?:[A-Za-z_]\w*=)?\S*")
 # Options that scripts have as well, whatever starts them.
 _OF_SCRIPTS = frozenset(("num-nodes", "np", "n", "include", "exclude", "hosts"))
 _SETTING = pattern(r"[+~]{0,2}[A-Za-z_][\w.@/]*\.[\w.@/]*=|--[A-Za-z][\w.-]*=|[+~]{1,2}[A-Za-z_]\w*=|[a-z]\w*=")

@@ -16,7 +16,7 @@ from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, field
 from trainc.startup.typing import Any
 
 _KUBERNETES = pattern(r"\$\((\w+)\)")
@@ -44,6 +44,8 @@ class Training:
     variables: Mapping[str, str | None]
     documents: Sequence[Any] = ()
     built: int = 0
+    # What `config_files.visible_files` found, once it was asked.
+    found_files: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def job(self) -> TrainJob:

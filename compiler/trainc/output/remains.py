@@ -2,7 +2,7 @@
 
 A document may be commented out, indented into a text, or get another kind, and its file a name that is not read. Each is
 an easy slip, and its job would end without a word: the other documents of the file still compile. So before a rendered
-file goes, its job is looked for as text. Who ends a job removes that text, or the rendered file.
+file goes, its job is looked for as text. To end a job, remove that text, or the rendered file.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_each_rendered
 from trainc.compilation import CompiledJob
-from trainc.emit.name_hash import name_in_file
+from trainc.emit.name_hash import plain_name
 from trainc.findings import Diagnostic, Finding
 from trainc.kube.documents import identity_of
 from trainc.kube.names import JOB_KINDS, JOBSET_API
@@ -28,8 +28,7 @@ def raw_jobsets(documents: Sequence[Document], namespace: str, others: Sequence[
 
     def is_raw(document: Document) -> bool:
         space, name = identity_of(document.data)
-        plain = name.rpartition("-")[0]
-        names = {name, name_in_file(name, f"{plain}.yaml")}
+        names = {name, plain_name(name)}
         is_made = any((at, one) in keys for one in names for at in (space, space or namespace))
         return bool(name) and not is_made
 
@@ -56,12 +55,10 @@ def outcomes_of(session: Session) -> Iterator[Outcome]:
     """Yield the outcome of each in a session, as of jobs. What is wrong with one that a change leaves as it is at the base is no error."""
     if not session.jobsets:
         return
-    checks = check_each_rendered(session.index.other_documents, session.options, list(session.cluster or ()))
     ids, namespace = {id(document) for document in session.jobsets}, session.options.namespace or ""
     again = {id(document): diagnostic for document, diagnostic in repeated(session.jobsets, namespace)}
-    for document, of_admission in checks:
-        if id(document) not in ids:
-            continue
+    others, around = session.index.other_documents, list(session.cluster or ())
+    for document, of_admission in check_each_rendered(others, session.options, around, lambda d: id(d) in ids):
         space, name = identity_of(document.data)
         job = CompiledJob(space or namespace, name, (document.data,), (), document.file)
         key = job.namespace, job.name

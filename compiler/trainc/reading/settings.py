@@ -17,6 +17,7 @@ LIMITS = Limits(document_bytes=200_000, depth=20)
 _TEMPLATE = pattern(r"\{\{|\{%|<%|^\s*<<<|\$\{\w+:-", 8)
 
 
+@lru_cache(maxsize=64)
 def syntax_problem(name: str, text: str) -> tuple[int, str] | None:
     """Return the line, from 0, at which a file of this name can no longer be read as it is meant, and why; None if it can."""
     suffix = name.rpartition(".")[2].lower()
@@ -62,7 +63,7 @@ def _json(text: str) -> tuple[int, str] | None:
     except json.JSONDecodeError as error:
         return error.lineno - 1, f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
     except (ValueError, RecursionError):
-        return None
+        pass
     return None
 
 

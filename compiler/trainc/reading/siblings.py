@@ -14,6 +14,7 @@ from trainc.options import Limits
 from trainc.reading.document import TEXT_FILE, Document
 from trainc.reading.files import shown_path
 from trainc.reading.opening import is_inside, read_file, root_around
+from trainc.reading.settings import LIMITS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -24,7 +25,6 @@ _MADE = pattern(
     r"<<|[^|]>|\b(?:git|wget|curl|cp|mv|sed|tee|rsync|aws|gsutil|gcloud|huggingface-cli|hf|envsubst|s5cmd|azcopy)\b"
 )
 _MOST_FILES = 8
-_MOST_BYTES = 200_000
 
 
 def with_files(document: Document, limits: Limits) -> Document:
@@ -37,13 +37,13 @@ def with_files(document: Document, limits: Limits) -> Document:
     if _MADE.search(text):
         return document
     paths = dict.fromkeys(os.path.normpath(match[0]) for match in _PATH.finditer(text))
-    found = (_read(path, document.file, limits) for path in [*paths][:_MOST_FILES])
+    folder = os.path.dirname(document.file) or os.curdir
+    root = root_around(folder)
+    found = (_read(path, folder, root, limits) for path in [*paths][:_MOST_FILES])
     return replace(document, siblings=tuple(file for file in found if file is not None))
 
 
-def _read(path: str, file: str, limits: Limits) -> Document | None:
-    folder = os.path.dirname(file) or os.curdir
-    root = root_around(folder)
+def _read(path: str, folder: str, root: str, limits: Limits) -> Document | None:
     while is_inside(folder, root):
         candidate = os.path.join(folder, path)
         if os.path.isfile(candidate):
@@ -55,7 +55,7 @@ def _read(path: str, file: str, limits: Limits) -> Document | None:
 def _document(file: str, path: str) -> Document | None:
     shown = shown_path(os.path.normpath(file))
     try:
-        text = read_file(file, _MOST_BYTES).decode()
+        text = read_file(file, LIMITS.document_bytes).decode()
     except (OSError, ValueError):
         return None
     return Document({"kind": TEXT_FILE, "metadata": {"name": path}, "text": text}, shown, lambda _: Source(shown, 1, 1))

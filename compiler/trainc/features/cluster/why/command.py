@@ -59,7 +59,7 @@ def _with_lines(found: Mapping[str, list[Waiting]], arguments: Arguments, stream
             by_key = {job.key: job for job in session.jobs}
             for name, causes in found.items():
                 namespace, _, jobset = name.rpartition("/")
-                plain = name_hash.name_in_file(jobset, jobset[: -name_hash.LENGTH - 1])
+                plain = name_hash.plain_name(jobset)
                 job = by_key.get((namespace, jobset)) or by_key.get((namespace, plain))
                 if job is None:
                     continue

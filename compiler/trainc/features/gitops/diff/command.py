@@ -267,7 +267,8 @@ def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
 
 def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collection[tuple[str, str]]:
     """The JobSets that have finished by the dump of the revision that is compared with."""
-    first, revision = sides_of(arguments)[0], sides_of(arguments)[0].revision
+    first, _ = sides_of(arguments)
+    revision = first.revision
     if revision is None or first.label != before.label or None in (before.configuration.live, after.configuration.live):
         return ()
     from trainc.api.kept import kept
