@@ -13,6 +13,9 @@ from requests_of_editors import answer
 
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
+from trainc.knowledge import hosts
+from trainc.output import remains
+from trainc.reading import settings
 from trainc.schema.shapes import MOST_LISTED
 
 MORE = "fix these first: the document has more problems"
@@ -91,3 +94,31 @@ def test_as_many_trials_as_can_be_asked_for_are_not_suggested_where_there_are_mo
         text = f"apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: good.yaml\nparameters: {{a: {{min: 0, max: 1, count: {count}}}}}\n"
         Path("sweep.yaml").write_text(text, encoding="utf-8")
         assert hint in run("check", "sweep.yaml", *FLAGS).stderr
+
+
+def test_names_that_share_their_lines_are_not_looked_at_for_ever() -> None:
+    lines = remains._Lines(["metadata:", *["  name: job"] * 3_000, *[" x"] * 3_000])
+    found = [lines.has_job(index, 8) for index in range(1, 3_001)]
+    assert lines._steps <= remains._MOST_STEPS + len(lines.texts)
+    # What was seen is no job, and what was not seen counts as one, so that nothing is removed.
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (False, True)
+
+
+@pytest.mark.parametrize("text", [".".join("a" * 20_000) + " = 1", "a = {" + " . ".join("b" * 20_000) + " = 1}"])
+def test_a_key_of_many_parts_is_not_read(text: str) -> None:
+    assert settings.toml_value(text) is None
+    assert settings.syntax_problem("a.toml", text) is None
+
+
+def test_numbers_in_one_line_are_no_key() -> None:
+    assert settings.toml_value("a = [" + "0.1, " * 300 + "]") == {"a": [0.1] * 300}
+
+
+def test_brackets_without_an_end_are_not_followed() -> None:
+    assert settings.syntax_problem("a.yaml", "[" * 100_000) is None
+    assert hosts.tasks("""export TF_CONFIG='{"cluster": {"a": """ + "[" * 5_000) is None
+
+
+def test_a_word_of_a_hostfile_is_named_in_short() -> None:
+    assert hosts.read_file("a " + "b" * 50_000).wrong == "b" * 200

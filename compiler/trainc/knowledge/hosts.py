@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-_ATTRIBUTE = pattern(r"([A-Za-z][\w-]*)\s*=\s*(\S*)")
+_ATTRIBUTE = pattern(r"(?<![\w-])([A-Za-z][\w-]*+)\s*+=\s*+(\S*)")
 _ATTRIBUTES = frozenset(
     "slots slot count cpu cpus max_slots max-slots slots_max slots-max user username user-name user_name port rank".split()
 )
 _SLOTS = frozenset(("slots", "count", "cpus"))
 _CLUSTER = pattern(r"\"cluster\"\s*:\s*(?=\{)")
+_LONGEST = 200
 _IN_LIST = pattern(r"([\w.-]+)(?::(\d{1,6}))?")
 
 
@@ -41,7 +42,7 @@ def read_file(text: str) -> Hosts:
         given = [*_ATTRIBUTE.findall(" ".join(words[1:]))]
         wrong = next((name for name, value in given if name not in _ATTRIBUTES or not value), "")
         if wrong or (words[1:] and not given):
-            return Hosts(tuple(names), None, wrong or words[1])
+            return Hosts(tuple(names), None, (wrong or words[1])[:_LONGEST])
         slots = next((value for name, value in given if name in _SLOTS), count if colon else "")
         if given and not slots.isdecimal() and any(name in _SLOTS for name, _ in given):
             return Hosts(tuple(names), None, "slots")
@@ -65,7 +66,7 @@ def tasks(script: str) -> Mapping[str, int] | None:
     match = _CLUSTER.search(script)
     try:
         cluster = json.JSONDecoder().raw_decode(script, match.end())[0] if match is not None else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(cluster, dict) or "$" in str(cluster):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from trainc.findings import Finding, suggest
 from trainc.ir.commands.started import Start
@@ -16,7 +16,7 @@ _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
 _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
 _ESCAPED_END = pattern(r"\\[ \t]+\n")
 _RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
-_INITIALIZE = pattern(r"^(\s*)jax\.distributed\.initialize\(", 8)
+_INITIALIZE = pattern(r"^([ \t]*)jax\.distributed\.initialize\(", 8)
 _BACKEND = pattern(
     r"jax\.(?:local_devices|devices|device_count|local_device_count|process_index|process_count|numpy\.)"
 )
@@ -36,6 +36,8 @@ _STARTERS = frozenset(("python", "accelerate", "deepspeed", "torchrun", "mpirun"
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
 _QUOTES = "\"'“”‘’"  # noqa: RUF001
 _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
+# A longer one is no slip of somebody who types, and takes long to match.
+_LONGEST_WORD = 1_000
 _AT_HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
 
 
@@ -110,7 +112,7 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
     script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
-        if (match := _TOGETHER.fullmatch(word)) is not None:
+        if len(word) <= _LONGEST_WORD and (match := _TOGETHER.fullmatch(word)) is not None:
             second = match[1] or match[2]
             message = f"{second} is part of the word before it, {word!r}: a space is missing"
             place = match.start(1) if match[1] else match.start(2)
@@ -210,7 +212,8 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         )
     shell = training.line.argv[0].rpartition("/")[2]
     unquoted = "".join(part for i, part in enumerate(script.replace('"', "'").split("'")) if i % 2 == 0)
-    for match in _BRACES.finditer(unquoted) if shell == "bash" and "{" in unquoted else ():
+    words = unquoted.split() if shell == "bash" and "{" in unquoted else ()
+    for match in chain.from_iterable(_BRACES.finditer(word) for word in words if len(word) <= _LONGEST_WORD):
         if match[0].startswith(("-", "for ")):
             continue
         message = f"bash makes several words of {match[0]}, one for each value, and the last of them counts"

@@ -20,7 +20,7 @@ from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 
-_NAME = pattern(r"""(?:^|[\s{,#"'])name["']?[ \t]*:[ \t]*["']?([A-Za-z0-9][-A-Za-z0-9.]*)""")
+_NAME = pattern(r"""(?:^|[\s{,#"'])name["']?[ \t]*:[ \t]*(?:[&!]\S+[ \t]+)*["']?([A-Za-z0-9][-A-Za-z0-9.]*)""")
 _METADATA = pattern(r"""["']?metadata["']?[ \t]*:""")
 _KIND = pattern(r"""(?:^|[{,][ \t]*)["']?kind["']?[ \t]*:[ \t]*["']?(\w+)""")
 _OURS = pattern(r"""(?:^|[{,][ \t]*)["']?apiVersion["']?[ \t]*:[ \t]*["']?[\w.]*(?:kubeflow\.org|jobset\.x-k8s\.io)/""")
@@ -32,7 +32,8 @@ _OTHER_TEXTS = (
     *("~", ".swp", ".orig", ".rej"),
 )
 _MOST_BYTES = 1_000_000
-_MOST_TRIES = 1_000
+# Of all lines that are looked at for the names in a file. What is not looked at counts as a job: it is not removed.
+_MOST_STEPS = 500_000
 
 
 class Remains(NamedTuple):
@@ -137,19 +138,16 @@ def _hits(
     file: str, text: str, is_wanted: Callable[[str], bool], limits: Limits
 ) -> Iterator[tuple[int, str, tuple[str, str]]]:
     """Yield the places where a file has a job that it does not declare: line, name, and what it has become."""
-    lines, is_read = text.split("\n"), _is_read(file)
+    lines, is_read = _Lines(text.split("\n")), _is_read(file)
     names: dict[int, bool] | None = None
-    tries = 0
-    for index, line in enumerate(lines):
+    for index, line in enumerate(lines.texts):
         match = _NAME.search(line) if "name" in line else None
-        if match is None or not is_wanted(match[1]) or tries == _MOST_TRIES:
+        if match is None or not is_wanted(match[1]):
             continue
-        is_comment = _place(line)[0]
+        is_comment = lines.place(index)[0]
         if is_read and not is_comment and file.endswith(TEMPLATE_SUFFIXES):  # What its conditions leave out.
             continue
-        tries += 1
-        indent = _indent_of_job(lines, index, match.start(1))
-        if indent is None:
+        if not lines.has_job(index, match.start(1)):
             continue
         if not is_read:
             yield index + 1, match[1], _MISNAMED
@@ -171,38 +169,65 @@ def _names(text: str, file: str, limits: Limits) -> dict[int, bool]:
     return names
 
 
-def _indent_of_job(lines: Sequence[str], index: int, at: int) -> int | None:
-    """Return where a job's document begins in its lines if the name in one, `at` a column, is the job's, else None."""
-    is_comment, indent = _place(lines[index])
-    if (match := _METADATA.search(lines[index][:at])) is not None:
-        if match.start() != indent and lines[index][indent] != "{":
-            return None
-        top = index
-    else:
-        above = ((number, *_place(lines[number])) for number in range(index - 1, -1, -1) if lines[number].strip())
-        parent = next((one for one in above if one[1] is not is_comment or one[2] < indent), None)
-        if parent is None or parent[1] is not is_comment or not _METADATA.match(lines[parent[0]], parent[2]):
-            return None
-        top, indent = parent[0], parent[2]
-    around = [lines[top], *_siblings(lines, top, -1, indent), *_siblings(lines, top, 1, indent)]
-    return indent if any(_is_mark(line[indent:]) for line in around) else None
+class _Lines:
+    """The lines of a file, each with its place: whether it is a comment, and where its text begins."""
 
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self._places: dict[int, tuple[bool, int]] = {}
+        # Whether the mapping that a line begins at a column says that it is a job.
+        self._is_job: dict[tuple[int, int], bool] = {}
+        self._steps = 0
 
-def _siblings(lines: Sequence[str], top: int, step: int, indent: int) -> Iterator[str]:
-    """Yield the lines of the mapping that a line belongs to, upward or downward from it."""
-    is_comment, number = _place(lines[top])[0], top
-    is_first = _is_item(lines[top], indent)
-    while 0 <= (number := number + step) < len(lines) and not (step < 0 and is_first):
-        line = lines[number]
-        is_other, place = _place(line)
-        if not line.strip() or (is_other and not is_comment):
-            continue
-        if is_other is not is_comment or place < indent or line.startswith("---", place):
-            return
-        is_first = place == indent and _is_item(line, indent)
-        if is_first and step > 0:
-            return
-        yield line
+    def place(self, number: int) -> tuple[bool, int]:
+        self._steps += 1
+        if number not in self._places:
+            self._places[number] = _place(self.texts[number])
+        return self._places[number]
+
+    def has_job(self, index: int, at: int) -> bool:
+        """Return whether the name in a line, at a column, is that of a job, also if that would take too long to see."""
+        if self._steps > _MOST_STEPS:
+            return True
+        (is_comment, indent), line, top = self.place(index), self.texts[index], index
+        if (match := _METADATA.search(line[:at])) is not None:
+            if match.start() != indent and line[indent] != "{":
+                return False
+        else:
+            parent = next(self._above(index, indent), None)
+            if parent is None or self.place(parent)[0] is not is_comment:
+                return False
+            top, indent = parent, self.place(parent)[1]
+            if not _METADATA.match(self.texts[top], indent):
+                return False
+        if (top, indent) not in self._is_job:
+            around = (top, *self._siblings(top, -1, indent), *self._siblings(top, 1, indent))
+            self._is_job[top, indent] = any(_is_mark(self.texts[number][indent:]) for number in around)
+        return self._is_job[top, indent]
+
+    def _above(self, index: int, indent: int) -> Iterator[int]:
+        """Yield the lines above one that are less indented than it, or of the other sort."""
+        is_comment = self.place(index)[0]
+        for number in range(index - 1, -1, -1):
+            is_other, place = self.place(number)
+            if self.texts[number].strip() and (is_other is not is_comment or place < indent):
+                yield number
+
+    def _siblings(self, top: int, step: int, indent: int) -> Iterator[int]:
+        """Yield the lines of the mapping that a line belongs to, upward or downward from it."""
+        is_comment, number = self.place(top)[0], top
+        is_first = _is_item(self.texts[top], indent)
+        while 0 <= (number := number + step) < len(self.texts) and not (step < 0 and is_first):
+            line = self.texts[number]
+            is_other, place = self.place(number)
+            if not line.strip() or (is_other and not is_comment):
+                continue
+            if is_other is not is_comment or place < indent or line.startswith("---", place):
+                return
+            is_first = place == indent and _is_item(line, indent)
+            if is_first and step > 0:
+                return
+            yield number
 
 
 def _is_item(line: str, indent: int) -> bool:

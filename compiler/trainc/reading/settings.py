@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from trainc.findings import CompileError
+from trainc.kube.documents import is_deeper
 from trainc.options import Limits
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 # Configurations of programs are small and flat.
 LIMITS = Limits(document_bytes=200_000, depth=20)
+
+# A key of n parts makes n tables in one another, and tomllib takes n * n steps for them.
+_LONG_KEY = pattern(r"""(?:[\w"'-]++[ \t]*+\.[ \t]*+){100}""")
 
 # What templates have, which are filled in before a program reads the file.
 _TEMPLATE = pattern(r"\{\{|\{%|<%|^\s*<<<|\$\{\w+:-", 8)
@@ -44,6 +48,8 @@ def _yaml(text: str) -> tuple[int, str] | None:
 
     from trainc.reading.libyaml import EventParser
 
+    if is_deeper(text, LIMITS.depth):
+        return None
     try:
         parser = EventParser(text)
         while parser.check_event():
@@ -70,15 +76,24 @@ def _json(text: str) -> tuple[int, str] | None:
 def _toml(text: str) -> tuple[int, str] | None:
     import tomllib
 
+    if _is_deep_toml(text):
+        return None
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).rpartition(" (at ")
         line = place.partition("line ")[2].partition(",")[0]
         return (int(line) - 1 if line.isdecimal() else text.count("\n")), f"no TOML: {message[:1].lower()}{message[1:]}"
-    except RecursionError:
-        return None
     return None
+
+
+def _is_deep_toml(text: str) -> bool:
+    """Return whether the brackets of a file, or the parts of a key in it, may nest deeper than files of settings do."""
+    depth = deepest = 0
+    for c in text:
+        depth += (c in "[{") - (c in "]}")
+        deepest = max(deepest, depth)
+    return deepest > LIMITS.depth or _LONG_KEY.search(text) is not None
 
 
 @lru_cache(maxsize=64)
@@ -97,12 +112,8 @@ def toml_value(text: str) -> Any:
     """Return the value of a file in TOML; None if it cannot be read."""
     import tomllib
 
-    depth = deepest = 0
-    for c in text:
-        depth += (c in "[{") - (c in "]}")
-        deepest = max(deepest, depth)
     try:
-        return tomllib.loads(text) if deepest <= LIMITS.depth else None
+        return None if _is_deep_toml(text) else tomllib.loads(text)
     except ValueError:
         return None
 
