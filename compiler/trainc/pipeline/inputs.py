@@ -200,9 +200,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     if expansion is not None:
         documents, problems, tally = expansion.expand([d for d in documents if not is_sweep(d.data)])
         diagnostics += problems
-    documents = [with_files(d, options.limits) if d.data.get("kind") in JOB_KINDS else d for d in documents]
     return Inputs(
-        documents,
+        with_files(documents, options.limits),
         sources,
         diagnostics,
         catalog,

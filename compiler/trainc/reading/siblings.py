@@ -7,9 +7,11 @@ repository; the nearest one counts. What the command itself makes, changes or fe
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
 from trainc.findings import Source
 from trainc.kube.documents import items, mapping, value_at
+from trainc.kube.names import JOB_KINDS
 from trainc.options import Limits
 from trainc.reading.document import TEXT_FILE, Document
 from trainc.reading.files import shown_path
@@ -27,29 +29,45 @@ _MADE = pattern(
 _MOST_FILES = 8
 
 
-def with_files(document: Document, limits: Limits) -> Document:
-    """Return a TrainJob with the files that its command names, as documents with a text."""
+def with_files(documents: Iterable[Document], limits: Limits) -> list[Document]:
+    """Return documents of which the TrainJobs have the files that their commands name, as documents with a text."""
+    upward: dict[str, list[str]] = {}
+    roots: dict[str, str] = {}
+
+    def read(path: str, folder: str) -> Document | None:
+        file = next(filter(os.path.isfile, (os.path.join(parent, path) for parent in upward[folder])), None)
+        return _document(file, path) if file and (limits.allow_outside or is_inside(file, roots[folder])) else None
+
+    result = []
+    for document in documents:
+        if paths := _paths_named(document):
+            folder = os.path.dirname(document.file) or os.curdir
+            if folder not in upward:
+                roots[folder] = root_around(folder)
+                upward[folder] = [*_up_to(folder, roots[folder])]
+            found = (read(path, folder) for path in paths)
+            document = replace(document, siblings=tuple(file for file in found if file is not None))  # noqa: PLW2901
+        result.append(document)
+    return result
+
+
+def _paths_named(document: Document) -> list[str]:
+    if document.data.get("kind") not in JOB_KINDS or not document.file:
+        return []
     trainer = mapping(value_at(document.data, ("spec", "trainer")))
     words = [str(word) for key in ("command", "args") for word in items(trainer.get(key))]
-    if not document.file or not any(suffix in word for word in words for suffix in _SUFFIXES):
-        return document
+    if not any(suffix in word for word in words for suffix in _SUFFIXES):
+        return []
     text = " ".join(words)
     if _MADE.search(text):
-        return document
-    paths = dict.fromkeys(os.path.normpath(match[0]) for match in _PATH.finditer(text))
-    folder = os.path.dirname(document.file) or os.curdir
-    root = root_around(folder)
-    found = (_read(path, folder, root, limits) for path in [*paths][:_MOST_FILES])
-    return replace(document, siblings=tuple(file for file in found if file is not None))
+        return []
+    return [*dict.fromkeys(os.path.normpath(match[0]) for match in _PATH.finditer(text))][:_MOST_FILES]
 
 
-def _read(path: str, folder: str, root: str, limits: Limits) -> Document | None:
+def _up_to(folder: str, root: str) -> Iterator[str]:
     while is_inside(folder, root):
-        candidate = os.path.join(folder, path)
-        if os.path.isfile(candidate):
-            return _document(candidate, path) if limits.allow_outside or is_inside(candidate, root) else None
+        yield folder
         folder = os.path.join(folder, os.pardir)
-    return None
 
 
 def _document(file: str, path: str) -> Document | None:
