@@ -16,7 +16,7 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import Json, identity_of, value_at
+from trainc.kube.documents import Json, identity_of, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -336,7 +336,7 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
     base = bases.base_of(settings.output, settings.configuration.environment)
     for (namespace, name), sweep in possible:
         if base is not None and is_marked(base.read_text(file_name(namespace, name))):
-            job = "/".join(filter(None, (namespace, name)))
+            job = qualified(namespace, name)
             message = f"{job} is a job in {base.name}, which ends where it becomes the base of a sweep"
             given = sweep.data["base"]
             file = given if isinstance(given, str) else given["file"]

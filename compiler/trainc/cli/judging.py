@@ -18,7 +18,7 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.findings.text import counted, first_of
-from trainc.kube.documents import Json, Manifest
+from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Keeping, Rendered, Standing
@@ -258,7 +258,7 @@ class Judgement:
                 causes.setdefault(cause, []).append((key, replace(d, source=source)))
         for broken in causes.values():
             first = broken[0][1]
-            names = list(dict.fromkeys("/".join(filter(None, key)) for key, _ in broken))
+            names = list(dict.fromkeys(qualified(*key) for key, _ in broken))
             message = (
                 f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
             )

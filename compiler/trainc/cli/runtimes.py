@@ -10,7 +10,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.findings import CompileError
 from trainc.findings.text import aligned, counted, escape_line, first_of
-from trainc.kube.documents import POD_SPEC, identity_of, mapping, objects, value_at
+from trainc.kube.documents import POD_SPEC, identity_of, mapping, objects, qualified, value_at
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.dialects import is_trainer_document
@@ -63,7 +63,7 @@ def repository_runtimes(stdin: BinaryIO, release: str | None = None, config: str
             if data.get("kind") in RUNTIME_KINDS and is_trainer_document(data):
                 runtimes.setdefault((str(data["kind"]), *_identity(document)), document)
             elif data.get("kind") in JOB_KINDS and (reference := _reference(document)):
-                users.setdefault(reference, {})["/".join(filter(None, identity_of(data)))] = None
+                users.setdefault(reference, {})[qualified(*identity_of(data))] = None
     return [(document, list(users.get(key, ()))) for key, document in sorted(runtimes.items())]
 
 
@@ -83,7 +83,7 @@ def _repository_table(runtimes: list[_UsedRuntime]) -> str:
     rows = [("NAME", "IMAGE", "GPUS", "JOBS", "FILE")]
     for document, users in runtimes:
         images, gpus = _containers(document)
-        name = "/".join(filter(None, _identity(document)))
+        name = qualified(*_identity(document))
         rows.append((name, ", ".join(images) or "-", gpus or "-", str(len(users)), document.file))
     return "".join(f"{escape_line(line)}\n" for line in aligned(rows))
 

@@ -96,6 +96,11 @@ def identity_of(document: Json) -> tuple[str, str]:
     return namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else ""
 
 
+def qualified(namespace: str, name: str) -> str:
+    """Return "namespace/name", or the name alone where there is no namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
 def items(value: object) -> list[Any]:
     """Return `value` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []

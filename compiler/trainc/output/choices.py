@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from trainc.findings.policy import matches
-from trainc.kube.documents import Manifest
+from trainc.kube.documents import Manifest, qualified
 from trainc.kube.jobset import JobSet
 from trainc.startup.records import dataclass
 
@@ -80,5 +80,5 @@ class Choices:
 
 def is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
     """Return whether a job is among names, NAMESPACE/NAME, globs or `all`."""
-    full = f"{namespace}/{name}" if namespace else name
+    full = qualified(namespace, name)
     return any(choice == EVERY or matches(full if "/" in choice else name, choice) for choice in choices)

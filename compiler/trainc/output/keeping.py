@@ -35,6 +35,7 @@ from trainc.kube.documents import (
     mapping,
     objects,
     pod_spec_of,
+    qualified,
     value_at,
     with_value,
     without_path,
@@ -197,7 +198,7 @@ class Rendered:
     @property
     def job(self) -> str:
         """The job as people write it."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return qualified(self.namespace, self.name)
 
     @property
     def key(self) -> JobKey:
@@ -444,7 +445,7 @@ class Keeping:
 
     def note(self, jobs: Iterable[JobKey], errors: Sequence[Diagnostic]) -> list[Diagnostic]:
         """Return the note about jobs that stay as they are, and runtimes, that would be refused if they were built today."""
-        names = sorted("/".join(filter(None, job)) for job in jobs)
+        names = sorted(qualified(*job) for job in jobs)
         runtimes = sorted({d.object for d in errors if d.object.partition(" ")[0] in RUNTIME_KINDS})
         counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
         reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(errors)))

@@ -8,7 +8,7 @@ from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic
 from trainc.findings.codes import codes
 from trainc.findings.text import counted, first_of
-from trainc.kube.documents import identity_of
+from trainc.kube.documents import identity_of, qualified
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Limits
 from trainc.pipeline.index import referenced_key
@@ -49,7 +49,7 @@ class Failures:
     @property
     def sentence(self) -> str:
         """What is left out."""
-        names = sorted("/".join(filter(None, job)) for job in self.jobs)
+        names = sorted(qualified(*job) for job in self.jobs)
         if names:
             verb = "is" if len(names) == 1 else "are"
             return f"{counted(len(names), 'job')} with errors {verb} left out: {first_of(names)}"

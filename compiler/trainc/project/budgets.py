@@ -8,6 +8,7 @@ from trainc.findings import Diagnostic, Finding, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
 from trainc.kube.bounds import Bound, decimal
+from trainc.kube.documents import qualified
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TypeAlias
 
@@ -92,7 +93,7 @@ def no_deadline(account: Account, key: Key) -> Finding:
 def exceeded(account: Account, more: Sequence[Key]) -> Diagnostic:
     """What is wrong with a budget: an error if this change takes more of it, with these jobs, otherwise an info."""
     taken, limit = (decimal(hours) for hours in (account.gpu_hours, account.budget.gpu_hours))
-    most, grown = (first_of(["/".join(filter(None, key)) for key in keys], _NAMED) for keys in (account.jobs, more))
+    most, grown = (first_of([qualified(*key) for key in keys], _NAMED) for keys in (account.jobs, more))
     about = f"new or larger: {grown}" if more else "none of them is new or larger"
     message = (
         f"jobs in {account.glob} may take {taken} GPU-hours until their deadlines, of a budget of {limit}; {about}"

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.findings import escape_line
-from trainc.api.kube import Json
+from trainc.api.kube import Json, documents
 from trainc.api.plugins import Plugin, enabled
 from trainc.features.authoring.graph.model import Graph, Step, gang, layers, read_graph, size, total
 
@@ -102,7 +102,7 @@ def plain(text: str, role: Role) -> str:
 
 def graph_text(graph: Graph, paint: Paint = plain) -> str:
     """Render the whole tree."""
-    name = "/".join(filter(None, (graph.namespace, graph.name)))
+    name = documents.qualified(graph.namespace, graph.name)
     lines = [f"{paint(f'JobSet {name}', 'heading')}  {paint(total(graph), 'size')}"]
     lines += [f"│  {paint(gang(group), 'gang')}" for group in graph.gangs]
     steps = [step for layer in layers(graph) for step in layer]

@@ -8,6 +8,7 @@ from typing import Any
 from trainc.api.editing import edits
 from trainc.api.findings import Source, counted
 from trainc.api.jobs import CompiledJob
+from trainc.api.kube import documents
 from trainc.features import ask
 from trainc.features.authoring.lsp.names import RUNTIME, mentions, references
 from trainc.features.authoring.lsp.snapshot import Built, Snapshot
@@ -50,7 +51,7 @@ def _of_built(
         is_jobset = any(manifest["kind"] == "JobSet" for manifest in job.manifests)
         if summary is not None and is_jobset and (line := summary(job.manifests)):
             texts.append(line)
-        texts += lines_by_job.get("/".join(filter(None, (job.namespace, job.name))), ())
+        texts += lines_by_job.get(documents.qualified(job.namespace, job.name), ())
         if fate_between is not None and before is not None:
             earlier = old.get((job.namespace, job.name))
             manifests = earlier.manifests if earlier is not None else ()

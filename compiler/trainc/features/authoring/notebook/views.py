@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainc.api.explained import as_html
 from trainc.api.jobs import Compilation, CompiledJob
-from trainc.api.kube import identity_of
+from trainc.api.kube import documents, identity_of
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass
 from trainc.features import ask
@@ -80,7 +80,7 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
 def _choose_job(compilation: Compilation, requested: str | None) -> tuple[Session, ValidDocument]:
     sessions: Sequence[Session] = compilation.sessions
     jobs = ((session, job) for session in sessions for job in session.jobs)
-    by_name = {"/".join(filter(None, identity_of(job.data))): (session, job) for session, job in jobs}
+    by_name = {documents.qualified(*identity_of(job.data)): (session, job) for session, job in jobs}
     if not by_name:
         raise ValueError("this cannot be explained: it was not compiled from TrainJobs in this process")
     names = [name for name in by_name if requested in (None, name, name.rpartition("/")[2])]
@@ -115,7 +115,7 @@ def _has_jobset(job: CompiledJob) -> bool:
 
 
 def _headline(job: CompiledJob) -> str:
-    name = "/".join(filter(None, (job.namespace, job.name)))
+    name = documents.qualified(job.namespace, job.name)
     if not _has_jobset(job):
         return f"{name}: no JobSet"
     headline_of = ask("graph", "headline")

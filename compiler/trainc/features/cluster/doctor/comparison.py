@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.cluster import Dump
 from trainc.api.documents import opening
 from trainc.api.findings import aligned
-from trainc.api.kube import Json, mapping, objects, releases, value_at
+from trainc.api.kube import Json, documents, mapping, objects, releases, value_at
 from trainc.api.records import dataclass, pattern, replace
 from trainc.features import ask
 
@@ -389,7 +389,7 @@ def missing_rows(requirements: Requirements, dump: Dump) -> list[Row]:
     rows: dict[str, Row] = {}
     for jobset in requirements.jobs:
         for item in missing(jobset, dump, requirements.created):
-            name = f"{item.kind} {item.namespace}/{item.name}" if item.namespace else f"{item.kind} {item.name}"
+            name = f"{item.kind} {documents.qualified(item.namespace, item.name)}"
             name += f", key {item.key}" if item.key else ""
             hint = item.hint.partition(", or export")[0]  # The answers of a cluster are new.
             rows.setdefault(name, Row(name, "", "", "not found", hint))

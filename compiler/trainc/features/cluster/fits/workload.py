@@ -139,7 +139,7 @@ def _change_pod_sets(workload: Workload, names: Collection[str], change: Callabl
 
 def job_name(namespace: str, name: str) -> str:
     """The name of a job in answers: `team-a/llm`, or just `llm` without a namespace."""
-    return f"{namespace}/{name}" if namespace else name
+    return documents.qualified(namespace, name)
 
 
 def jobset_identity(jobset: Json) -> tuple[str, str]:

@@ -408,7 +408,7 @@ def with_message(sentence: str, message: Any) -> str:
 
 def _label(key: Key) -> str:
     kind, namespace, name = key
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+    return f"{kind} {documents.qualified(namespace, name)}"
 
 
 def _path_of(cause: _Cause, jobset: Json, step: Any) -> Path:

@@ -15,7 +15,7 @@ from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet
-from trainc.api.kube import Manifest, bounds, identity_of, releases
+from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
@@ -350,7 +350,7 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
     for status, denials in denials_by_status.items():
         for message, jobs in denials:
             if jobs:
-                names = first_of(["/".join(filter(None, job)) for job in jobs])
+                names = first_of([documents.qualified(*job) for job in jobs])
                 verb = "is" if len(jobs) == 1 else "are"
                 yield f"{counted(len(jobs), 'job')} {verb} {status}: {message} ({names})."
 
@@ -378,7 +378,7 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
         return []
     was = snapshot if before.cluster is None else before.cluster
     old, new = (
-        [("/".join(filter(None, job)), manifest) for job, manifest in _jobsets_by_job(side.manifest_set)]
+        [(documents.qualified(*job), manifest) for job, manifest in _jobsets_by_job(side.manifest_set)]
         for side in (before, after)
     )
     if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.

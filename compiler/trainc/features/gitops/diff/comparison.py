@@ -471,7 +471,7 @@ def with_places(diff: Diff, manifests: Sequence[Manifest], cluster: Sequence[Man
         return diff
     jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
     by_name = {(str(m["metadata"].get("namespace") or ""), m["metadata"]["name"]): m for m in jobsets}
-    requested = [("/".join(filter(None, key)), by_name[key]) for key in new if key in by_name]
+    requested = [(documents.qualified(*key), by_name[key]) for key in new if key in by_name]
     lines: Mapping[str, str] = where(requested, cluster)
 
     def placed(job: JobDiff) -> JobDiff:

@@ -103,7 +103,7 @@ class LiveObject:
     @property
     def job(self) -> str:
         """`team-a/llm`."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return documents.qualified(self.namespace, self.name)
 
     @property
     def is_finished(self) -> bool:
@@ -227,7 +227,7 @@ class _Comparison:
         )
 
     def _waits(self, identity: Identity) -> Iterator[Wait]:
-        causes = self._causes.get("/".join(filter(None, identity[2:])), ())
+        causes = self._causes.get(documents.qualified(*identity[2:]), ())
         waits = [Wait(cause.object, cause.cause, cause.hint, cause.setting) for cause in causes]
         for wait in (*waits, *self._deployed.never_admitted.get(identity[2:], ())):
             locatable = wait.path and self._explained < _MOST_EXPLAINED

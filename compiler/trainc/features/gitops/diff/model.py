@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from trainc.api.findings import Diagnostic, Source, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Manifest, Quantity, bounds, quantity
+from trainc.api.kube import Manifest, Quantity, bounds, documents, quantity
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome, Verdict, group_size, groups_of
@@ -33,7 +33,7 @@ class ObjectKey(NamedTuple):
     api_version: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+        return f"{self.kind} {documents.qualified(self.namespace, self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ class JobDiff:
     @property
     def label(self) -> str:
         """The display name: "team-a/llm", with the kind unless it is JobSet."""
-        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        name = documents.qualified(self.namespace, self.name)
         return name if self.kind == "JobSet" else f"{self.kind} {name}"
 
 

@@ -13,7 +13,7 @@ from trainc.api.command import compile_every, compiling, report
 from trainc.api.documents import Document, opening
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors, policy
 from trainc.api.jobs import JobSet, Judge, OneJob
-from trainc.api.kube import Json, identity_of, releases
+from trainc.api.kube import Json, documents, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass, replace
@@ -170,7 +170,7 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
 
 
 def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
-    name = f"{job.compiled.namespace}/{job.compiled.name}" if job.compiled.namespace else job.compiled.name
+    name = documents.qualified(job.compiled.namespace, job.compiled.name)
     jobset = next(JobSet.among(job.compiled.manifests))
     word, fit, flavors = facts.answers.get(name, ("", "", {}))
     result, policy_findings = job.recorder.result, facts.policy_findings(job)

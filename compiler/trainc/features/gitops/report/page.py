@@ -238,7 +238,7 @@ class Job:
     @property
     def names(self) -> tuple[str, str]:
         """Its namespace and name, as comparisons of one environment and of several have it."""
-        name = f"{self.row.namespace}/{self.row.name}" if self.row.namespace else self.row.name
+        name = documents.qualified(self.row.namespace, self.row.name)
         return name, f"{name} in {self.environment}"
 
     @property
