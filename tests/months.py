@@ -332,6 +332,16 @@ class Months:
         write("twin.yaml", self.world.settings("all", "all", job.file if job else "jobs", "twin", job))
         return run("check", "--config", "twin.yaml", "-q")
 
+    def is_refused(self, body: str) -> bool:
+        """Whether the objects of a rendered file break today's rules, if they are a source of their own."""
+        path = Path("jobs", _jobset(body)["metadata"]["namespace"], "twin.yaml")
+        write("twin/overlay.yaml", self.world.overlay([]))
+        write("twin.yaml", self.world.settings("all", "all", path.as_posix(), "twin"))
+        write(path.as_posix(), body.partition("\n")[2])
+        refused = run("check", "--config", "twin.yaml", "-q").status == 1
+        path.unlink()
+        return refused
+
     def errors_of(self, world: World) -> set[tuple[str, str, str]]:
         """The errors of all jobs if they are compiled: code, object and message, without the hash in names."""
         shutil.rmtree("twin", ignore_errors=True)
@@ -425,9 +435,10 @@ class Months:
         if request.kind == "undone later":
             back, (name,) = request.changed_in, request.changed
             path = self.world.jobs[name].rendered
+            body = self._bodies_at(back)[path]
             # A rule of today may refuse what was; then nothing is written.
-            is_refused = after == files and self.twin(self.world.jobs[name]).status == 1
-            self.law("L6 a revert gives back what was", is_refused or after[path] == self._bodies_at(back)[path], name)
+            is_refused = after == files and (self.twin(self.world.jobs[name]).status or self.is_refused(body))
+            self.law("L6 a revert gives back what was", bool(is_refused) or after[path] == body, name)
         if request.kind == "keep of a file without its line":
             self.law("L4k --keep keeps the file", after == files)
 

@@ -184,3 +184,53 @@ def test_a_name_that_no_cluster_has_is_refused(path: str) -> None:
 def test_a_namespace_that_no_cluster_has_is_refused(namespace: str) -> None:
     write(RAW, JOBSET.replace("namespace: nlp", f"namespace: {namespace!r}"))
     assert run("build").status == 1
+
+
+def test_it_is_explained_drawn_and_reported_by_its_lines() -> None:
+    for name in ("nlp/raw", RAW, RENDERED):
+        explained = run("explain", name, "parallelism").stdout
+        assert f"from JobSet nlp/raw spec.replicatedJobs[node].template.spec.parallelism = 2  {RAW}:12" in explained
+    assert "node  2 pods \u00d7 8 GPUs" in run("graph", "nlp/raw").stdout
+    edit("trainc.yaml", "cluster: cluster", "cluster: cluster\nimages: {registries: [elsewhere.example.com]}")
+    assert run("report", "-o", "report.html").stderr == "report.html: 2 jobs\n"
+    assert "RegistryNotAllowed" in read("report.html").partition('id="job-2"')[2]
+
+
+def test_a_budget_is_for_it_too() -> None:
+    edit("trainc.yaml", "cluster: cluster", "cluster: cluster\nbudgets: {nlp: 100}")
+    commit("a budget")
+    assert run("check").status == 0
+    edit(RAW, "train:1", "train:2")
+    result = run("build")
+    assert (result.status, f"{RAW}:11:7: error[DeadlineMissing]" in result.stderr) == (1, True)
+    edit(RAW, "backoffLimit: 0", "backoffLimit: 0\n        activeDeadlineSeconds: 36000")
+    assert "jobs in nlp may take 160 GPU-hours" in run("check").stderr
+
+
+def test_one_that_no_environment_selects_is_said() -> None:
+    edit("trainc.yaml", "cluster: cluster", "cluster: cluster\nselect: {namespaces: [ads]}")
+    write("jobs/ads/one.yaml", read("jobs/nlp/llm.yaml").replace("nlp", "ads"))
+    result = run("check")
+    assert f"{RAW}:4:3: warning[NotSelected] JobSet nlp/raw" in result.stderr
+    result = run("build")
+    assert (result.status, f"{RAW}:1:1: error[SourceSkipped]" in result.stderr) == (1, True)
+
+
+def test_a_trainjob_does_not_take_its_name() -> None:
+    write("jobs/nlp/new.yaml", read("jobs/nlp/llm.yaml").replace("name: llm", "name: raw"))
+    for words in (["check"], ["build"], ["build", "--keep-going"]):
+        result = run(*words)
+        assert (result.status, "jobs/nlp/new.yaml:3:12: error[DuplicateTrainJob]" in result.stderr) == (1, True)
+    assert git("status", "--porcelain", "rendered") == ""
+
+
+def test_a_cluster_that_has_another_is_found() -> None:
+    live = yaml.safe_load(JOBSET)
+    write("dump.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [live]}))
+    assert "JobSet nlp/raw" not in run("diff", "git:main", "--live", "dump.yaml").stdout
+    live["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "miner:1"
+    write("dump.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [live]}))
+    drift = json.loads(run("diff", "git:main", "--live", "dump.yaml", "--format", "json").stdout)["live"]
+    assert [(one["name"], one["object"]) for one in drift if one["object"] == "drifted"] == [
+        ("JobSet nlp/raw", "drifted")
+    ]

@@ -181,9 +181,8 @@ class Run:
             judged_jobs = jobs if judgement is None else list(filter(None, map(judgement.judged_objects, jobs)))
             found = court.of_cluster(judged_jobs, self.inputs.documents, session)
             if court.at_base is not None:  # The cluster as the base has it, about the jobs that are built now.
-                built = [
-                    job for job in judged_jobs if judgement is None or judgement.is_built((job.namespace, job.name))
-                ]
+                is_built = (lambda _, __: True) if judgement is None else judgement.is_built
+                built = [job for job in judged_jobs if is_built((job.namespace, job.name), job.manifests)]
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
@@ -221,7 +220,7 @@ class Run:
 
         if not open_accounts(self._bounds):
             return
-        jobs = {job.key: job for job in self.session.jobs}
+        sources = self.session.sources
         unfinished = {
             key: bound for key, bound in self._bounds.items() if not (judgement and judgement.has_finished(key))
         }
@@ -231,8 +230,11 @@ class Run:
             if account.is_over:
                 yield exceeded(account, more)
             for key in account.without_deadline:
-                if key in jobs and (judgement.is_built(key) if judgement else before.get(key) != unfinished[key]):
-                    yield jobs[key].document.diagnose(no_deadline(account, key))
+                if (document := sources.get(key)) is None:
+                    continue
+                raw = [document.data]
+                if judgement.is_built(key, raw) if judgement else before.get(key) != unfinished[key]:
+                    yield document.diagnose(no_deadline(account, key, next(JobSet.among(raw), None)))
 
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""

@@ -146,10 +146,11 @@ class Judgement:
         errors = self.keeping.refused.get(rendered.key)
         return {rendered.key: list(errors)} if errors and rendered.compiled is None and standing == "in place" else {}
 
-    def is_built(self, key: JobKey) -> bool:
-        """Return whether a job is built by this change, now or by an earlier build of it."""
-        rendered = self.keeping.rendered.get(key)
-        return rendered is None or rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
+    def is_built(self, key: JobKey, raw: Sequence[Manifest] = ()) -> bool:
+        """Return whether a job, or a JobSet that is a source, is built by this change, now or by an earlier build of it."""
+        if (rendered := self.keeping.rendered.get(key)) is None:
+            return not self.keeping.is_as_at_base(*key, raw)
+        return rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
 
     def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
         """Return what the rules of the base find in the objects of a job that an earlier build of this change wrote."""
@@ -186,7 +187,12 @@ class Judgement:
         now = self._errors_of(
             job, rendered.body, [d for d in of_cluster if d not in self.keeping.refused.get(job.key, ())]
         )
-        if standing == "back" or base is None:
+        if standing == "back":
+            name = qualified(*job.key)
+            again = f"`trainc build --rebuild {name}` builds it as of today instead"
+            before = f"in what {name} was before and returns to"
+            return [replace(d, message=f"{d.message}; {before}", hint=f"{d.hint}; {again}") for d in now]
+        if base is None:
             return now
         body = base.read_text(rendered.path).partition("\n")[2].partition("\n")[2]
         compiled = CompiledJob(*job.key, tuple(self._objects(body)), file=job.document.file)

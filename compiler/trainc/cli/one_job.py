@@ -26,7 +26,6 @@ from trainc.pipeline.inputs import Inputs
 from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
-from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES, STDIN
 from trainc.reading.opening import read_bounded
 from trainc.startup.patterns import pattern
@@ -125,7 +124,7 @@ def choose_environment(name: str, arguments: Arguments) -> None:
         arguments.env = having
 
 
-def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document]) -> list[tuple[str | None, str]]:
+def candidates(query: JobQuery, settings: Settings, inputs: Inputs) -> list[tuple[str | None, str]]:
     """The jobs that may be meant, the most likely first, each with the name of its JobSet; empty if that is not known.
 
     Raises NoSuchJobError if there is none.
@@ -135,7 +134,7 @@ def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document
     name = query.name or query.job
     if name is None:
         return [(None, "")]
-    trainjobs = _trainjobs(documents, settings.options.namespace or "")
+    trainjobs = _trainjobs(inputs, settings.options.namespace or "")
     in_namespace, _, plain = name.rpartition("/")
     if any(plain == job and in_namespace in ("", namespace) for namespace, job in trainjobs):
         return [(name, "")]
@@ -157,13 +156,11 @@ def candidates(query: JobQuery, settings: Settings, documents: Sequence[Document
     raise NoSuchJobError(f"there is no file, TrainJob, JobSet or pod {name}; {hint}")
 
 
-def _trainjobs(documents: Sequence[Document], default_namespace: str) -> list[tuple[str, str]]:
-    jobs = []
-    for document in documents:
-        if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data):
-            namespace, name = identity_of(document.data)
-            jobs.append((namespace or default_namespace, name))
-    return jobs
+def _trainjobs(inputs: Inputs, default_namespace: str) -> list[tuple[str, str]]:
+    """The TrainJobs, and the JobSets that are sources themselves."""
+    jobs = [d for d in inputs.documents if d.data.get("kind") in JOB_KINDS and is_trainer_document(d.data)]
+    identities = (identity_of(document.data) for document in (*jobs, *inputs.jobsets))
+    return [(namespace or default_namespace, name) for namespace, name in identities]
 
 
 class Pod(NamedTuple):
@@ -239,7 +236,7 @@ def _compiled(  # noqa: PLR0913, PLR0917 - each is a part of the question
     """Compile the first candidate that has the pod that is asked for, or the only one."""
     keeping = kept_in(settings.output, settings, inputs.documents) if in_git else None
     name = (query.name or query.job or "").rpartition("/")[2]
-    for job, jobset in candidates(query, settings, inputs.documents):
+    for job, jobset in candidates(query, settings, inputs):
         outcome = compile_one(inputs, job, settings.options, settings.policy(files.text), edit, keeping)
         manifests = outcome.compiled.manifests
         if jobset in ("", name):

@@ -141,13 +141,19 @@ class Settings:
             elsewhere=self._elsewhere(),
         )
         if self.configuration.file is not None:
-            from trainc.pipeline.raw_jobsets import raw_jobsets
+            from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
 
-            candidates = raw_jobsets(
-                inputs.documents, self.options.namespace or "", (*inputs.elsewhere, *inputs.unselected)
+            others = (*inputs.elsewhere, *inputs.unselected)
+            namespace = self.options.namespace or ""
+            jobsets = raw_jobsets(inputs.documents, namespace, others)
+            # Those of JobSets are said where these are judged.
+            again = [d for one, d in repeated(jobsets, namespace, inputs.documents) if one.data["kind"] != "JobSet"]
+            inputs = replace(
+                inputs,
+                jobsets=jobsets,
+                diagnostics=[*inputs.diagnostics, *again],
+                files=inputs.files | {document.file for document in jobsets},
             )
-            jobsets = tuple(document for document in candidates if not _is_written_by_trainc(document.file))
-            inputs = replace(inputs, jobsets=jobsets, files=inputs.files | {document.file for document in jobsets})
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
@@ -160,7 +166,7 @@ class Settings:
         namespace = self.options.namespace or ""
         if self.configuration.file is None:
             return []
-        return [diagnostic for _, diagnostic in repeated(raw_jobsets(documents, namespace), namespace)]
+        return [diagnostic for _, diagnostic in repeated(raw_jobsets(documents, namespace), namespace, documents)]
 
     def boundaries(self, inputs: Inputs) -> list[Diagnostic]:
         """What of an input is not where it may be."""
@@ -189,15 +195,6 @@ class Settings:
             return resources[other.environment]
 
         return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.other_environments)
-
-
-def _is_written_by_trainc(file: str) -> bool:
-    from trainc.output.ownership import is_marked_file
-
-    try:
-        return is_marked_file(file)
-    except OSError:  # Such as standard input.
-        return False
 
 
 def _not_used(folders: Sequence[str]) -> Diagnostic:

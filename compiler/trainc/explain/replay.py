@@ -16,13 +16,24 @@ from trainc.emit.config_maps import content
 from trainc.emit.secrets import provide
 from trainc.emit.shaping import SHAPES
 from trainc.emit.yaml_writer import TOP, with_ordered_keys
-from trainc.explain.history import Attribute, History, Key, before_overlays, by_copy, inputs_of, schema_path, with_keys
+from trainc.explain.history import (
+    Attribute,
+    History,
+    Key,
+    before_overlays,
+    by_copy,
+    by_document,
+    inputs_of,
+    schema_path,
+    with_keys,
+)
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, Kind, ObjectName, Origin
 from trainc.findings import Path
 from trainc.ir.info import Info
 from trainc.ir.provenance import derived_from, made_of, mark, plain
 from trainc.ir.trainjob import Patch, TrainJob
 from trainc.kube.documents import Json, Leaf, Leaves, Manifest, is_item_name, leaves
+from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, Trace
 from trainc.pipeline.lowering import lower_job, prepare, without_unserved_initializers
@@ -270,6 +281,27 @@ class Recorder(Trace):
         objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
         source = job.document.locate(())
         return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
+
+
+class AsWritten(Recorder):
+    """The record of a JobSet that is a source itself: each field is as its file has it."""
+
+    def __init__(self, jobset: ValidDocument, manifest: Manifest, options: Options) -> None:
+        super().__init__()
+        self.result, self.stages, self._options = Result(jobset, jobset), [("reading", [manifest])], options
+
+    def explanation(self) -> Explanation:
+        """Explain every field by its line."""
+        assert self.result is not None
+        jobset, options, ((_, (manifest,)),) = self.result.job, self._options, self.stages
+        document = _input_document(jobset)
+        fields = (
+            ExplainedField(leaf.path, leaf.index, leaf.value, (by_document(document, leaf, leaf.index, "trainjob"),))
+            for leaf in leaves(with_ordered_keys(manifest, TOP)).values()
+        )
+        objects = (ExplainedObject(ObjectName.of(manifest), tuple(fields)),)
+        release, source = options.release or NEWEST_RELEASE, jobset.document.locate(())
+        return Explanation(jobset.label, "without a TrainJob", source, release, options.semantics, objects)
 
 
 def _marked(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.explain.kept import as_in_file
 from trainc.explain.model import Explanation
-from trainc.explain.replay import Recorder
+from trainc.explain.replay import AsWritten, Recorder
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
@@ -21,8 +21,10 @@ from trainc.options import Options
 from trainc.output.keeping import Keeping
 from trainc.pipeline.failures import failures_of, left_out_warning
 from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.raw_jobsets import outcomes_of
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 
 Edit: TypeAlias = Callable[[Json], Json]
@@ -101,7 +103,13 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
     """
     session = _session(inputs, options, rules, keeping)
     input_diagnostics = rules([*inputs.diagnostics, *session.index.diagnostics], True)
-    job = _choose_job(session.jobs, requested, input_diagnostics)
+    jobsets = [ValidDocument(jobset, jobset.data) for jobset in inputs.jobsets]
+    job = _choose_job([*session.jobs, *jobsets], requested, input_diagnostics)
+    if job in jobsets:
+        raw, diagnostics = next(_raw(session, job.document))
+        if raw is None:
+            raise CompileError(diagnostics)
+        return raw
     if duplicates := [d for d in input_diagnostics if (d.code, d.object) == ("DuplicateTrainJob", job.label)]:
         raise CompileError(duplicates)
     if edit is not None:
@@ -139,6 +147,10 @@ def compile_every(
             compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics), job.label))
         else:
             reported += diagnostics
+    for raw, diagnostics in _raw(session):
+        all_diagnostics += diagnostics
+        compiled, reported = ([*compiled, raw], reported) if raw else (compiled, [*reported, *diagnostics])
+    compiled.sort(key=lambda one: (one.compiled.namespace, one.compiled.name))
     reported += [] if keeping is None else rules(keeping.all_refused, False)
     problems = () if keeping is None else keeping.problems
     if has_errors([*all_diagnostics, *problems]):
@@ -152,8 +164,19 @@ def compile_every(
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:
-    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step)
+    session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step, jobsets=inputs.jobsets)
     return session.with_input(inputs.documents, inputs.runtime_sources)
+
+
+def _raw(session: Session, only: Document | None = None) -> Iterator[tuple[OneJob | None, list[Diagnostic]]]:
+    """Yield each JobSet that is a source itself, None for one with errors, and what is found."""
+    for document, (job, diagnostics) in outcomes_of(session):
+        if only is None or only is document:
+            jobset, raw = ValidDocument(document, document.data), None
+            if job is not None:
+                recorder = AsWritten(jobset, job.manifests[0], session.options)
+                raw = OneJob(job, recorder, sort_diagnostics(diagnostics), jobset.label)
+            yield raw, diagnostics
 
 
 def _choose_job(

@@ -84,7 +84,7 @@ class Inputs:
     """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
-    sweep, also if an overlay deletes it, `unselected` the TrainJobs and sweeps that no environment selects, `elsewhere`
+    sweep, also if an overlay deletes it, `unselected` the jobs and sweeps that no environment selects, `elsewhere`
     those that only others do, `sweeps` the files of sweeps, `jobsets` the JobSets that are sources themselves, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
     has their trials, and `tally` counts them. `step` is told how much has been read, and then how much is compiled.
     """
@@ -113,7 +113,7 @@ class Inputs:
         if self.jobsets:
             from trainc.pipeline.raw_jobsets import outcomes_of
 
-            yield from outcomes_of(session)
+            yield from (outcome for _, outcome in outcomes_of(session))
 
 
 def read_inputs(  # noqa: PLR0913 - the last ones go by their names
@@ -180,11 +180,14 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         unselected, selected_elsewhere = ([], []) if expansion is None else expansion.select(select, elsewhere)
         bases = () if expansion is None else expansion.bases
         rejected = [d for d in documents if _is_job(d) and id(d) not in bases and not select(d.data, d.file)]
-        selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
-        unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
-        # A JobSet without a TrainJob is of the cluster that selects it.
         others = [d for d in documents if d.data.get("kind") == "JobSet" and not select(d.data, d.file)]
         left_out = {id(document) for document in (*rejected, *others)}
+        if others:
+            from trainc.pipeline.raw_jobsets import raw_jobsets
+
+            rejected += [d for d in raw_jobsets(documents, options.namespace or "") if id(d) in left_out]
+        selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
+        unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
         documents = [document for document in documents if id(document) not in left_out]
     catalog, tally = find, None
     if overlays:

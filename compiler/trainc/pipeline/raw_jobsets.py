@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.admission.admit import check_each_rendered
 from trainc.compilation import CompiledJob
 from trainc.emit.name_hash import plain_name
 from trainc.findings import Diagnostic, Finding
-from trainc.kube.documents import identity_of
-from trainc.kube.names import JOB_KINDS, JOBSET_API
+from trainc.kube.documents import identity_of, qualified
+from trainc.kube.names import JOB_KINDS, JOBSET_API, TRAINER_GROUP
+from trainc.output.ownership import is_marked_file
 from trainc.pipeline.session import Outcome, Session
 from trainc.reading.document import Document
 
 
 def raw_jobsets(documents: Sequence[Document], namespace: str, others: Sequence[Document] = ()) -> tuple[Document, ...]:
-    """Return the JobSets that are sources themselves: no TrainJob makes them, not one of `others` either.
+    """Return the JobSets that are sources themselves: not written by trainc, nor made by a TrainJob, here or in `others`.
 
     `namespace` is that of documents which set none.
     """
@@ -30,29 +31,42 @@ def raw_jobsets(documents: Sequence[Document], namespace: str, others: Sequence[
         space, name = identity_of(document.data)
         names = {name, plain_name(name)}
         is_made = any((at, one) in keys for one in names for at in (space, space or namespace))
-        return bool(name) and not is_made
+        # What a TrainJob makes has labels and owners that say so.
+        is_made = is_made and TRAINER_GROUP in str(document.data)
+        return bool(name) and not is_made and not _is_written_by_trainc(document.file)
 
     return tuple(filter(is_raw, jobsets))
 
 
-def repeated(jobsets: Sequence[Document], namespace: str) -> Iterator[tuple[Document, Diagnostic]]:
-    """Yield each JobSet whose name an earlier one has, with the error about it."""
+def _is_written_by_trainc(file: str) -> bool:
+    try:
+        return is_marked_file(file)
+    except OSError:  # Such as standard input.
+        return False
+
+
+def repeated(
+    jobsets: Sequence[Document], namespace: str, documents: Iterable[Document] = ()
+) -> Iterator[tuple[Document, Diagnostic]]:
+    """Yield each JobSet whose name an earlier one has, and each TrainJob that has the name of one, with the error about it."""
     seen = dict[tuple[str, str], Document]()
-    for document in jobsets:
+    for document in (*jobsets, *(d for d in documents if jobsets and d.data.get("kind") in JOB_KINDS)):
         space, name = identity_of(document.data)
-        key = space or namespace, name
-        if (first := seen.setdefault(key, document)) is not document:
+        key, kind = (space or namespace, name), document.data["kind"]
+        first = seen.setdefault(key, document) if kind == "JobSet" else seen.get(key, document)
+        if first is not document:
             where = first.locate(("metadata", "name")) or first.file
-            message = f"JobSet {'/'.join(filter(None, key))} is defined twice; the first one is at {where}"
-            hint = "rename or remove one of them"
-            yield (
-                document,
-                document.diagnose(Finding("DuplicateTrainJob", "error", message, hint, ("metadata", "name"))),
-            )
+            job = f"{kind} {qualified(*key)}"
+            message, hint = f"{job} is defined twice; the first one is at {where}", "rename or remove one of them"
+            if kind != "JobSet":
+                message = f"{job} has the name of the JobSet at {where}, which would end"
+                hint = "rename the TrainJob, or delete that JobSet's file if the TrainJob is to take its place"
+            finding = Finding("DuplicateTrainJob", "error", message, hint, ("metadata", "name"))
+            yield document, document.diagnose(finding)
 
 
-def outcomes_of(session: Session) -> Iterator[Outcome]:
-    """Yield the outcome of each in a session, as of jobs. What is wrong with one that a change leaves as it is at the base is no error."""
+def outcomes_of(session: Session) -> Iterator[tuple[Document, Outcome]]:
+    """Yield each in a session with its outcome, as of a job. What is wrong with one that a change leaves as it is at the base is no error."""
     if not session.jobsets:
         return
     ids, namespace = {id(document) for document in session.jobsets}, session.options.namespace or ""
@@ -63,7 +77,7 @@ def outcomes_of(session: Session) -> Iterator[Outcome]:
         job = CompiledJob(space or namespace, name, (document.data,), (), document.file)
         key = job.namespace, job.name
         if id(document) in again:
-            yield None, [again[id(document)]]
+            yield document, (None, [again[id(document)]])
             continue
         for judge in filter(None, (session.judge, session.judge_at_base)):
             found = [document.diagnose(finding, label) for label, finding in judge(job.manifests)]
@@ -72,6 +86,6 @@ def outcomes_of(session: Session) -> Iterator[Outcome]:
         errors = [d for d in diagnostics if d.severity == "error"]
         if errors and session.keeping is not None and session.keeping.is_as_at_base(*key, job.manifests):
             session.keeping.refused[key] = errors
-            yield job, [d for d in diagnostics if d.severity != "error"]
+            yield document, (job, [d for d in diagnostics if d.severity != "error"])
         else:
-            yield None if errors else job, diagnostics
+            yield document, (None if errors else job, diagnostics)

@@ -10,7 +10,7 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Report, format_path, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, Manifest, mapping, with_value
+from trainc.kube.documents import Json, Manifest, identity_of, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
 from trainc.lints.manifests import RESTARTS, Claim, Services, queued_without_requests
 from trainc.lints.registry import lint_all_jobs
@@ -129,6 +129,13 @@ class Session:
     def jobs(self) -> Sequence[ValidDocument]:
         """The valid TrainJobs, sorted by (namespace, name)."""
         return self.index.jobs
+
+    @property
+    def sources(self) -> dict[tuple[str, str], Document]:
+        """The documents of jobs by namespace and name, of JobSets that are sources themselves too."""
+        keys = [(*identity_of(jobset.data), jobset) for jobset in self.jobsets]
+        raw = {(space or self.options.namespace or "", name): jobset for space, name, jobset in keys}
+        return {**{job.key: job.document for job in self.jobs}, **raw}
 
     def diagnostics(self) -> list[Diagnostic]:
         """Return the problems of the documents that are known before compilation.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from trainc.findings import Diagnostic, Finding, Severity, Source
+from trainc.findings import Diagnostic, Finding, Path, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
-from trainc.kube.bounds import Bound, decimal
+from trainc.kube.bounds import Bound, decimal, devices_of, hours_of
 from trainc.kube.documents import qualified
+from trainc.kube.jobset import JobSet
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TypeAlias
 
@@ -83,11 +84,17 @@ def takes_more(now: Bound, before: Bound | None) -> bool:
     return now.gpu_hours > before.gpu_hours
 
 
-def no_deadline(account: Account, key: Key) -> Finding:
-    """The error about a job that may hold its devices for ever."""
+def no_deadline(account: Account, key: Key, jobset: JobSet | None) -> Finding:
+    """The error about a job that may hold its devices for ever; `jobset` is the source itself, where no TrainJob is."""
     message = f"nothing keeps {'/'.join(key)} within the budget of {account.glob}: it has no deadline"
-    hint = "write after how many seconds it ends, as in `activeDeadlineSeconds: 86400` under spec, or in its runtime"
-    return Finding("DeadlineMissing", "error", message, hint, ("spec", "activeDeadlineSeconds"))
+    path: Path = ("spec", "activeDeadlineSeconds")
+    where = "under spec, or in its runtime"
+    if jobset is not None:
+        index = next(i for i, job in enumerate(jobset.jobs) if devices_of(job) and hours_of(jobset, job) is None)
+        path = ("spec", "replicatedJobs", index, "template", *path)
+        where = "under spec of the template of each Job"
+    hint = f"write after how many seconds it ends, as in `activeDeadlineSeconds: 86400` {where}"
+    return Finding("DeadlineMissing", "error", message, hint, path)
 
 
 def exceeded(account: Account, more: Sequence[Key]) -> Diagnostic:
