@@ -24,6 +24,8 @@ ENVIRONMENTS = ("east", "north", "west")
 API = "trainer.kubeflow.org/v1alpha1"
 RUNTIMES = ("torch-a100", "torch-h100", "mpi-h100")
 _JOB = re.compile(r"\bjob-\d+\b")
+# What is another TrainJob, and the same job.
+_WITHOUT_EFFECT = "managedBy: trainer.kubeflow.org/trainjob-controller"
 
 
 def job_text(number: int) -> str:
@@ -257,6 +259,7 @@ def possible_edits(tree: Tree, rng: random.Random, environment: str) -> list[Edi
         line_edit("job runtime", job, r"name: (torch|mpi)-\w+", "name: torch-h100"),
         line_edit("job queue", job, r"queue-\d", f"queue-{n}"),
         line_edit("job cpu", job, r"cpu: 4", f"cpu: {n}"),
+        line_edit("job controller", job, r"^spec:", f"spec:\n  {_WITHOUT_EFFECT}"),
         line_edit("job comment", job, r"^spec:", "# nothing\nspec:"),
         line_edit("job label", job, r"  labels:\n", f"  labels:\n    added: n{n}\n"),
         line_edit("env of several jobs", several, r"    env:\n", f"    env:\n    - {{name: ADDED, value: '{n}'}}\n"),
@@ -391,7 +394,10 @@ class Truth:
             return None
         was, now = [(of_side or {}).get(job, "") for of_side in own]
         file = f"clusters/{self._environment}/{job[0]}/{job[1]}.yaml"
-        return of_job(yaml.safe_load_all(tree[file])) if was == now and file in tree and now else compiled.get(job, "")
+        same = was == now and not any(
+            _WITHOUT_EFFECT in text and f"  name: {job[1]}\n" in text for text in tree.values()
+        )
+        return of_job(yaml.safe_load_all(tree[file])) if same and file in tree and now else compiled.get(job, "")
 
     def _compiled(self, tree: Tree) -> Mapping[Job, str] | None:
         files = {file: text for file, text in tree.items() if file in self._needed and not file.startswith("clusters/")}

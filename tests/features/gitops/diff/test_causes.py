@@ -39,11 +39,13 @@ def test_every_kind_of_edit_can_be_made() -> None:
 
 # Each step of provenance, with a round of which some change has a wrong cause without it: the seed, and the edits.
 STEPS: dict[str, tuple[type, str, int, tuple[str, ...], tuple[str, ...]]] = {
-    "overlays": (Edited, "written", 7, (), ()),
-    "templates": (Causes, "_of_template", 6, (), ()),
-    "settings": (Causes, "_options", 7, (), ()),
+    "overlays": (Edited, "written", 6, ("job image", "overlay patch job"), ()),
+    "templates": (Causes, "_of_template", 6, ("template value",), ()),
+    "settings": (Causes, "_options", 0, ("release",), ()),
     "runtimeRef": (Causes, "_runtime", 10, ("job runtime", "job image"), ()),
+    "another runtime": (Causes, "_overridden", 1018, ("job runtime", "release"), ()),
     "naming": (Causes, "_overlaid", 0, ("overlay prefix",), ()),
+    "own": (Causes, "_own", 9, ("job controller",), ("runtime env",)),
 }
 
 

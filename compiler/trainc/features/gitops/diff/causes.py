@@ -84,10 +84,14 @@ class _Known:
         return self.records[key]
 
     def _make(self, key: Key) -> Record | None:
-        if self.session is None or key not in self.jobs:
+        return self.made_of(self.jobs[key]) if key in self.jobs else None
+
+    def made_of(self, job: ValidDocument) -> Record | None:
+        """Return how a job is made on this side, or would be if it is one of the other side."""
+        if self.session is None:
             return None
         recorder = Recorder()
-        replace(self.session, keeping=None, judge=None, errors_only=True).compile(self.jobs[key], recorder)
+        replace(self.session, keeping=None, judge=None, errors_only=True).compile(job, recorder)
         result = recorder.result
         if result is None or result.runtime is None or not recorder.stages:
             return None
@@ -178,7 +182,9 @@ class Causes:
                 places += found
                 unexplained += [(f, was) for f in at[1]] if not found else ()
         places += self._runtime(key, records)
-        reasons = list(self._options(key, places))
+        reasons = list(self._options(self._sides[1].jobs[key], places))
+        if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
+            reasons += self._overridden(key, records[0], places)
         pending: list[Source] = []
         if unexplained and self._sides[1].side.keeps:
             # The edit of the job lets in what had changed since its file was built.
@@ -341,6 +347,23 @@ class Causes:
             if self._sides[1 - n].like(base) is None:
                 yield n, base, ("metadata", "name")
 
+    def _overridden(self, key: Key, before: Record, places: list[Place]) -> Iterator[str]:
+        """Find what would change in the job had it not left its runtime; yield what of it has no line."""
+        job, now = (known.jobs[key] for known in self._sides)
+        is_alike = len({repr(documents.with_value(one.data, ("spec", "runtimeRef"), None)) for one in (job, now)}) == 1
+        # Had a job that is kept as built only not left its runtime, nothing would change.
+        made = None if is_alike and self._sides[1].side.keeps else self._sides[1].made_of(job)
+        if made is not None:
+            values = [
+                {(one.name.kind, f.path): f.value for one in record.explanation.objects for f in one.fields}
+                for record in (before, made)
+            ]
+            for n, record in ((1, made), (0, before)):
+                for one in record.explanation.objects:
+                    changed = (f for f in one.fields if f.value != values[1 - n].get((one.name.kind, f.path)))
+                    places += [place for f in changed for place in self._of_field(n, f, record)]
+            yield from self._options(job, places)
+
     def _at(self, key: Key, path: Path) -> Iterator[Place]:
         for n in (1, 0):
             job = self._sides[n].jobs.get(key)
@@ -434,15 +457,15 @@ class Causes:
                 if settings is not None and value_at(settings.data, path) is not None:
                     yield from self._differences(side, settings, path)
 
-    def _options(self, key: Key, places: list[Place]) -> Iterator[str]:
+    def _options(self, job: ValidDocument, places: list[Place]) -> Iterator[str]:
         """Find the settings without whose change the job would be compiled to something else; yield those without a line."""
         before, after = (known.side.options for known in self._sides)
         if before == after or self._sides[1].session is None:
             return
-        now = self._compiled(self._sides[1].session, key)
+        now = self._compiled(self._sides[1].session, job)
         for name, key_of_option in _OPTIONS.items():
             old, new = getattr(before, name), getattr(after, name)
-            if old == new or self._compiled(self._variant(name), key) == now:
+            if old == new or self._compiled(self._variant(name), job) == now:
                 continue
             found = [
                 place
@@ -474,9 +497,8 @@ class Causes:
         return self._variants[name]
 
     @staticmethod
-    def _compiled(session: Session, key: Key) -> Sequence[Manifest]:
-        job = next((job for job in session.jobs if job.key == key), None)
-        compiled = None if job is None else replace(session, keeping=None, judge=None).compile(job)[0]
+    def _compiled(session: Session, job: ValidDocument) -> Sequence[Manifest]:
+        compiled = replace(session, keeping=None, judge=None).compile(job)[0]
         return () if compiled is None else compiled.manifests
 
 
