@@ -155,8 +155,8 @@ lock: $(READY) ## bring tools/locks/ in line with pyproject.toml; UPGRADE=1 take
 		$(COMPILE) --group $$group --constraint tools/locks/development.txt --output-file tools/locks/$$group.txt || exit 1; done
 
 # BEFORE='79829ac 3709d9b' measures these commits in turn with this one; RECORD=1 replaces tools/benchmarks/instructions.json.
-# That of .venv is measured beside BENCH_PYTHON, and may not be optimized. Without dask, its part is left out.
-bench: $(READY) ## count the instructions of each command, compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
+# That of .venv is measured beside BENCH_PYTHON, and may not be optimized. Without dask or npm, their parts are left out.
+bench: $(READY) ## count the instructions of each command, compare trainc with kustomize, rjsonnet, helm and cdk8s, and write docs/benchmarks.md
 	@$(LOCKED) tools/locks/bench.txt
 	@for each in 'bench $(BENCH_PYTHON)' 'bench-plain $(BIN)/python'; do set -- $$each; \
 		$(UV) venv --quiet --clear --python "$$2" "build/$$1" && \
@@ -165,6 +165,8 @@ bench: $(READY) ## count the instructions of each command, compare trainc with k
 	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-image
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench-image --constraint tools/locks/runtime.txt .
 	@build/bench-image/bin/python tools/scripts/bundle.py
+	@mkdir -p build/bench-node && cp tools/benchmarks/package*.json build/bench-node && \
+		npm ci --silent --no-audit --no-fund --ignore-scripts --prefix build/bench-node || rm -rf build/bench-node
 	@$(UV) venv --quiet --clear --python $(BENCH_PYTHON) build/bench-dask
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench-dask --constraint tools/locks/development.txt '.[dask]' || rm -r build/bench-dask
 	@for commit in $(BEFORE); do \

@@ -32,8 +32,6 @@ from benchmarks.report import (
     IMAGE,
     ONE_JOB,
     PYYAML,
-    RJSONNET,
-    RJSONNET_READING,
     THOUSAND,
     THOUSAND_ALONE,
     THOUSAND_WARNED,
@@ -42,7 +40,7 @@ from benchmarks.report import (
     Measured,
     report,
 )
-from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, check_templates, write_templates
+from benchmarks.templating import EVALUATE, LOAD_AND_DUMP, RJSONNET, check_templates, write_templates
 
 # Numbers of rounds; long commands get fewer.
 RUNS = {1: 25, 10: 9, 100: 7, 1_000: 3, 10_000: 1, 50_000: 1}
@@ -125,8 +123,8 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
     """A thousand JobSets without PodGroups, compared with an engine that generates the same from a template."""
     ours, theirs = folders(folder, 1_000, alone=True)
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
-    programs = write_templates(folder / "templates", ours, 1_000)
-    check_templates(python, programs, ours)
+    templates = write_templates(folder / "templates", ours, 1_000, python)
+    check_templates(templates, ours)
     warned = folder / "warned"
     warned.mkdir()
     (warned / "runtime.yaml").write_text(RUNTIME_ALONE)
@@ -140,8 +138,7 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
         WARNED: [*build[:2], str(warned), "--release", RELEASE],
         TWENTY: [*build[:2], str(twenty), "--release", RELEASE, "--quiet"],
         **{name: [program, *build[1:]] for name, program in before.items()},
-        RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
-        RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
+        **templates,
         PYYAML: [python, "-c", LOAD_AND_DUMP, str(theirs)],
         "kustomize": [kubectl, "kustomize", str(theirs)],
     }

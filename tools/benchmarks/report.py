@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.commands import RECORDED
 from benchmarks.imports import by_part
 from benchmarks.processes import Run
+from benchmarks.templating import RJSONNET
 
 _STAGES = {
     "read": "read: from text to a dict",
@@ -26,8 +27,6 @@ THOUSAND = "trainc, the 1,000 jobs again"
 WARNED = "trainc, a warning in each job"
 TWENTY = "trainc, twenty runtimes"
 IMAGE = "trainc, as in the image"
-RJSONNET = "rjsonnet, of a list of parameters"
-RJSONNET_READING = "rjsonnet, of the TrainJobs"
 ONE_JOB, THOUSAND_ALONE, THOUSAND_WARNED = "one job", "1,000 JobSets", "1,000 JobSets, a warning in each"
 EXPLAIN = "`trainc explain` of one job, a whole process"
 PYYAML = "PyYAML with libyaml, reading and writing the output"
@@ -125,10 +124,11 @@ def _processes(measured: Measured) -> Iterator[str]:
 
 
 def _alone(measured: Measured) -> Iterator[str]:
-    yield "## 1,000 JobSets, compared with a templating engine\n"
+    yield "## 1,000 JobSets, compared with templating engines\n"
     yield "Without a gang there are JobSets only, and kustomize has half as many objects to go over. rjsonnet, a jsonnet in"
     yield "Rust, writes the same objects with one function (tools/benchmarks/templating.py): from a list of parameters in one JSON"
-    yield "file, and from the TrainJobs that trainc reads, which it parses as well. It checks nothing.\n"
+    yield "file, and from the TrainJobs that trainc reads, which it parses as well. Helm writes them"
+    yield "from a chart with one template, and cdk8s from a program in JavaScript. None of them checks anything.\n"
     rows = [
         [f"`{name}`", _seconds(run.wall), _seconds(run.cpu), f"{run.memory:.0f} MB", f"{share:.3g}"]
         for name, run in measured.alone.items()

@@ -1,15 +1,21 @@
-"""Generate the JobSets of benchmarks.jobs with a template engine: a jsonnet function without any validation."""
+"""Generate the JobSets of benchmarks.jobs with template engines, none of which validates: jsonnet, Helm, cdk8s."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.jobs import RELEASE, parameters
 from trainc import Options, compile_paths
 
+RJSONNET = "rjsonnet, of a list of parameters"
+RJSONNET_READING = "rjsonnet, of the TrainJobs"
+HELM = "helm template, of a list of parameters"
+CDK8S = "cdk8s in node, of a list of parameters"
 FUNCTION = """\
 local step = { 'trainer.kubeflow.org/trainjob-ancestor-step': 'trainer' };
 local rank = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
@@ -91,16 +97,127 @@ function(job) {
 }
 """
 _IMPORTS = "local jobset = import 'jobset.libsonnet';\n"
+# A chart with one template for all jobs of its values. Go's templates read numbers of JSON as floats.
+_CHART = "apiVersion: v2\nname: jobs\nversion: 0.1.0\n"
+_TEMPLATE = """\
+{{- range .Values.jobs }}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+  labels:
+    kueue.x-k8s.io/queue-name: {{ .queue }}
+    example.com/team: {{ .team }}
+  annotations:
+    argocd.argoproj.io/sync-options: ServerSideApply=true
+    argocd.argoproj.io/sync-wave: "0"
+spec:
+  network: {enableDNSHostnames: true, publishNotReadyAddresses: true}
+  startupPolicy: {startupPolicyOrder: AnyOrder}
+  successPolicy: {operator: All}
+  replicatedJobs:
+  - name: node
+    groupName: default
+    replicas: 1
+    template:
+      metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+      spec:
+        completionMode: Indexed
+        completions: {{ int .nodes }}
+        parallelism: {{ int .nodes }}
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            restartPolicy: OnFailure
+            volumes:
+            - {name: shm, emptyDir: {medium: Memory, sizeLimit: 64Gi}}
+            containers:
+            - name: node
+              image: {{ .image }}
+              command: {{ toJson .command }}
+              args: {{ toJson .args }}
+              env:
+              - {name: RUN, value: {{ .run }}}
+              - {name: NCCL_DEBUG, value: {{ .level }}}
+              - {name: PET_NNODES, value: "{{ int .nodes }}"}
+              - {name: PET_NPROC_PER_NODE, value: auto}
+              - name: PET_NODE_RANK
+                valueFrom: {fieldRef: {fieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+              - {name: PET_MASTER_ADDR, value: {{ .name }}-node-0-0.{{ .name }}}
+              - {name: PET_MASTER_PORT, value: "29500"}
+              ports:
+              - {containerPort: 29500, protocol: TCP}
+              resources:
+                limits: {nvidia.com/gpu: "{{ int .gpu }}"}
+                requests: {cpu: "{{ int .cpu }}", memory: {{ .memory }}}
+              volumeMounts:
+              - {name: shm, mountPath: /dev/shm}
+{{- end }}
+"""
+# A program for cdk8s, in JavaScript, as it runs in node without a binding to another language.
+_PROGRAM = """\
+const { App, Chart, ApiObject } = require('cdk8s');
+const app = new App(), chart = new Chart(app, 'jobs');
+const step = { 'trainer.kubeflow.org/trainjob-ancestor-step': 'trainer' };
+const rank = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
+for (const job of require('./jobs.json')) {
+  const container = {
+    name: 'node', image: job.image, command: job.command, args: job.args,
+    env: [
+      { name: 'RUN', value: job.run }, { name: 'NCCL_DEBUG', value: job.level },
+      { name: 'PET_NNODES', value: `${job.nodes}` }, { name: 'PET_NPROC_PER_NODE', value: 'auto' },
+      { name: 'PET_NODE_RANK', valueFrom: { fieldRef: { fieldPath: rank } } },
+      { name: 'PET_MASTER_ADDR', value: `${job.name}-node-0-0.${job.name}` }, { name: 'PET_MASTER_PORT', value: '29500' },
+    ],
+    ports: [{ containerPort: 29500, protocol: 'TCP' }],
+    resources: { limits: { 'nvidia.com/gpu': `${job.gpu}` }, requests: { cpu: `${job.cpu}`, memory: job.memory } },
+    volumeMounts: [{ name: 'shm', mountPath: '/dev/shm' }],
+  };
+  const pod = {
+    restartPolicy: 'OnFailure', containers: [container],
+    volumes: [{ name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '64Gi' } }],
+  };
+  new ApiObject(chart, job.name, {
+    apiVersion: 'jobset.x-k8s.io/v1alpha2', kind: 'JobSet',
+    metadata: {
+      name: job.name, namespace: job.namespace,
+      labels: { 'kueue.x-k8s.io/queue-name': job.queue, 'example.com/team': job.team },
+      annotations: { 'argocd.argoproj.io/sync-options': 'ServerSideApply=true', 'argocd.argoproj.io/sync-wave': '0' },
+    },
+    spec: {
+      network: { enableDNSHostnames: true, publishNotReadyAddresses: true },
+      startupPolicy: { startupPolicyOrder: 'AnyOrder' }, successPolicy: { operator: 'All' },
+      replicatedJobs: [{
+        name: 'node', groupName: 'default', replicas: 1,
+        template: {
+          metadata: { labels: step },
+          spec: {
+            completionMode: 'Indexed', completions: job.nodes, parallelism: job.nodes,
+            template: { metadata: { labels: step }, spec: pod },
+          },
+        },
+      }],
+    },
+  });
+}
+process.stdout.write(app.synthYaml());
+"""
 LOAD_AND_DUMP = "import sys, yaml; from pathlib import Path; yaml.dump_all((d for f in sorted(Path(sys.argv[1]).glob('pretrain-*')) for d in yaml.load_all(f.read_text(), yaml.CSafeLoader)), sys.stdout, yaml.CSafeDumper)"
 EVALUATE = "import sys, rjsonnet; sys.stdout.write(rjsonnet.evaluate_file(sys.argv[1]))"
 
 
-def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
-    """Write programs that generate the JobSets as YAML: from a list of parameters, and from the TrainJobs in `jobs`."""
+def write_templates(folder: Path, jobs: Path, count: int, python: str) -> dict[str, list[str]]:
+    """Write programs that generate the JobSets as YAML, and return their commands, those that are installed.
+
+    rjsonnet gets a list of parameters, and the TrainJobs in `jobs`; Helm and cdk8s get the parameters.
+    """
     folder.mkdir()
+    every = [parameters(number) for number in range(count)]
     (folder / "jobset.libsonnet").write_text(FUNCTION)
     (folder / "parameters.libsonnet").write_text(_FROM_TRAINJOB)
-    (folder / "jobs.json").write_text(json.dumps([parameters(number) for number in range(count)]))
+    (folder / "jobs.json").write_text(json.dumps(every))
     one, other = folder / "parameters.jsonnet", folder / "trainjobs.jsonnet"
     one.write_text(_IMPORTS + "std.manifestYamlStream(std.map(jobset, import 'jobs.json'))\n")
     files = "".join(f"  importstr '{path}',\n" for path in sorted(jobs.glob("job-*.yaml")))
@@ -108,17 +225,32 @@ def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
     other.write_text(
         f"{_IMPORTS}{of_job}std.manifestYamlStream([jobset(parameters(std.parseYaml(job))) for job in [\n{files}]])\n"
     )
-    return one, other
+    commands = {
+        name: [python, "-c", EVALUATE, str(path)] for name, path in ((RJSONNET, one), (RJSONNET_READING, other))
+    }
+    chart = folder / "chart"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text(_CHART)
+    (chart / "templates" / "jobs.yaml").write_text(_TEMPLATE)
+    (chart / "values.yaml").write_text(json.dumps({"jobs": every}))
+    if (helm := Path(python).with_name("helm")).exists():
+        commands[HELM] = [str(helm), "template", "jobs", str(chart)]
+    modules = Path(python).parents[2] / "bench-node" / "node_modules"
+    if (node := shutil.which("node")) and modules.exists():
+        (folder / "node_modules").symlink_to(modules)
+        (folder / "jobs.js").write_text(_PROGRAM)
+        commands[CDK8S] = [node, str(folder / "jobs.js")]
+    return commands
 
 
-def check_templates(python: str, programs: tuple[Path, Path], jobs: Path) -> None:
+def check_templates(commands: Mapping[str, Sequence[str]], jobs: Path) -> None:
     """Fail unless each program generates exactly the objects that trainc compiles from `jobs`."""
     import yaml
 
     wanted = {m["metadata"]["name"]: m for m in compile_paths([jobs], options=Options(release=RELEASE)).manifests}
-    for program in programs:
-        done = subprocess.run([python, "-c", EVALUATE, str(program)], capture_output=True, text=True, check=True)
-        text = done.stdout if done.stdout.startswith("---") else json.loads(done.stdout)
+    for name, command in commands.items():
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        text = json.loads(done.stdout) if done.stdout.startswith('"') else done.stdout
         found = {m["metadata"]["name"]: m for m in yaml.load_all(text, yaml.CSafeLoader) if m}
         if found != wanted:
-            sys.exit(f"{program.name} does not write what trainc compiles")
+            sys.exit(f"{name} does not write what trainc compiles")
