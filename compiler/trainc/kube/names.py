@@ -136,6 +136,11 @@ def is_dns1123_subdomain(value: str) -> bool:
     return all(map(is_dns1123_label, value.split(".")))
 
 
+def is_file_name(value: str) -> bool:
+    """Return whether `value` is a valid key of a ConfigMap or a Secret, which becomes the name of a file in pods."""
+    return 0 < len(value) <= SUBDOMAIN_LIMIT and _IN_VALUE.issuperset(value) and value != "." and value[:2] != ".."
+
+
 def is_qualified_name(value: str) -> bool:
     """Return whether `value` is a valid label or annotation key without its prefix, apart from its length."""
     return _fits(value, _LETTER_OR_DIGIT, _IN_VALUE)

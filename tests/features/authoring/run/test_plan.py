@@ -191,3 +191,16 @@ def test_a_size_is_written_where_the_job_says_it() -> None:
 )
 def test_references_are_expanded_as_the_kubelet_does(text: str, value: str) -> None:
     assert expand_variables(text, {"A": "1"}) == value
+
+
+def test_a_config_map_of_any_shape_is_planned_and_its_keys_lead_nowhere_else() -> None:
+    volumes = {"volumes": [{"name": "c", "configMap": {"name": "c"}}]}
+    mounts = [container("node", volumeMounts=[{"name": "c", "mountPath": "/c"}])]
+    manifests = compiled(trainjob(RUN), runtime(job(containers=mounts, pod=volumes), policy={"torch": {}})).manifests
+    data = {"../../escaped": "x", "..": "x", "a/b": "x", "": "x", "...": "x", "good.json": 1}
+    shapes: list[Any] = [{}, {"metadata": {"name": ["c"]}}, {"metadata": {"name": "c"}, "data": []}]
+    for given in (*shapes, {"metadata": {"name": "c"}, "data": data}):
+        here = Machine("/w", {}, PROGRAMS, (40001, 40002, 40003), {})
+        plan = plan_of([{"kind": "ConfigMap", **given}, *manifests], here, PLUGINS)
+        files = {path for path in plan.files if path.startswith("/w/volumes")}
+        assert files == ({"/w/volumes/c/good.json"} if given.get("data") else set())

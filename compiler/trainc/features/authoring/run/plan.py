@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from trainc.api.findings import Finding, Path, Severity
 from trainc.api.jobs import JobSet, ReplicatedJob
-from trainc.api.kube import Json, parse_quantity
+from trainc.api.kube import Json, identity_of, mapping, names, parse_quantity
 from trainc.api.plugins import Plugin
 from trainc.api.records import dataclass
 from trainc.features.authoring.run import model, stand_ins
@@ -19,11 +20,20 @@ _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - moun
 _SHARED = {"persistentVolumeClaim": "claimName", "secret": "secretName", "hostPath": "path", "nfs": "path"}
 
 
+# The texts of each ConfigMap, by its name.
+ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
+
+
+def _data(config_map: Json) -> dict[str, str]:
+    """The data of a ConfigMap, whose keys become names of files: those that no API server takes are left out."""
+    return {key: str(value) for key, value in mapping(config_map.get("data")).items() if names.is_file_name(key)}
+
+
 class Volumes:
     """The folders and files of a plan, collected as pods are planned."""
 
     def __init__(
-        self, workdir: str, config_maps: Mapping[str, Json], text: Callable[[str], str], plugins: Sequence[Plugin]
+        self, workdir: str, config_maps: ConfigMaps, text: Callable[[str], str], plugins: Sequence[Plugin]
     ) -> None:
         """`text` replaces pod host names in a text by local addresses."""
         self.folders: set[str] = set()
@@ -58,11 +68,11 @@ class Volumes:
 
     def _config_map(self, source: Json) -> str:
         folder = f"{self._root}/{source.get('name', '')}"
-        data: Json = self._config_maps.get(source.get("name", ""), {}).get("data", {})
+        data = self._config_maps.get(source.get("name", ""), {})
         items = source.get("items") or [{"key": key, "path": key} for key in data]
         for item in items:
             if item["key"] in data:
-                text = str(data[item["key"]])
+                text = data[item["key"]]
                 self.files[f"{folder}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
         return folder
 
@@ -106,7 +116,7 @@ class PodFacts:
 
 
 def variables(
-    container: Json, facts: PodFacts, config_maps: Mapping[str, Json], environ: Mapping[str, str], path: Path
+    container: Json, facts: PodFacts, config_maps: ConfigMaps, environ: Mapping[str, str], path: Path
 ) -> tuple[dict[str, str], list[Finding]]:
     """The container's variables with `$(NAME)` expanded, and a warning for each one without a local value.
 
@@ -132,9 +142,7 @@ def variables(
     return env, findings
 
 
-def _whole_sources(
-    container: Json, config_maps: Mapping[str, Json], path: Path
-) -> tuple[dict[str, str], list[Finding]]:
+def _whole_sources(container: Json, config_maps: ConfigMaps, path: Path) -> tuple[dict[str, str], list[Finding]]:
     env: dict[str, str] = {}
     findings: list[Finding] = []
     for index, source in enumerate(container.get("envFrom", ())):
@@ -143,13 +151,13 @@ def _whole_sources(
             reference = source.get(kind)
             if reference and kind == "configMapRef" and reference["name"] in config_maps:
                 prefix = source.get("prefix", "")
-                env |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
+                env |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].items()}
             elif reference and not reference.get("optional"):
                 findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", source_path))
     return env, findings
 
 
-def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[str, Json]) -> str | None:
+def _from(source: Json, container: Json, facts: PodFacts, config_maps: ConfigMaps) -> str | None:
     if "fieldRef" in source:
         return facts.field(source["fieldRef"]["fieldPath"])
     if "resourceFieldRef" in source:
@@ -159,8 +167,7 @@ def _from(source: Json, container: Json, facts: PodFacts, config_maps: Mapping[s
         divisor = parse_quantity(str(reference.get("divisor") or "1")).nanos or parse_quantity("1").nanos
         return None if amount is None else str(-(-parse_quantity(str(amount)).nanos // divisor))  # Rounded up.
     key = source.get("configMapKeyRef")
-    value = config_maps.get(key["name"], {}).get("data", {}).get(key["key"]) if key else None
-    return None if value is None else str(value)
+    return config_maps.get(key["name"], {}).get(key["key"]) if key else None
 
 
 def _source_label(source: Json) -> str:
@@ -201,14 +208,14 @@ class _Planner:
 
     def __init__(self, manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> None:
         self._jobset = next(JobSet.among(manifests))
-        self._config_maps = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ConfigMap"}
+        self._config_maps = {identity_of(m)[1]: _data(m) for m in manifests if m["kind"] == "ConfigMap"}
         self._machine, self._plugins = machine, plugins
         self._hosts = Hosts(self._jobset)
         all_containers = [container for job in self._jobset.jobs for _, container in job.containers]
         pairs = model.rendezvous_ports(self._hosts, all_containers, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
-        names = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
-        self._stand_ins = stand_ins.stand_ins(machine, self._hosts.pattern, names)
+        named = sorted({str(v["name"]) for container in all_containers for v in container.get("env", ())})
+        self._stand_ins = stand_ins.stand_ins(machine, self._hosts.pattern, named)
         self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
         self._findings: list[Finding] = []
 
@@ -337,7 +344,7 @@ def _kind(path: Path, container: Json) -> model.ProgramKind:
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 
 
-def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+def _containers_only(config_maps: ConfigMaps, plugins: Sequence[Plugin]) -> Iterator[Finding]:
     for plugin in plugins:
         if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
             hint = "use `trainc check` and `trainc graph`, which start nothing"

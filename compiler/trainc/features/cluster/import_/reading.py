@@ -181,8 +181,6 @@ def _is_secret(variable: Any) -> bool:
 # The end of the name of Trainer's own note of a runtime, a ConfigMap that nothing mounts.
 SNAPSHOT = "-runtime-snapshot"
 _CLUSTER = "ClusterTrainingRuntime"
-# The names of keys that a Secret may have: they are written in a comment, and in a command to copy.
-_KEY = pattern(r"[-._a-zA-Z0-9]{1,253}")
 # What the table of an import calls a state.
 STATES: Mapping[live_objects.State, str] = {
     "running": "running", "suspended": "suspended", "succeeded": "finished", "failed": "finished (failed)",
@@ -292,20 +290,20 @@ class Reader:
             self._found.problems.append(f"{path}: another object of this name is in that file already")
             return
         comment = ""
-        if names := literal_secrets(documents):
-            if wrong := [name for name in names if _KEY.fullmatch(name) is None]:
+        if secrets := literal_secrets(documents):
+            if wrong := [name for name in secrets if not names.is_file_name(name)]:
                 why = "looks like a token, and a Secret cannot have a key of that name"
                 self._found.problems.append(f"{path}: the value of {wrong[0]!r} {why}")
                 return
             namespace = next((mapping(d.get("metadata")).get("namespace") for d in documents), None)
             space = f" -n {namespace}" if namespace else " -n NAMESPACE"
-            literals = " ".join(f"--from-literal={name}=VALUE" for name in names)
+            literals = " ".join(f"--from-literal={name}=VALUE" for name in secrets)
             comment = (
-                f"# The value of {first_of(names)} stays out of git. Make this Secret in the cluster:\n"
+                f"# The value of {first_of(secrets)} stays out of git. Make this Secret in the cluster:\n"
                 f"# kubectl create secret generic {secret}{space} {literals}\n"
             )
             documents = with_references(list(documents), secret)
-            note = f"the value of {first_of(names)} was not written; make the Secret {secret}"
+            note = f"the value of {first_of(secrets)} was not written; make the Secret {secret}"
             self._found.notes.append(f"{path}: {note}")
         if clear := first_of(sorted(credentials_in(documents))):
             self._found.notes.append(
