@@ -124,6 +124,29 @@ def test_no_program_of_the_repository_runs(origin: str, tmp_path: Path, monkeypa
     assert run("diff", "git:HEAD", "git:refs/remotes/origin/main").status == 0
 
 
+@pytest.mark.parametrize("how", ["lacks", "replaces"])
+def test_a_commit_is_what_its_id_says_or_an_error(how: str, origin: str, tmp_path: Path) -> None:
+    """What a partial clone lacks is not fetched, and what refs/replace puts in its place is not taken."""
+    mark = tmp_path.parent / f"{tmp_path.name}-ran"
+    program = mark.with_name(f"{mark.name}-program")
+    program.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    if how == "lacks":
+        blob = git("rev-parse", f"{origin}:{RENDERED}").strip()
+        Path(".git/objects", blob[:2], blob[2:]).unlink()
+        for key, value in {"url": f"ext::{program}", "promisor": "true", "partialclonefilter": "blob:none"}.items():
+            git("config", f"remote.origin.{key}", value)
+        git("config", "protocol.ext.allow", "always")
+        for key, value in {"core.repositoryformatversion": "1", "extensions.partialClone": "origin"}.items():
+            git("config", key, value)
+    else:
+        git("replace", origin, "HEAD")
+    proof, difference = run("build", "--check", "--base", origin), run("diff", f"git:{origin}")
+    assert (proof.status, TAKEN in difference.stdout) == (1, how == "replaces"), (proof, difference)
+    assert ("KeptNotProven" in proof.stderr, difference.status) == ((True, 0) if how == "replaces" else (False, 1))
+    assert not mark.exists()
+
+
 def test_a_folder_that_looks_like_a_bare_repository_is_none(origin: str) -> None:
     write("jobs/bare/HEAD", "ref: refs/heads/main\n")
     write("jobs/bare/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /etc\n")

@@ -189,7 +189,7 @@ class Run:
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
-            found = [d for d in found if d not in of_kept or d.severity != "error"]
+            found = [d for d in found if job_of(d) not in stays or d.severity != "error"]
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
             self.diagnostics = [d for d in self.diagnostics if d not in judgement.excused]
             self._about_input = [d for d in self._about_input if d not in judgement.excused]

@@ -184,9 +184,8 @@ class Judgement:
     ) -> list[Diagnostic]:
         """Return the errors of a file that came back, or of one changed in place that the base's file does not have."""
         rendered, base = self.keeping.rendered[job.key], self.keeping.read_base()
-        now = self._errors_of(
-            job, rendered.body, [d for d in of_cluster if d not in self.keeping.refused.get(job.key, ())]
-        )
+        refused = {*self.keeping.refused.get(job.key, ())}
+        now = self._errors_of(job, rendered.body, [d for d in of_cluster if d not in refused])
         if standing == "back":
             name = qualified(*job.key)
             again = f"`trainc build --rebuild {name}` builds it as of today instead"

@@ -189,9 +189,9 @@ def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
     waiting = {file.job for file in keeping.kept_files}
     if waiting <= {*jobs}:
         return "--rebuild all"
-    spaces = sorted({job.rpartition("/")[0] for job in jobs})
+    spaces = {job.rpartition("/")[0] for job in jobs}
     if all(spaces) and {job for job in waiting if job.rpartition("/")[0] in spaces} <= {*jobs}:
-        return " ".join(f"--rebuild '{space}/*'" for space in spaces)
+        return " ".join(f"--rebuild '{space}/*'" for space in sorted(spaces))
     return " ".join(f"--rebuild {job}" for job in sorted(jobs))
 
 

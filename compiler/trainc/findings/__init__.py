@@ -230,8 +230,9 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         return (source.file, source.line, source.column, d.object, _RANK[d.severity], d.path, d.code, d.message)
 
     ordered = sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=key)
-    first = {d.source.file if d.source else d.object: d for d in reversed(ordered) if d.code == "UnrenderedTemplate"}
-    return [d for d in ordered if d.code != "UnrenderedTemplate" or d in first.values()] if first else ordered
+    of_files = {d.source.file if d.source else d.object: d for d in reversed(ordered) if d.code == "UnrenderedTemplate"}
+    first = {*of_files.values()}
+    return [d for d in ordered if d.code != "UnrenderedTemplate" or d in first] if first else ordered
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:

@@ -124,7 +124,8 @@ class _Merge:
     def _list(self, before: list[Any], change: list[Any], path: FieldPath, patch_path: Path) -> Any:
         field = str(patch_path[-1])
         if field in MERGED_SETS and all(isinstance(item, str) for item in (*before, *change)):
-            union = in_merge_order(change, [item for item in before if item not in change], before)
+            theirs = {*change}
+            union = in_merge_order(change, [item for item in before if item not in theirs], before)
             return self._overwrite(before, union, path, patch_path)
         key = self.keys.get(field)
         if key is None or any(isinstance(item, Mapping) and item.get(_DIRECTIVE) == "replace" for item in change):

@@ -183,14 +183,16 @@ def _hidden_devices(training: Training) -> Iterator[Finding]:
 def _shared_devices(training: Training) -> Iterator[Finding]:
     """Yield a finding for a trainer on a device that a server beside it has, by the variables of both."""
     name = next((name for name, devices in VISIBLE.items() if training.device in devices), "")
-    servers = [start for start in training.line.starts if any(word in _SERVING for word in start.argv[:4])]
-    for start in training.line.starts_of("launcher", "python", "unknown") if servers else ():
-        mine = _listed(start.variables.get(name))
-        for server in servers:
-            if start not in servers and (both := sorted(mine & _listed(server.variables.get(name)))):
-                message = f"{name} gives the device {both[0]} to {server.argv[0]} and to the trainer, which needs devices of its own"
-                hint = f"write other devices than {', '.join(both)} for the trainer"
-                yield training.finding("MoreProcessesThanDevices", "warning", message, hint, start.program.index)
+    taken: dict[str, str] = {}
+    for start in reversed(training.line.starts):
+        if not _SERVING.isdisjoint(start.argv[:4]):
+            taken |= dict.fromkeys(_listed(start.variables.get(name)), start.argv[0])
+    for start in training.line.starts_of("launcher", "python", "unknown") if taken else ():
+        both = sorted(_listed(start.variables.get(name)) & taken.keys())
+        if both and _SERVING.isdisjoint(start.argv[:4]):
+            message = f"{name} gives the device {both[0]} to {taken[both[0]]} and to the trainer, which needs devices of its own"
+            hint = f"write other devices than {', '.join(both)} for the trainer"
+            yield training.finding("MoreProcessesThanDevices", "warning", message, hint, start.program.index)
 
 
 def _listed(visible: str | None) -> frozenset[str]:

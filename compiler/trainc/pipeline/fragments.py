@@ -251,7 +251,7 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
     if builds and not has_errors(runtime_diagnostics()):
         objects = assemble(result.lowered, report)
         # A TrainJob may still set the trainer's image; for all other containers there is MissingImage.
-        images = [finding for finding in report.about_objects() if finding.path[-1:] == ("image",)]
+        images = {finding for finding in report.about_objects() if finding.path[-1:] == ("image",)}
         report.findings = [finding for finding in report.findings if finding not in images]
         if session.judge_runtimes is not None:
             result.objects = objects

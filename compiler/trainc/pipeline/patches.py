@@ -148,10 +148,14 @@ def _replaced_items(before: list[Any], value: list[Any], path: Path, key: str) -
         for i, item in enumerate(value):
             if isinstance(item, Mapping) and item.get(merge_key) in by_key:
                 yield from _find_replaced(by_key[item.get(merge_key)], item, (*path, i))
-    elif lost := [item for item in before if item not in value]:
+    elif before != value:
         import json
 
-        text = ", ".join(json.dumps(item, sort_keys=True) for item in lost[:2])
+        stay = {json.dumps(item, sort_keys=True) for item in value}
+        lost = [text for item in before if (text := json.dumps(item, sort_keys=True)) not in stay]
+        if not lost:
+            return
+        text = ", ".join(lost[:2])
         excerpt = (text[:97] + "...") if len(text) > 100 else text
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {excerpt}"
         yield Finding("ListReplaced", "warning", message, "repeat in the patch the items to keep", path)

@@ -81,7 +81,8 @@ def outcomes_of(session: Session) -> Iterator[tuple[Document, Outcome]]:
             continue
         for judge in filter(None, (session.judge, session.judge_at_base)):
             found = [document.diagnose(finding, label) for label, finding in judge(job.manifests)]
-            of_admission += [d for d in found if d not in of_admission]
+            known = {*of_admission}
+            of_admission += [d for d in found if d not in known]
         diagnostics = session.rules(of_admission, False)
         errors = [d for d in diagnostics if d.severity == "error"]
         if errors and session.keeping is not None and session.keeping.is_as_at_base(*key, job.manifests):

@@ -301,15 +301,17 @@ class Session:
         kept: list[CompiledJob] = []
         if self.keeping is None:
             return kept, diagnostics
+        errors: dict[str, list[Diagnostic]] = {}
+        for diagnostic in diagnostics:
+            if diagnostic.severity == "error":
+                errors.setdefault(diagnostic.object, []).append(diagnostic)
         for document in self.index.refused_jobs:
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
             key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
             if (manifests := self.keeping.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
-                errors = [d for d in diagnostics if d.object == label and d.severity == "error"]
-                self.keeping.refused[key] = errors
-                diagnostics = [d for d in diagnostics if d not in errors]
-        return kept, diagnostics
+                self.keeping.refused[key] = errors.pop(label, [])
+        return kept, [d for d in diagnostics if d.severity != "error" or d.object in errors]
 
     def compile_all(self, problems: Sequence[Diagnostic] = ()) -> Compilation:
         """Compile all TrainJobs.

@@ -162,7 +162,7 @@ def _check_secrets(spec: Json, path: Path, account: Json) -> Iterator[Finding]:
         for i, secret in enumerate(objects(spec.get("imagePullSecrets")))
     )
     for field, used in (("secrets", _mounted_secrets(spec, path)), ("imagePullSecrets", pull_secrets)):
-        allowed = [str(secret.get("name")) for secret in objects(account.get(field))]
+        allowed = {str(secret.get("name")) for secret in objects(account.get(field))}
         for secret_path, name in used:
             if name not in allowed:
                 message = f"ServiceAccount {metadata.get('name')} does not list {name} in its {field}, and its pods may use no other secret"

@@ -6,6 +6,7 @@ validateTopologySpreadConstraints.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -47,12 +48,13 @@ def _check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
             yield errors.conflict((*path, name), f"{name} needs a labelSelector", "add labelSelector")
         elif value.get(name):
             yield from list_of(label_key)(value[name], (*path, name))
-    selector_keys = [*map(str, mapping(mapping(selector).get("matchLabels")))]
-    selector_keys += [str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions"))]
+    selector_keys = Counter(map(str, mapping(mapping(selector).get("matchLabels"))))
+    selector_keys.update(str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions")))
+    mismatched = {*map(str, items(value.get("mismatchLabelKeys")))}
     for i, key in enumerate(items(value.get("matchLabelKeys"))):
-        if key in items(value.get("mismatchLabelKeys")):
+        if str(key) in mismatched:
             yield errors.conflict((*path, "matchLabelKeys", i), f"{key} must match and must not")
-        if selector_keys.count(str(key)) > 1:
+        if selector_keys[str(key)] > 1:
             message = f"{key} is in matchLabelKeys and twice in labelSelector"
             yield errors.conflict((*path, "matchLabelKeys", i), message, "keep it in one of them")
 

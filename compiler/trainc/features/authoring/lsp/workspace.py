@@ -220,8 +220,9 @@ class Opened:
             jobs = [*jobs, *(bases if overlays is None else overlays.more(bases).documents)]
         expanded, more, _ = expansion.expand(jobs)
         mine_in = {document.file for document in documents}
-        trials = [d for d in expanded if d.file in {sweep.file for sweep in sweeps}]
-        remaining = [d for d in expanded if d.file in mine_in and d not in trials] + trials[:_MOST_USERS]
+        of_sweeps = {sweep.file for sweep in sweeps}
+        trials = [d for d in expanded if d.file in of_sweeps]
+        remaining = [d for d in expanded if d.file in mine_in - of_sweeps] + trials[:_MOST_USERS]
         return remaining, [d for d in (*problems, *more) if d.source and d.source.file in mine_in]
 
     def _session(self) -> tuple[Session, stack.Stack | None]:

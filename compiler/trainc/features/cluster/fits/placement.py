@@ -103,7 +103,8 @@ class Search(Counts):
 
     def _domain_for_tail(self, domains: Sequence[Domain], used: Sequence[Domain]) -> Domain | None:
         """The first unused domain that can hold the tail."""
-        return next((d for d in domains if d not in used and self.with_tail[d.index] != NO_ROOM), None)
+        taken = {domain.index for domain in used}
+        return next((d for d in domains if d.index not in taken and self.with_tail[d.index] != NO_ROOM), None)
 
     def _slice_counts(self, leaders: int) -> list[int]:
         return self.slices_led if leaders else self.slices

@@ -7,6 +7,7 @@ apiserver pkg/admission/plugin/cel/compile.go and composition.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, opening
@@ -189,12 +190,12 @@ class Policy:
 
     def needed_by(self, name: str) -> list[str]:
         """A variable and those before it that it may read, in their order."""
-        names = list(self.variables)
+        names = [*takewhile(lambda variable: variable != name, self.variables), name]
         needed = {name}
-        for variable in reversed(names[: names.index(name) + 1]):
+        for variable in reversed(names):
             if variable in needed:
                 needed |= self.variables[variable].variables
-        return [variable for variable in names[: names.index(name) + 1] if variable in needed]
+        return [variable for variable in names if variable in needed]
 
     @property
     def fails_closed(self) -> bool:
@@ -251,7 +252,9 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.diagnose(finding) for finding in findings]
-    bound_names = [mapping(document.data.get("spec")).get("policyName") for document in documents if _kind(document)]
+    bound_names = {
+        str(mapping(document.data.get("spec")).get("policyName")) for document in documents if _kind(document)
+    }
     for name, policy in policies.items():
         if policy is not None:
             findings = [*_about_trainjobs(policy), *([] if name in bound_names else [_NOT_BOUND])]

@@ -99,8 +99,10 @@ def assert_allowed(objects: Objects, policies: Policies, *, kubernetes: str | No
 def _judge(objects: Objects, policies: Policies, kubernetes: str | None) -> list[tuple[str, Finding]]:
     __tracebackhide__ = True
     entries = [policies] if isinstance(policies, str | os.PathLike | Mapping) else list(policies)
-    paths = [entry for entry in entries if not isinstance(entry, Mapping) and "\n" not in os.fspath(entry)]
-    texts = [json.dumps(e) if isinstance(e, Mapping) else os.fspath(e) for e in entries if e not in paths]
+    paths, texts = list[str](), list[str]()
+    for entry in entries:
+        text = f"{json.dumps(entry)}\n" if isinstance(entry, Mapping) else os.fspath(entry)
+        (texts if "\n" in text else paths).append(text)
     options = Options(kubernetes=kubernetes)
     stdin = BytesIO("\n---\n".join(texts).encode())
     documents, problems = files.read_paths(

@@ -122,14 +122,16 @@ def retirement(live: LiveDiff) -> list[str]:
     for obj in live.objects:
         if obj.kind == "JobSet" and obj.object != "extra" and obj.source:
             sources.setdefault(obj.source, []).append(obj)
-    finished = [source for source, jobs in sources.items() if all(job.is_finished for job in jobs)]
+    mixed = {
+        source: [job for job in jobs if job.is_finished]
+        for source, jobs in sources.items()
+        if not all(job.is_finished for job in jobs)
+    }
+    finished = [source for source in sources if source not in mixed]
     removed = [
         f"git rm {' '.join(map(shlex.quote, finished[i : i + _FILES_PER_LINE]))}"
         for i in range(0, len(finished), _FILES_PER_LINE)
     ]
-    mixed = {
-        source: [job for job in jobs if job.is_finished] for source, jobs in sources.items() if source not in finished
-    }
     return [
         *removed,
         *(f"# remove {_names(jobs)} from {shlex.quote(source)}" for source, jobs in mixed.items() if jobs),
