@@ -191,6 +191,41 @@ def renamed(name: str, path: str = MANY) -> Callable[[], None]:
     return change
 
 
+def without(path: str, text: str) -> Callable[[], None]:
+    """Leave `b` out of its file, and write another."""
+
+    def change() -> None:
+        many(A, C)()
+        write(path, text)
+
+    return change
+
+
+def to(path: str) -> Callable[[], None]:
+    def change() -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(MANY).rename(path)
+
+    return change
+
+
+def into_an_overlay() -> None:
+    write("jobs/prod/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\n")
+    to("jobs/prod/many.yaml")()
+
+
+def committed() -> None:
+    commit()
+    to("archive/many.yaml")()
+    commit()
+
+
+def submodule() -> None:
+    """As in a clone without submodules: of each there is an empty folder."""
+    Path(MANY).unlink()
+    write(".gitmodules", '[submodule "nlp"]\n\tpath = jobs/nlp\n\turl = ../nlp\n')
+
+
 # What becomes of `b`, the second of three jobs in a file: the place that is named.
 SLIPS_OF_ONE: dict[str, tuple[Callable[[], None], str]] = {
     "it is a comment": (many(A, indented(B, "# "), C), f"{MANY}:15:1"),
@@ -215,7 +250,18 @@ SLIPS_OF_ONE: dict[str, tuple[Callable[[], None], str]] = {
     "the file has an ending of somebody's own": (renamed("many.off"), "jobs/nlp/many.off:4:1"),
     "the file is hidden": (renamed(".many.yaml"), "jobs/nlp/.many.yaml:4:1"),
     "the file is a template of another ending": (renamed("many.yaml.jinja"), "jobs/nlp/many.yaml.jinja:4:1"),
+    "it is a comment of a large file": (many(f"# {'.' * 79}\n" * 20_000, A, indented(B, "# "), C), f"{MANY}:20016:1"),
+    "the file moves out of the sources": (to("archive/many.yaml"), "archive/many.yaml:4:1"),
+    "the file moves out of the sources in a commit": (committed, "archive/many.yaml:4:1"),
+    "the file moves to a hidden folder": (to("jobs/.old/many.yaml"), "jobs/.old/many.yaml:4:1"),
+    "the file moves into the folder of an overlay": (into_an_overlay, "jobs/prod/many.yaml:4:1"),
+    "the document moves out of the sources": (without("archive/b.yaml", B), "archive/b.yaml:4:1"),
+    "its folder is a submodule that is not there": (submodule, ".gitmodules:2:1"),
 }
+
+
+def commit() -> None:
+    subprocess.run("git add -A; git -c user.name=a -c user.email=a@example.com commit -qm 1", shell=True, check=True)
 
 
 def others(*names: str) -> set[str]:
@@ -242,16 +288,6 @@ def test_a_slip_of_one_job_among_others_is_an_error_where_its_text_is(slip: str)
     assert run("build").status == 0
 
 
-def without(path: str, text: str) -> Callable[[], None]:
-    """Leave `b` out of its file, and write another."""
-
-    def change() -> None:
-        many(A, C)()
-        write(path, text)
-
-    return change
-
-
 ENDS_OF_ONE: dict[str, Callable[[], None]] = {
     "its document is removed": many(A, C),
     "it gets another name": many(A, B.replace("name: b", "name: d"), C),
@@ -259,7 +295,9 @@ ENDS_OF_ONE: dict[str, Callable[[], None]] = {
     "another document has its name": many(A, C, CONFIG.replace("settings", "b")),
     "a comment has its name": many(A, "# b was a TrainJob\n# name: b\n" + C),
     "a container has its name": many(A, C.replace("  trainer:", "  # kind: TrainJob\n  # name: b\n  trainer:")),
-    "its file moves out of the sources": without("archive/b.yaml", B),
+    "another team's file has its name": without("archive/b.yaml", B.replace("namespace: nlp", "namespace: ads")),
+    "another trainc.yaml has it": without("other/b.yaml", B),
+    "a copy was there before": many(A, C),
     "a page shows it": without("jobs/README.md", f"```yaml\n{B}```\n"),
     "an editor left a copy": without(f"{MANY}~", f"{A}---\n{B}"),
 }
@@ -268,7 +306,10 @@ ENDS_OF_ONE: dict[str, Callable[[], None]] = {
 @pytest.mark.parametrize("end", ENDS_OF_ONE)
 def test_who_removes_one_job_among_others_ends_it(end: str) -> None:
     many(A, B, C)()
+    write("archive/before.yaml", B)
+    write("other/trainc.yaml", SETTINGS)
     assert run("build").status == 0
+    commit()
     ENDS_OF_ONE[end]()
     assert [result.status for result in every_command()] == [0, 1, 0]
     assert "rendered/nlp/b.yaml" not in rendered()
@@ -278,7 +319,7 @@ def test_who_removes_one_job_among_others_ends_it(end: str) -> None:
 def test_a_job_that_ended_in_a_change_is_named_where_its_text_is() -> None:
     many(A, B, C)()
     assert run("build").status == 0
-    subprocess.run("git add -A; git -c user.name=a -c user.email=a@example.com commit -qm 1", shell=True, check=True)
+    commit()
     many(A, indented(B, "# "), C)()
     Path("rendered/nlp/b.yaml").unlink()
     result = run("check", "--base", "HEAD")

@@ -231,14 +231,18 @@ def test_a_frozen_job_is_no_part_of_all() -> None:
     assert codes("build", "--rebuild", "llm") == {"FrozenJob"}
 
 
-def test_no_base() -> None:
-    wrong, right = blocks("NoBase")
-    keep(OF_TEAM, right)
-    os.rename(".git", "git")
-    write("runtimes/team.yaml", wrong)
-    assert codes("build", "--check") == {"NoBase", "KeptAsBuilt"}
-    write("runtimes/team.yaml", right)
-    assert codes("build", "--check") == set()
+def test_no_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed, runtime = blocks("KeptAsBuilt")
+    keep(OF_TEAM, runtime)
+    write("runtimes/team.yaml", changed)
+    commit()
+    git("checkout", "-q", "-b", "pull-request")
+    for workflow, code in zip(blocks("NoBase"), ("NoBase", "KeptAsBuilt"), strict=True):
+        depth = () if "fetch-depth: 0" in workflow else ("--depth", "1")
+        git("clone", "-q", *depth, f"file://{tmp_path}", code)
+        monkeypatch.chdir(tmp_path / code)
+        assert codes(*workflow.partition("trainc ")[2].split()) == {code}
+        monkeypatch.chdir(tmp_path)
 
 
 def test_settings_loosened() -> None:
@@ -251,6 +255,26 @@ def test_settings_loosened() -> None:
     write("trainc.yaml", wrong)
     assert codes("check", "--base", "main") == {"SettingsLoosened"}
     assert codes("check") == set()
+
+
+def test_jobs_replaced_in_an_environment() -> None:
+    write("jobs/llm.yaml", blocks("AdoptedFile")[1])
+    settings = 'release: "2.3"\nsources: [jobs]\nenvironments:\n  a: {output: out/a}\n  b: {output: out/b}\n'
+    write("trainc.yaml", settings)
+    git("init", "-q", "-b", "main")
+    assert codes("build") == set()
+    commit()
+    for text, place, of in (
+        (f"{settings}nameHash: true\n", "6:1", ""),
+        (settings.replace("a: {", "a: {nameHash: true, "), "4:7", " (in a)"),
+    ):
+        write("trainc.yaml", text)
+        for words in (["check"], ["build", "--check"]):
+            (found,) = re.findall(
+                r"trainc.yaml:(.*): warning\[JobsReplaced\].* starts them again(.*)",
+                run(*words, "--base", "main").stderr,
+            )
+            assert found == (place, of)
 
 
 def test_jobs_replaced() -> None:

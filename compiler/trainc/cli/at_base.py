@@ -21,7 +21,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, path_exists
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
@@ -296,8 +296,9 @@ def _replaced(revision: Revision, environment: str, settings: Settings) -> Itera
     text = after.file if changed else None
     documents = [] if text is None else read_paths([text], settings.options.limits, everything=True)[0]
     for key, (message, hint) in changed.items():
-        path = (("environments", environment) if environment else ()) + (key,)
-        source = next((place for d in documents if (place := d.locate(path)) is not None), None)
+        paths = [("environments", environment, key), (key,)]
+        places = (d.locate(path) for path in paths for d in documents if path_exists(d.data, path))
+        source = next(filter(None, places), documents[0].locate(()) if documents else None)
         yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
 
 

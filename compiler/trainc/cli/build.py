@@ -82,7 +82,7 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
         from trainc.cli.at_base import bases_of
 
         settings = {target.environment: target.compilation.settings for target in targets}
-        targets[-1].compilation.diagnostics += (bases or bases_of(settings.values(), arguments)).replaced(settings)
+        _add_to_each(targets, (bases or bases_of(settings.values(), arguments)).replaced(settings))
     stale = _stale(targets, plans) if arguments.check and arguments.format == "github" else []
     _report(targets, arguments, streams, stale)
     for target, planned in zip(targets, plans, strict=True):
@@ -223,7 +223,8 @@ def sources_of(compilation: Run) -> Sources:
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
-    sources = Sources(home, settings.paths, settings.configuration.exclude, compilation.inputs.files)
+    exclude, files = settings.configuration.exclude, compilation.inputs.files
+    sources = Sources(home, settings.paths, exclude, files, settings.elsewhere())
     # The jobs that no environment selects have not ended: their output is not removed.
     for document in compilation.unselected:
         if is_sweep((document.before or document).data):
@@ -363,7 +364,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             bases=bases,
         )
         targets.append(Target(compilation, folder, environment.environment))
-    targets[0].compilation.diagnostics += at_base
+    _add_to_each(targets, at_base)
     report_unselected([target.compilation for target in targets])
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
@@ -372,6 +373,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, arguments, streams)
     return write_folders(targets, bases, arguments, streams)
+
+
+def _add_to_each(targets: Sequence[Target], diagnostics: Sequence[Diagnostic]) -> None:
+    """Add what is about all environments, or says itself about which, so that it is not said of one."""
+    for target in targets:
+        target.compilation.diagnostics += diagnostics
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:

@@ -138,7 +138,7 @@ class Settings:
             exclude=self.configuration.exclude,
             everything=everything,
             select=self.configuration.select,
-            elsewhere=self._elsewhere(),
+            elsewhere=self.elsewhere(),
         )
         if self.configuration.file is not None:
             from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
@@ -182,7 +182,7 @@ class Settings:
         documents += inputs.jobsets
         return check_boundaries(documents, shared, self.configuration, at_base, self.options.namespace or "")
 
-    def _elsewhere(self) -> Callable[[Json, str], bool]:
+    def elsewhere(self) -> Callable[[Json, str], bool]:
         """What tells whether another environment compiles a TrainJob."""
         resources: dict[str, set[str]] = {}
 

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from trainc.findings import Diagnostic, Source
+from trainc.kube.documents import Json
 from trainc.options import Limits
 from trainc.reading.files import STDIN, Exclude, Walk, shown_path
-from trainc.reading.opening import is_below, open_file, read_file, repository_above
+from trainc.reading.opening import (
+    CONFIGURATION_FILE,
+    folders_upward,
+    is_below,
+    open_file,
+    read_file,
+    repository_above,
+)
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
@@ -170,9 +178,15 @@ class Sources:
     """
 
     def __init__(
-        self, home: str, paths: Sequence[str] = (), exclude: Exclude = Exclude(), files_read: Iterable[str] = ()
+        self,
+        home: str,
+        paths: Sequence[str] = (),
+        exclude: Exclude = Exclude(),
+        files_read: Iterable[str] = (),
+        is_elsewhere: Callable[[Json, str], bool] = lambda _job, _file: False,
     ) -> None:
         self._home, self._paths, self._exclude, self._files_read = home, paths, exclude, files_read
+        self._is_elsewhere = is_elsewhere
         self._real_folders: dict[str, str] = {}
         self._spared: set[str] = set()
         self._spared_names: set[str] = set()
@@ -245,12 +259,20 @@ class Sources:
         from trainc.output.remains import Remains, find_remains
 
         groups: dict[tuple[str, str], list[tuple[str, Remains]]] = {}
-        for output, remains in find_remains(ended, self._paths, self._exclude, Limits()).items():
+        for output, remains in find_remains(
+            ended, self._paths, self._exclude, Limits(), self._belongs_elsewhere
+        ).items():
             groups.setdefault((remains.file, remains.why), []).append((output, remains))
         for (file, why), found in groups.items():
             outputs = [f"{folder.rstrip('/')}/{output}" for output, _ in found]
             line = min(remains.line for _, remains in found)
             yield self._skipped_source(file, outputs, why, found[0][1].remedy, line)
+
+    def _belongs_elsewhere(self, job: Json, file: str) -> bool:
+        """Return whether another environment, or another trainc.yaml, has a job in a file."""
+        above = folders_upward(os.path.dirname(self._real(file)))
+        nearest = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), self._home)
+        return nearest != self._home or self._is_elsewhere(job, file)
 
     def _existing(self, name: str) -> Iterator[str]:
         """Yield the files that a first line may mean by `name`."""

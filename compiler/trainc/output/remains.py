@@ -1,22 +1,28 @@
 """What is left in the sources of jobs that they no longer declare.
 
-A document may be commented out, indented into a text, or get another kind, and its file a name that is not read. Each is
-an easy slip, and its job would end without a word: the other documents of the file still compile. So before a rendered
-file goes, its job is looked for as text. To end a job, remove that text, or the rendered file.
+A document may be commented out, indented into a text, or get another kind, and its file a name or a folder that is not
+read, such as that of a submodule that is not checked out. Each is an easy slip, and its job would end without a word: the
+others still compile. So before a rendered file goes, its job is looked for: as text in what is read, and as a document
+in what git calls new. To end a job, remove that text, or the rendered file.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 
 from trainc.emit.name_hash import job_in
+from trainc.findings import CompileError
+from trainc.kube.documents import Json, identity_of
+from trainc.kube.names import JOB_KINDS
 from trainc.options import Limits
 from trainc.output.ownership import is_marked
 from trainc.project.dialects import LEGACY_KINDS, is_sweep, is_trainer_document
+from trainc.reading.document import Document
 from trainc.reading.files import NEAR_NAME, READ_SUFFIXES, TEMPLATE_SUFFIXES, Exclude, is_overlay_folder
-from trainc.reading.opening import read_file
+from trainc.reading.opening import is_below, read_file, repository_above
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 
@@ -31,9 +37,12 @@ _OTHER_TEXTS = (
     *(".md", ".rst", ".adoc", ".html", ".py", ".ipynb", ".sh", ".go", ".js", ".ts", ".log"),
     *("~", ".swp", ".orig", ".rej"),
 )
-_MOST_BYTES = 1_000_000
+_MOST_BYTES = 1_000_000  # Of a file that is not the source of the job.
 # Of all lines that are looked at for the names in a file. What is not looked at counts as a job: it is not removed.
 _MOST_STEPS = 500_000
+
+
+Elsewhere: TypeAlias = Callable[[Json, str], bool]
 
 
 class Remains(NamedTuple):
@@ -55,20 +64,47 @@ _MISNAMED = (
 
 
 def find_remains(
-    outputs: Mapping[str, str], paths: Sequence[str], exclude: Exclude, limits: Limits
+    outputs: Mapping[str, str], paths: Sequence[str], exclude: Exclude, limits: Limits, is_elsewhere: Elsewhere
 ) -> dict[str, Remains]:
     """Return what is left of jobs, by the paths of their outputs.
 
     `outputs` has for each the path of its source, which need not exist. `paths` and `exclude` are those of the build.
+    `is_elsewhere` says of a TrainJob in a file that another build reads it.
     """
-    found: dict[str, Remains] = {}
-    by_name: dict[str, list[str]] = {}
     by_source: dict[str, list[str]] = {}
     for output, source in outputs.items():
-        by_name.setdefault(job_in(output), []).append(output)
         by_source.setdefault(os.path.realpath(source), []).append(output)
-    for file in _files(paths, {os.path.dirname(source) for source in outputs.values()}, exclude):
-        text = _text_at(file)
+    absent = {source: submodule for source in by_source if (submodule := _submodule(source)) is not None}
+    found = {output: remains for source, remains in absent.items() for output in by_source[source]}
+    looked = _add_texts(
+        found, outputs, by_source, _files(paths, {*map(os.path.dirname, outputs.values())}, exclude), limits
+    )
+    new = _new_files([*by_source]) if len(found) < len(outputs) else ()
+    for file in new:
+        if os.path.realpath(file) not in looked and not exclude(file) and file.endswith(READ_SUFFIXES):
+            for document in read_documents(_text_at(file, _MOST_BYTES).encode(), file, limits)[0]:
+                place = document.locate(("metadata", "name"))
+                if place is not None and not is_elsewhere(document.data, file):
+                    remains = Remains(file, place.line, *_aside(file))
+                    found = dict.fromkeys(_moved(document, outputs), remains) | found
+    return found
+
+
+def _add_texts(
+    found: dict[str, Remains],
+    outputs: Mapping[str, str],
+    by_source: Mapping[str, Sequence[str]],
+    files: Iterable[str],
+    limits: Limits,
+) -> set[str]:
+    """Add what has the text of jobs in files that are read, or look like it, and return these files."""
+    by_name: dict[str, list[str]] = {}
+    for output in outputs:
+        by_name.setdefault(job_in(output), []).append(output)
+    looked: set[str] = set()
+    for file in files:
+        looked.add(os.path.realpath(file))
+        text = _text_at(file, limits.file_bytes if os.path.realpath(file) in by_source else _MOST_BYTES)
         of_file = by_source.get(os.path.realpath(file), [])
 
         def named(name: str, of_file: Sequence[str] = of_file) -> list[str]:
@@ -81,17 +117,67 @@ def find_remains(
         if not _is_read(file) and (match := _WHOLE_FILE.search(text)):
             line = text.count("\n", 0, match.start()) + 1
             renamed = [one for source, of_it in by_source.items() if _is_renamed(source, file) for one in of_it]
-            found = {one: Remains(file, line, *_MISNAMED) for one in renamed} | found
-    return found
+            for one in renamed:
+                found.setdefault(one, Remains(file, line, *_MISNAMED))
+    return looked
 
 
-def _text_at(file: str) -> str:
+def _moved(document: Document, outputs: Mapping[str, str]) -> Iterator[str]:
+    """Yield the outputs whose jobs a document declares, if it was moved here."""
+    space, name = identity_of(document.data)
+    sweeps, is_job = is_sweep(document.data), document.data.get("kind") in {*JOB_KINDS, "JobSet"}
+    for output, source in outputs.items() if sweeps or is_job else ():
+        job, folder = job_in(output), os.path.dirname(output)
+        if os.path.basename(source) == os.path.basename(document.file):
+            # An overlay may have added to the name, and trials have numbers.
+            same = sweeps or job.startswith(f"{name}-") or job.endswith(f"-{name}") or job == name
+        else:
+            same = job == name and (space == folder or "" in {space, folder})
+        if same:
+            yield output
+
+
+def _aside(file: str) -> tuple[str, str]:
+    folders = os.path.relpath(os.path.dirname(os.path.abspath(file))).split(os.sep)
+    if any(part.startswith(".") and part.strip(".") for part in folders):
+        return "in a hidden folder, which is not read", "move it to a folder without a dot at its start"
+    if is_overlay_folder(os.path.dirname(file)):
+        return "in the folder of an overlay", "move it out of that folder, or name it under `resources` there"
+    return "in a file that is not among the sources", "move it back, or add its folder to `sources` in trainc.yaml"
+
+
+def _new_files(sources: Sequence[str]) -> Iterator[str]:
+    """Yield the files that have come since the sources were as they were."""
+    from trainc.reading.git import new_files
+
+    by_top: dict[str, list[str]] = {}
+    for source in sources:
+        by_top.setdefault(repository_above(source) or "", []).append(source)
+    for top, of_one in by_top.items():
+        with suppress(CompileError):
+            yield from map(os.path.relpath, new_files(top, of_one) if top else ())
+
+
+def _submodule(source: str) -> Remains | None:
+    """Return where git names the submodule that has a source and is not checked out; None if there is none."""
+    top = repository_above(source) or ""
+    file = os.path.join(top, ".gitmodules")
+    for number, line in enumerate(_text_at(file, _MOST_BYTES, "path").split("\n"), start=1) if top else ():
+        key, _, path = (part.strip() for part in line.partition("="))
+        folder = os.path.join(top, path)
+        if key == "path" and is_below(source, folder) and not os.path.lexists(os.path.join(folder, ".git")):
+            why = f"in the submodule {path}, which is not checked out"
+            return Remains(os.path.relpath(file), number, why, f"run `git submodule update --init {path}`")
+    return None
+
+
+def _text_at(file: str, most: int, word: str = "name") -> str:
     """Return the text of a file in which there may be jobs of people; empty for any other."""
     try:
-        data = read_file(file, _MOST_BYTES)
+        data = read_file(file, most)
     except (OSError, ValueError):
         return ""
-    text = data.decode(errors="replace") if b"\0" not in data and b"name" in data else ""
+    text = data.decode(errors="replace") if b"\0" not in data and word.encode() in data else ""
     return "" if is_marked(text) else text
 
 

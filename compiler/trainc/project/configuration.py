@@ -139,7 +139,8 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
     """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
 
     Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
-    objects of one environment can have the same problem at the same line, such as that of their runtime.
+    objects of one environment can have the same problem at the same line, such as that of their runtime. Those that have
+    been merged before keep their environments.
     """
     first: dict[object, Diagnostic] = {}
     where: dict[object, list[str]] = {}
@@ -154,6 +155,6 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
             if name not in names:
                 names.append(name)
     return sort_diagnostics(
-        d if len(where[key]) == len(by_environment) else replace(d, environments=tuple(where[key]))
+        d if d.environments or len(where[key]) == len(by_environment) else replace(d, environments=tuple(where[key]))
         for key, d in first.items()
     )

@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import IO
 from unicodedata import normalize
@@ -14,7 +14,7 @@ from unicodedata import normalize
 from trainc.findings import CompileError, Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
-from trainc.reading.opening import error_reason, is_git_folder, is_inside, repository_above
+from trainc.reading.opening import error_reason, is_git_folder, is_inside, read_file, repository_above
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -239,6 +239,27 @@ def submodules(repository: Repository, folder: str, commit: str | None = None) -
             inside = os.path.relpath(os.fsdecode(path), folder).replace(os.sep, "/")
             commits[inside] = words[1] if commit is None else words[2]
     return commits
+
+
+def new_files(top: str, sources: Sequence[str]) -> Iterator[str]:
+    """Yield the files of a repository that have come since any of these last changed, whether they are tracked or not."""
+    repository, listings = Repository(top, ""), [["ls-files", "--others", "--exclude-standard", "-z"]]
+    texts: dict[str, bytes] = {}
+    for source in sources:
+        name = os.path.relpath(source, top).replace(os.sep, "/")
+        texts[name] = b""
+        with suppress(OSError):
+            texts[name] = read_file(source, Limits().file_bytes)
+    with suppress(CompileError):  # There may be no commit yet.
+        since = commit_of(repository, "HEAD")
+        changed = find_changed_files(repository, since, texts, Limits())
+        # Of what HEAD has as it is here, a commit was the last change.
+        if committed := [name for name in texts if changed.get(name) is None]:
+            commit = run_git(top, ["log", "-1", "--format=%H", "--", *committed]).decode().strip()
+            since = f"{commit}^" if commit else since
+        listings.append(["diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", since])
+    for listing in listings:
+        yield from (os.path.join(top, os.fsdecode(path)) for path in run_git(top, listing).split(b"\0") if path)
 
 
 def is_shallow(repository: Repository) -> bool:
