@@ -174,6 +174,7 @@ class Causes:
             return Why(reasons=(by_hand,))
         places: list[Place] = []
         unexplained: list[tuple[ExplainedField, str]] = []
+        lets_in = False
         for diff in job.objects:
             fields = [record.fields(diff) if record else () for record in records]
             for old, new, was in [(c.old, c.new, str(c.before)) for c in diff.changes] or [((), (), "")]:
@@ -181,12 +182,13 @@ class Causes:
                 found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
                 places += found
                 unexplained += [(f, was) for f in at[1]] if not found else ()
+                lets_in = lets_in or not found
         places += self._runtime(key, records)
         reasons = list(self._options(self._sides[1].jobs[key], places))
         if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
             reasons += self._overridden(key, records[0], places)
         pending: list[Source] = []
-        if unexplained and self._sides[1].side.keeps:
+        if lets_in and self._sides[1].side.keeps:
             # The edit of the job lets in what had changed since its file was built.
             places += self._own(key)
             # Another runtime is a cause of all that it brings.
@@ -436,6 +438,9 @@ class Causes:
             found = list(self._identity(n, document, other, (*_IDENTITY, "labels") if selected else _IDENTITY))
         if not is_there and not found:
             found = [*self._overlaid(("resources",)), *self._of_settings(n, _CHOOSING)]
+        select = None if is_there or sweep else self._sides[1 - n].side.configuration.select
+        if select and select(other.data, document.file) > select(other.data, other.file):
+            found.append((1, (other, document)[n], ("metadata", "name")))  # Where it was, it would be selected.
         yield from found or self._differences(n, document, ())
 
     def _identity(self, n: int, document: Document, other: Document | None, names: Iterable[str]) -> Iterator[Place]:
