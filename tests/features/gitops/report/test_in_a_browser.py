@@ -146,7 +146,7 @@ def test_keys_lead_to_every_filter_and_back(browser: Page, pages: dict[int, Path
         if met[-1] == "findings":
             break
     assert met[-6:] == ["text", "namespace", "team", "runtime", "queue", "findings"] or met[-7:] == [
-        "text", "namespace", "team", "runtime", "queue", "fit", "findings",
+        "text", "namespace", "team", "runtime", "queue", "cluster", "findings",
     ], met  # fmt: skip
     browser.press("Tab", shift=True)
     assert focused(browser) != "findings"

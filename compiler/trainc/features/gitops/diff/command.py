@@ -482,7 +482,7 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
         for title, sentences in diff.review.sections:
             if sentences:
                 sections.setdefault(title, []).extend(sentences)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "who": who(group),
             "what": what(group),
@@ -501,5 +501,6 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
         "headline": headline(*diffs.values()),
         "unchanged": unchanged,
         "rows": rows,
+        "outcomes": {name: row["outcome"] for row in rows for name in row["jobs"]},
         "sections": sections,
     }

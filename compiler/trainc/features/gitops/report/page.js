@@ -7,8 +7,13 @@
   // The table of jobs: sorted by a click on a column's name, once more for the other way round.
   const table = document.querySelector("table.jobs");
   const rows = all("tbody tr", table);
-  const valueOf = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
-  const compare = (a, b) => (isFinite(a) && isFinite(b) && a !== "" && b !== "" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+  const columns = all("thead th", table).map((heading) => heading.dataset.column);
+  const scales = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };
+  const amountOf = (text) => {
+    const [, digits, unit] = text.replaceAll(",", "").match(/^([\d.]+)(\D*)$/) ?? [, 0, ""];
+    return digits * (scales[unit] ?? 1);
+  };
+  const compare = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
   all("th button.sort", table).forEach((button, column) => {
     const heading = button.parentElement;
     button.disabled = false;
@@ -20,7 +25,11 @@
       all("th[aria-sort]", table).forEach((one) => one.removeAttribute("aria-sort"));
       heading.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
-      rows.sort((a, b) => sign * compare(valueOf(a, column), valueOf(b, column)));
+      const isAmount = heading.classList.contains("number");
+      const valueOf = ({ textContent, dataset }) =>
+        isAmount ? amountOf(textContent) : columns[column] === "findings" ? Number(dataset.sort ?? 0) : textContent;
+      const values = new Map(rows.map((row) => [row, valueOf(row.cells[column])]));
+      rows.sort((a, b) => sign * compare(values.get(a), values.get(b)));
       table.tBodies[0].append(...rows);
     });
   });
@@ -29,7 +38,9 @@
   const filters = document.getElementById("filters");
   const shown = document.getElementById("shown");
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
-  const cellOf = (row, name) => row.querySelector(`[data-is=${name}]`)?.textContent.replace("–", "") ?? "";
+  const sections = all("details.job");
+  const sectionOf = new Map(rows.map((row, number) => [row, sections[number]]));
+  const cellOf = (row, name) => row.cells[columns.indexOf(name)].textContent.replace("–", "");
   // The jobs with a field that is searched for; null if nothing is.
   let withField = null;
   const filter = () => {
@@ -40,10 +51,10 @@
       row.hidden = !(
         chosen.every((select) => select.value === `=${cellOf(row, select.name)}`) &&
         (!filters.elements.findings.checked || "findings" in row.dataset) &&
-        (!withField || withField.has(row.dataset.job)) &&
+        (!withField || withField.has(sectionOf.get(row))) &&
         wanted.every((word) => texts.get(row).includes(word))
       );
-      document.getElementById(row.dataset.job).hidden = row.hidden;
+      sectionOf.get(row).hidden = row.hidden;
       count += !row.hidden;
     }
     shown.textContent = count === rows.length ? "" : `${count} of ${rows.length} jobs`;
@@ -78,7 +89,7 @@
     }
     found.textContent = wanted.length ? `${count} of ${fields.length} fields` : "";
     const hits = details.filter((node) => node.matches(".job") && node.open);
-    withField = wanted.length ? new Set(hits.map((node) => node.id)) : null;
+    withField = wanted.length ? new Set(hits) : null;
     filter();
     if (wanted.length && count) document.getElementById("jobs").scrollIntoView();
   };
@@ -113,13 +124,14 @@
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return (await new Response(stream).text()).split("\0");
   };
-  all("pre[data-yaml]").forEach((node) => {
-    node.closest("details").addEventListener("toggle", async () => {
-      if (node.textContent) return;
-      unpacked ??= unpack();
-      node.textContent = (await unpacked)[node.dataset.yaml];
-      node.hidden = false;
-    });
+  if (packed) sections.forEach((node, number) => {
+    const show = async () => {
+      const text = document.createElement("pre");
+      text.tabIndex = 0;
+      text.textContent = (await (unpacked ??= unpack()))[number];
+      node.append(text);
+    };
+    node.open ? show() : node.addEventListener("toggle", show, { once: true });
   });
 
   // A link to a job opens it.

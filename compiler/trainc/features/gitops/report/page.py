@@ -304,7 +304,17 @@ def page(
     template = environment.from_string(_resource("page.html.j2"))
     optional = ("team", "priority", "state", "queue")
     has = {name: any(getattr(job, name, "") or getattr(job.row, name, "") for job in jobs) for name in optional}
-    environments = sorted({job.environment for job in jobs})
+    environments, releases = sorted({job.environment for job in jobs}), sorted({job.release for job in jobs})
+    outcomes: Mapping[str, str] = (heading.changes or {}).get("outcomes", {})
+    has |= {"environment": len(environments) > 1, "release": len(releases) > 1, "change": bool(outcomes)}
+    has |= {
+        "cluster": any(job.fit[0] for job in jobs),
+        "policies": any(job.denied is not None for job in jobs),
+    }
+    types = device_columns([job.row for job in jobs])
+    numbers = ["Pods", *(f"{device}{'' if '/' in device else 's'}" for device in types), "CPUs", "Memory"]
+    named = ("Job", "Environment", "Namespace", "Team", "Runtime", "Queue", "Priority", *numbers, "Image")
+    named = (*named, "Change", "Release", "State", "Cluster", "Policies", "Findings")
     packed = b""
     if any(job.details is None for job in jobs):  # Texts that repeat each other, as browsers can read them.
         packed = compress("\0".join(job.yaml for job in jobs).encode("utf-8", "backslashreplace"), 9)
@@ -315,14 +325,15 @@ def page(
         changes=heading.changes,
         by_name={name: job for job in jobs for name in job.names},
         heading=heading,
-        has={**has, "environment": len(environments) > 1},
+        has=has,
         environments=environments,
-        judged=any(job.denied is not None for job in jobs),
-        fitted=any(job.fit[0] for job in jobs),
-        releases=sorted({job.release for job in jobs}),
+        releases=releases,
+        columns=[name for name in named if has.get(name.lower(), True)],
+        numbers=numbers,
+        outcome_of=lambda job: next((outcomes[name] for name in job.names if name in outcomes), ""),
         packed=b64encode(packed).decode(),
         counted=counted,
-        devices=device_columns([job.row for job in jobs]),
+        devices=types,
         link=link,
         file_and_line=file_and_line,
         readable=readable,
