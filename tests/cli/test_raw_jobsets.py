@@ -167,6 +167,13 @@ def test_it_ends_with_its_file_and_not_as_a_comment() -> None:
     assert checks() == [0, 0]
 
 
+def test_what_the_cluster_has_is_no_source() -> None:
+    edit("trainc.yaml", "sources: [jobs]", "sources: [.]")
+    write("cluster/jobsets.yaml", JOBSET.replace("name: raw", "name: other"))
+    result = run("check")
+    assert ("1 JobSet kept as it is" in result.stderr, "SkippedDocument" in result.stderr) == (True, False)
+
+
 def test_what_trainc_wrote_is_no_source() -> None:
     write("jobs/nlp/copy.yaml", read(RENDERED).replace("name: raw", "name: copy"))
     write("jobs/nlp/of-llm.yaml", read("rendered/nlp/llm.yaml").partition("\n")[2])

@@ -356,6 +356,21 @@ def test_one_source_of_many_jobs_is_one_error_that_names_them() -> None:
     assert "and 2 more were compiled from this file" in report
 
 
+def test_neither_a_patch_of_the_job_nor_one_of_an_empty_field_is_blamed() -> None:
+    write(
+        "overlays/prod/overlay.yaml",
+        "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n"
+        "- target: {kind: TrainJob, name: llm}\n  patch: {spec: {trainer: {numNodes: 2}}}\n",
+    )
+    write("trainc.yaml", f"{SETTINGS}overlay: overlays/prod\n")
+    assert run("build").status == 0
+    write(SOURCE, "")
+    assert codes() == {"SourceSkipped": SOURCE}
+    assert "PatchTargetMissing" not in run("build").stderr
+    write(SOURCE, f"{LLM.partition('spec:')[0]}spec:\n")
+    assert f"{SOURCE}:6:1: error[MissingRequired] spec: spec is empty" in run("build").stderr
+
+
 def test_an_overlay_that_deletes_a_job_means_it() -> None:
     write(
         "overlays/prod/overlay.yaml",

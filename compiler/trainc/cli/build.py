@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
@@ -61,10 +61,11 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     sources = [sources_of(target.compilation) for target in targets]
     texts = [_files(target.compilation, source) for target, source in zip(targets, sources, strict=True)]
     streams.progress.clear()
-    for target in targets:
+    for target, files in zip(targets, texts, strict=True):
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
         target.compilation.conclude(errors_only=True)
+        drop_consequences(target.compilation, files)
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
         return _refuse_all(targets, arguments, streams)
@@ -233,6 +234,15 @@ def sources_of(compilation: Run) -> Sources:
             namespace, name = identity_of(document.data)
             sources.leave_unselected([file_name(namespace or settings.options.namespace or "", name)], ())
     return sources
+
+
+def drop_consequences(compilation: Run, files: Container[str]) -> None:
+    """Say of a source that is not read any more only that, and not that the patches of its job match no document."""
+    if compilation.settings.covers_all and any(d.code == "PatchTargetMissing" for d in compilation.diagnostics):
+        from trainc.output.folder import skipped_sources
+
+        if skipped_sources(compilation.settings.output or "", files, sources_of(compilation)):
+            compilation.diagnostics = [d for d in compilation.diagnostics if d.code != "PatchTargetMissing"]
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:

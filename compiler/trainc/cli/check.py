@@ -108,6 +108,11 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     ):
         checking.diagnostics += rules(findings, False)
     checking.conclude()
+    if any(d.code == "PatchTargetMissing" for d in checking.diagnostics):
+        from trainc.cli.build import drop_consequences
+        from trainc.output.ownership import file_name
+
+        drop_consequences(checking, {file_name(*job) for job in compiled})
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(
             settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)

@@ -26,7 +26,7 @@ from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
-from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, is_inside, read_bounded
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -530,7 +530,7 @@ def skipped_documents(
         from trainc.emit.config_maps import named_by
 
         mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
-    read = 0
+    read, apart = 0, [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])]
     for document in documents:
         name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
         read += mounted.get(name) is False
@@ -557,7 +557,7 @@ def skipped_documents(
             reported[document.file] += 1
             yield _skipped(document, fragment)
         else:
-            skipped += 1
+            skipped += not any(is_inside(document.file, folder) for folder in apart)
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
     yield from _left_out(read)

@@ -16,7 +16,7 @@ from trainc.options import SETTINGS, Limits, Options, merge_layers
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
 from trainc.reading.files import is_overlay_folder, missing_in_settings
-from trainc.reading.opening import CONFIGURATION_FILE
+from trainc.reading.opening import CONFIGURATION_FILE, is_inside
 from trainc.startup.records import dataclass, fields, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -139,6 +139,7 @@ class Settings:
             everything=everything,
             select=self.configuration.select,
             elsewhere=self.elsewhere(),
+            used=[*self.configuration.dumps, *self.configuration.policies],
         )
         if self.configuration.file is not None:
             from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
@@ -146,6 +147,10 @@ class Settings:
             others = (*inputs.elsewhere, *inputs.unselected)
             namespace = self.options.namespace or ""
             jobsets = raw_jobsets(inputs.documents, namespace, others)
+            # What a cluster has is no source, unless the sources are in the same folder.
+            dumps = [*map(os.path.realpath, self.configuration.dumps)]
+            dumps = [folder for folder in dumps if not any(is_inside(path, folder) for path in self.paths)]
+            jobsets = tuple(d for d in jobsets if not any(is_inside(d.file, folder) for folder in dumps))
             # Those of JobSets are said where these are judged.
             again = [d for one, d in repeated(jobsets, namespace, inputs.documents) if one.data["kind"] != "JobSet"]
             inputs = replace(

@@ -130,6 +130,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     everything: bool = False,
     select: Selection | None = None,
     elsewhere: Choice = lambda _job, _file: False,
+    used: Sequence[str] = (),
 ) -> Inputs:
     """Read all inputs and apply the overlays.
 
@@ -141,6 +142,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     - `step` is called for each file of `paths`, and then for each job that is compiled.
     - `select` chooses among the TrainJobs as they are written, and among sweeps by their bases; `elsewhere` tells which
       of the others belong to another environment.
+    - `used` are folders that are read for something else, too.
     - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
     values: dict[str, Any] = {}
@@ -149,7 +151,15 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
         values = values_of(overlays)
     documents, diagnostics = read_paths(
-        paths, options.limits, stdin=stdin, skip=skip, values=values, step=step, exclude=exclude, everything=everything
+        paths,
+        options.limits,
+        stdin=stdin,
+        skip=skip,
+        values=values,
+        step=step,
+        exclude=exclude,
+        everything=everything,
+        used=used,
     )
     unread = frozenset(d.source.file for d in diagnostics if d.source is not None and d.severity == "error")
     sources: list[list[Document]] = []

@@ -185,9 +185,25 @@ def check_document(
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics = [document.diagnose(finding) for finding in converted.findings]
-    diagnostics += [document.diagnose(move_finding(finding, converted.moves)) for finding in findings]
+    diagnostics += [
+        (dialect is None and _about_empty(document, finding))
+        or document.diagnose(move_finding(finding, converted.moves))
+        for finding in findings
+    ]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics, findings
+
+
+def _about_empty(document: Document, finding: Finding) -> Diagnostic | None:
+    """Return what is said of a missing field that is there without a value, or in such a one that an overlay has filled."""
+    written = document.before or document
+    for path in (finding.path, finding.path[:-1]) if finding.code == "MissingRequired" else ():
+        if path and path_exists(written.data, path) and value_at(written.data, path) is None:
+            hint = finding.hint
+            if path == ("spec",):
+                hint = "write its fields below it, indented, such as `runtimeRef: {name: torch-distributed}`"
+            return written.diagnose(replace(finding, message=f"{path[-1]} is empty", hint=hint, path=path))
+    return None
 
 
 # How often fields are changed: what is left may be refused for another reason.

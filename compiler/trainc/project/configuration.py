@@ -98,6 +98,11 @@ class Configuration:
     # The names of all environments of the file.
     known_environments: tuple[str, ...] = ()
 
+    @property
+    def dumps(self) -> list[str]:
+        """The folders with objects of a cluster."""
+        return [*filter(None, (self.cluster, self.live and self.live[0]))]
+
     def accounts(self, jobs: Iterable[tuple[str, str, Bound]], at_base: Configuration | None = None) -> list[Account]:
         """Return what jobs, each with its namespace and name, may take of the budgets; those of a base hold, too."""
         configured = self.budgets if at_base is None else stricter(self.budgets, at_base.budgets)

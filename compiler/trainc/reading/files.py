@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from trainc.findings import Diagnostic, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -131,6 +131,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     already: int = 0,
     exclude: Exclude = Exclude(),
     everything: bool = False,
+    used: Sequence[str] = (),
 ) -> tuple[list[Document], list[Diagnostic]]:
     """Read the documents of all files under `paths`, in order; return them and all problems.
 
@@ -141,9 +142,10 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     limits allow it.
 
     Templates are rendered with `values`. The contents of all files are appended to `texts`, and `step` is called for
-    each file. `already` is the number of documents read by other calls, which count towards the limit.
+    each file. `already` is the number of documents read by other calls, which count towards the limit. Of the folders `used`,
+    which are read for something else, no file is called skipped.
     """
-    walk = Walk(skip, limits, exclude)
+    walk = Walk(skip, limits, exclude, used)
     documents: list[Document] = []
     file_count = 0
     for path in paths:
@@ -186,8 +188,13 @@ class Walk:
     """
 
     def __init__(
-        self, skip: str | os.PathLike[str] | None = None, limits: Limits = Limits(), exclude: Exclude = Exclude()
+        self,
+        skip: str | os.PathLike[str] | None = None,
+        limits: Limits = Limits(),
+        exclude: Exclude = Exclude(),
+        used: Sequence[str] = (),
     ) -> None:
+        self._used = [*map(os.path.realpath, used)]
         self.diagnostics: list[Diagnostic] = []
         self.overlays: list[str] = []
         self._limits = limits
@@ -225,7 +232,8 @@ class Walk:
         """Return whether to skip a file as unrelated; never true for files given on the command line."""
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
-        if os.path.basename(file) != CONFIGURATION_FILE:
+        is_used = any(is_inside(file, folder) for folder in self._used)
+        if os.path.basename(file) != CONFIGURATION_FILE and not is_used:
             (self._foreign if data.strip() else self._empty).append(file)
         return True
 
