@@ -32,7 +32,7 @@ def test_a_table_has_the_fields_that_it_may_have(path: Path) -> None:
         assert row["so"], row
         assert row.get("if"), row
         assert row.get("code", "SettingRefused") in codes(), row
-        assert row.get("level", "warning") in {"warning", "info"}, row
+        assert row.get("level", "warning") in {"error", "warning", "info"}, row
         assert "write" in row or "check" in row, row
     known = tables.table(path.stem)
     assert {takes[0] for takes in known.options.values()} <= KINDS

@@ -119,10 +119,15 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
         yield replace(model, key="job:hub_id")
     data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
+    families: Mapping[str, Sequence[str]] = data["families"]
+    # The first family that has the name; that of models whose parts are called otherwise has no name itself.
+    family = next((kind for kind, globs in families.items() if any(fnmatchcase(short, glob) for glob in globs)), "")
+    if kind := known[4] if known is not None else family:
+        yield Fact("model:type", kind, f"the type of {name}")
+        yield Fact("model:targets", data["targets"].get(kind), "targets")
+        yield Fact("model:layer", data["layer"].get(kind), f"the layer of {name}")
     if known is not None:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
             yield Fact(f"model:{key}", value, f"the {key} of {name}")
-        yield Fact("model:targets", data["targets"].get(known[4]), "targets")
-        yield Fact("model:layer", data["layer"].get(known[4]), f"the layer of {name}")
         if (size := _SIZE.search(short)) is not None:
             yield Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}")

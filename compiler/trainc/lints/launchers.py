@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from trainc.findings import Finding, Severity, remove, suggest
+from trainc.findings import Finding, Severity, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.index import starts_processes
@@ -345,24 +345,10 @@ def _is_cut(training: Training) -> bool:
 
 def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
-    of_one_kind = frozenset(("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp"))
-    kinds = [option for option in launch.options if option.name in of_one_kind]
-    if len({option.name for option in kinds}) > 1:
-        conflicting = " and ".join(dict.fromkeys(option.spelling for option in kinds))
-        yield kinds[-1].index, f"accelerate accepts only one of {conflicting}, and exits", "keep one of them"
     if launch.find_option(launch.launcher.own_way) is not None:
         return
     processes = launch.find_option(launch.launcher.total)
-    count = training.value(processes.value or "", launch) if processes is not None else None
-    total = whole_number(count)
-    multi = launch.find_option(frozenset(("multi-gpu",)))
-    if processes is not None and total is not None and total < 2 and multi is not None:
-        message = f"--multi_gpu needs at least 2 processes, and {processes.spelling} is {count}: accelerate exits"
-        yield processes.index, message, "write one process per device of all nodes"
-    config = launch.find_option(frozenset(("use-parallelism-config",)))
-    if config is not None and launch.find_option(frozenset(("use-fsdp",))) is None:
-        message = f"{config.spelling} needs --use_fsdp and --fsdp_version=2, without which accelerate exits"
-        yield config.index, message, "add --use_fsdp --fsdp_version=2"
+    total = whole_number(training.value(processes.value or "", launch)) if processes is not None else None
     machines = launch.find_option(launch.launcher.nodes)
     several = whole_number(training.value(machines.value or "", launch)) if machines is not None else None
     if machines is None or several is None or several < 2:
@@ -387,11 +373,6 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
     """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
     hosts = launch.find_option(launch.launcher.hosts)
     nodes = launch.find_option(launch.launcher.nodes)
-    counted = nodes or launch.find_option(launch.launcher.per_node)
-    chosen = launch.find_option(frozenset(("include", "i", "exclude", "e")))
-    if counted is not None and chosen is not None:
-        message = f"deepspeed accepts {counted.spelling} or {chosen.spelling}, not both, and exits"
-        yield chosen.index, message, remove(f"remove {chosen.spelling}", chosen.word)
     count = whole_number(training.value(nodes.value or "", launch)) if nodes is not None else None
     has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
     if nodes is None or hosts is not None or has_default or count is None or count < 2:

@@ -88,7 +88,9 @@ def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
         write = f"write {about.form.format(value)}" if not about.variable else f'write "{value}"'
     code = row.code or ("SettingWithoutEffect" if row.level == "info" else "SettingRefused")
     message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
-    yield run.finding(code, row.level, message, _hint(write, about, better, row), about)
+    # Where it may not run, a launcher that exits is no error.
+    level = "warning" if row.level == "error" and not run.start.sure else row.level
+    yield run.finding(code, level, message, _hint(write, about, better, row), about)
 
 
 def _hint(write: str, about: Fact | None, better: object, row: Row) -> str:

@@ -24,7 +24,7 @@ from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
-_PYTHON = pattern(r"(?:.*/)?python[\d.]*")
+_PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 # Variables that MPI itself reads or hands on, that only rank 0 needs, or that change nothing that ranks agree on.
 _OWN_TO_LAUNCHER = pattern(
     r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
@@ -140,7 +140,9 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         facts.add_roles(known.roles)
     facts.add(_derived(training, start, facts, others, words))
     found |= {name: table(name) for name in ALWAYS}
-    return Run(training, start, tuple(found.values()), facts, names[-1], homes)
+    # A table has all that it extends.
+    whole = [known for known in found.values() if sum(known.name in other.family for other in found.values()) == 1]
+    return Run(training, start, tuple(whole), facts, names[-1], homes)
 
 
 def _choose(found: dict[str, Table], names: Sequence[str], options: Sequence[str]) -> None:
@@ -256,12 +258,12 @@ def _derived(
     mounts = [normpath(str(mount.get("mountPath"))) for mount in container.mounts]
     yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
-    yield Fact(
-        "job:host_network",
-        int(bool(training.info.pod_spec(training.entry.pod_set.name).get("hostNetwork"))),
-        "hostNetwork",
-    )
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
+    spec = training.info.pod_spec(training.entry.pod_set.name)
+    yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
+    contexts = (container.fields.get("securityContext") or {}, spec.get("securityContext") or {})
+    user = next((context["runAsUser"] for context in contexts if "runAsUser" in context), None)
+    yield Fact("job:user", user if isinstance(user, int) else None, "the user")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:
         at, word = others[1]
@@ -296,6 +298,9 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
             yield Fact("hosts:wrong", hosts.wrong, f"{hosts.wrong} in {file.name}", file=(file, hosts.wrong))
         yield Fact("hosts:slots", hosts.slots, f"the slots of {file.name}")
         yield from _strange(training, hosts, Fact("", "", file.name, file=(file, "")))
+    elif option is not None and value and value.startswith("/") and value != "/etc/mpi/hostfile":
+        if volume_at(training, value)[0] is None and training.text.count(value) == 1:
+            yield Fact("job:missing_hosts", value, option.spelling, f"{option.spelling}={{}}", word=option.index)
     elif training.policy == "mpi" and (option is None or value == "/etc/mpi/hostfile") and per_node:
         # The controller counts GPUs by their name in the place of the runtime's 1.
         counted = per_node == 1 and size.about == "runtime" and "gpu" in training.device

@@ -11,6 +11,7 @@ from trainc.knowledge.hosts import tasks
 from trainc.lints.config_files import ConfigFile, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
 _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
@@ -33,7 +34,18 @@ _TOGETHER = pattern(
     r"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)(python3?|torchrun|accelerate|deepspeed)"
 )
 _STARTERS = frozenset(("python", "accelerate", "deepspeed", "torchrun", "mpirun", "bash", "sh", "uv"))
+_MAPPING = pattern(r"(?:--[\w-]+=)?\{[A-Za-z_]\w*:[^}]*")
+_QUOTED_DOLLAR = "\ue024"  # What a shell that quotes it leaves of it (ir/commands).
+_LITERAL = pattern(r"\ue024\{?([A-Za-z_]\w*)")
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
+_DECLARING = ("export", "declare", "typeset", "readonly", "local")
+_TESTING = ("test", "expr", "let", "echo")
+_SET = pattern(r"[A-Za-z_]\w*=")
+# Variables that programs read from their environment, and scripts hardly ever for themselves.
+_READ_BY_PROGRAMS = pattern(
+    r"NCCL_|TORCH_(?!VERSION)|PYTORCH_|CUDA_(?:VISIBLE|DEVICE|LAUNCH)|HF_(?:HOME|TOKEN|HUB|DATASETS)|TRANSFORMERS_|WANDB_(?!PROJECT|RUN|NAME|ENTITY)"
+    r"|OMP_|GLOO_|UCX_|FI_|XLA_|TOKENIZERS_|PYTHONPATH$|HIP_VISIBLE|TF_CPP|MKL_|KMP_"
+)
 _QUOTES = "\"'“”‘’"  # noqa: RUF001
 _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
 # A longer one is no slip of somebody who types, and takes long to match.
@@ -65,13 +77,6 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
     launch = start.launch
     if launch is None or launch.launcher.reaches != "node" or not launch.program:
         return
-    per_node = launch.find_option(launch.launcher.per_node)
-    if per_node is not None and per_node.value == "gpu" and not training.device:
-        message = (
-            f"{per_node.spelling} gpu counts the GPUs of the pod, which requests none, so {launch.launcher.name} exits"
-        )
-        hint = per_node.instead(1, f"write {per_node.spelling}=1, or the number of processes")
-        yield training.finding("InvalidLauncherArguments", "warning", message, hint, per_node.index)
     name, program = launch.launcher.name, launch.program[0]
     index = len(start.argv) - len(launch.program)
     given = {option.name for option in launch.options}
@@ -109,6 +114,9 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
         hint = "end the line before it with a backslash"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
+    if words and words[0].endswith(".py") and "/" not in words[0] and start.launch is None:
+        message = f"{words[0]} is looked for in PATH, as a program, and no image has it there"
+        yield training.finding("CommandCannotStart", "warning", message, f"write python {words[0]}", 0)
     script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
@@ -120,7 +128,13 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         elif index > script and word in _MODULES and before == "-m":
             message = f"{words[script]} gets -m {word} as its own arguments, and Python starts one process"
             hint = f"write python -m {word} in front of {words[script]}"
-        elif index < script and before == "-m" and "/" in word and "$" not in word:
+        elif (
+            index <= script
+            and start.launch is None
+            and before == "-m"
+            and (word.endswith(".py") or "/" in word)
+            and "$" not in word
+        ):
             message = f"-m takes the name of a module, and {word!r} is one of a file"
             hint = f"write -m {word.removesuffix('.py').replace('/', '.')}"
         elif training.line.script is None and index > 1 and _AT_HOME.fullmatch(word):
@@ -161,6 +175,22 @@ def _apart(training: Training, start: Start) -> Iterator[Finding]:
         return
     words = training.arguments(start)
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+    # Few words have any of these.
+    for index, word in enumerate(
+        words if any(mark in " ".join(words) for mark in (" = ", "{", _QUOTED_DOLLAR)) else ()
+    ):
+        stray = word == "=" or word.startswith("= ") or (word.startswith("--") and word.endswith(" ="))
+        quoted = next(
+            (name for name in _LITERAL.findall(word) if name in {**training.variables, **start.variables}), ""
+        )
+        if stray or _MAPPING.fullmatch(word):
+            message = f"{word!r} is a word of its own, which the program does not know"
+            hint = "write OPTION=VALUE in one word" if stray else "put quotes around the JSON"
+            yield training.finding("ArgumentNotSplit", "warning", message, hint, first + index)
+            return
+        if quoted and " " not in word:
+            message = f"single quotes keep ${quoted} as it is, and the program gets it as text"
+            yield training.finding("UnexpandedShellVariable", "warning", message, "write double quotes", first + index)
     several = sum(_SETTING.match(word) is not None for word in words) > 1
     for index, (word, after) in enumerate(pairwise(words) if several else ()):
         match = _SETTING.match(word)
@@ -210,6 +240,9 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         yield training.finding(
             "ArgumentNotSplit", "warning", message, "remove the space: nothing may follow the backslash", 0
         )
+    if "\r\n" in script:
+        message = "the lines end as on Windows, and bash takes the carriage return for a part of the last word of each"
+        yield training.finding("ArgumentNotSplit", "warning", message, "save the file with the line ends of Unix", 0)
     shell = training.line.argv[0].rpartition("/")[2]
     unquoted = "".join(part for i, part in enumerate(script.replace('"', "'").split("'")) if i % 2 == 0)
     words = unquoted.split() if shell == "bash" and "{" in unquoted else ()
@@ -220,7 +253,47 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
         key = match[0].partition("=")[0]
         hint = f"quote it: '{match[0]}'; NeMo reads _OP_ and _CL_ for the braces of {key}"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
+    yield from _assignments(training, script)
     yield from _tasks(training, script)
+
+
+def _assignments(training: Training, script: str) -> Iterator[Finding]:
+    """Yield findings about variables that a script does not set as it is meant, or sets for itself alone."""
+    from trainc.ir.commands.shell import commands
+
+    own: dict[str, None] = {}
+    exported = "set -a" in script or "allexport" in script or "declare -x" in script
+    for command, _ in commands(training.line.items):
+        if not command.words:
+            own |= dict.fromkeys(one.name for one in command.assignments if _READ_BY_PROGRAMS.match(one.name))
+        elif (wrong := _setting(command)) is not None:
+            yield training.finding("ArgumentNotSplit", "warning", *wrong, 0)
+    for name in own if not exported else ():
+        used = (f"${name}", f"${{{name}", f"export {name}")
+        if name not in training.variables and not any(text in script for text in used):
+            message = f"{name} is a variable of the script alone, so no program that it starts sees it"
+            yield training.finding("UnsetVariable", "warning", message, f"write export {name}=...", 0)
+
+
+def _setting(command: Any) -> tuple[str, str] | None:
+    """Return what is wrong with a command that is meant to set a variable, or a folder, and a hint."""
+    first, second, third = (*command.words[:3], "", "")[:3]
+    declares = first in _DECLARING
+    empty = next((one.name for one in command.assignments if one.value == ""), "")
+    if declares and second.startswith("$") and "=" in second:
+        return f"{second} has the value of the variable for its name", f"write {second.lstrip('$')}"
+    if first == "set" and _SET.match(second):
+        return f"set makes {second} an argument of the script, and no variable", f"write export {second}"
+    if first == "setenv":
+        return "setenv is of csh, and bash does not know it", f"write export {second}=..."
+    if (third if declares else second)[:1] == "=" and (declares or _SET.match(f"{first}=")) and first not in _TESTING:
+        name = second if declares else first
+        return f"spaces are around the equals sign of {name}, so the shell sets nothing", f"write {name}=..."
+    if first == "export" and second and empty:
+        return f"a space follows {empty}=, so it is empty", f"write {empty}={second}"
+    if first == "cd" and third and second[:1] != "-":
+        return "cd takes one folder, and fails with more words", f"write && before {third}"
+    return None
 
 
 def _tasks(training: Training, script: str) -> Iterator[Finding]:

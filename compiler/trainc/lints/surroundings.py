@@ -42,6 +42,15 @@ def surroundings(training: Training) -> Iterator[Finding]:
     yield from _volumes(training)
     yield from _owner(training)
     yield from _gated(training)
+    security = mapping(entry.container.fields.get("securityContext"))
+    no_place = "TMPDIR" not in training.variables and volume_at(training, "/tmp")[0] is None  # noqa: S108
+    if security.get("readOnlyRootFilesystem") is True and no_place and training.line.starts_of("launcher", "python"):
+        message = "the root file system is read-only, and no volume is at /tmp: no program can write temporary files"
+        mount = f"{{name: {entry.container.name}, volumeMounts: [{{name: tmp, mountPath: /tmp}}]}}"
+        hint = (
+            f"mount an emptyDir: {training.patch(f'volumes: [{{name: tmp, emptyDir: {{}}}}], containers: [{mount}]')}"
+        )
+        yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext"))
     for container in entry.pod_set.containers if len(entry.pod_set.containers) > 1 else ():
         image = basename(str(container.fields.get("image", "")).partition("@")[0]).partition(":")[0]
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):

@@ -12,7 +12,6 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge import __file__ as tables
-from trainc.kube.quantity import whole_number
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
@@ -34,7 +33,6 @@ _LONG_NAME = 10
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF"))
 _INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
 _DURATION = pattern(r"(\d{1,9})\s*([smh])\w*")
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 # Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
@@ -132,12 +130,12 @@ def tuning_variables(entry: Entrypoint) -> Iterator[Finding]:
     env = entry.container.env
     for index in _read_by_programs(_names(env)):
         name, value = str(env[index]["name"]), env[index].get("value")
-        for code, severity, message, hint in _problems(entry, name, value):
+        for code, severity, message, hint in _problems(name, value):
             yield Finding(code, severity, message, hint, *entry.variable_path(name))
-    if entry.shell:
+    if entry.shell or "-x" in entry.argv:
         line = read_command(entry.argv, programs(policy_of(entry.info)))
         for name, value in _set_in(line).items():
-            for code, severity, message, hint in _problems(entry, name, value):
+            for code, severity, message, hint in _problems(name, value):
                 yield entry.finding(code, severity, message, hint, line.script or 0)
 
 
@@ -148,25 +146,26 @@ def _set_in(line: CommandLine) -> dict[str, str | None]:
     for start in (*starts[:_MOST_STARTS], *starts[-1:]):
         names = tuple(start.variables)
         variables |= {names[index]: start.variables[names[index]] for index in _read_by_programs(names)[:_MOST_SET]}
+        for option in start.launch.options if start.launch is not None else ():
+            if option.name == "x" and option.value and _read_by_programs((option.value.partition("=")[0],)):
+                name, _, value = option.value.partition("=")
+                variables[name] = value or variables.get(name)
     return variables
 
 
 @lru_cache(maxsize=1024)
 def _read_by_programs(names: tuple[str, ...]) -> list[int]:
     """Return the indexes of the variables whose names and values are checked."""
-    return [index for index, name in enumerate(names) if name[:2].upper() in _BEGINNINGS or name in _THREADS]
+    return [index for index, name in enumerate(names) if name[:2].upper() in _BEGINNINGS]
 
 
-def _problems(entry: Entrypoint, name: str, value: Any) -> Iterator[tuple[str, Severity, str, str]]:
+def _problems(name: str, value: Any) -> Iterator[tuple[str, Severity, str, str]]:
     """Yield (code, severity, message, hint) for a variable; its value is None if it is known only in the pod."""
     meant = _meant(name)
     if meant:
         yield "MisspeltVariable", "warning", f"nothing reads {name}", suggest(name, [meant])
-    elif isinstance(value, str) and value and "$" not in value:
-        if problem := _unread(name, value):
-            yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
-        elif name in _THREADS and (threads := whole_number(value)) is not None:
-            yield from _threads(entry, name, threads)
+    elif isinstance(value, str) and value and "$" not in value and (problem := _unread(name, value)):
+        yield "InvalidVariableValue", "warning", f"{name} is {value!r}, {problem[0]}", problem[1]
 
 
 @lru_cache(maxsize=1024)
@@ -240,17 +239,6 @@ def _allocator(value: str) -> tuple[str, str] | None:
         if near and name.strip() not in known:
             return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
-
-
-def _threads(entry: Entrypoint, name: str, threads: int) -> Iterator[tuple[str, Severity, str, str]]:
-    from trainc.kube.devices import whole_units
-
-    resources = entry.container.resources
-    cpus = whole_units((resources.get("limits") or {}).get("cpu") or (resources.get("requests") or {}).get("cpu") or 0)
-    if 0 < cpus < threads:
-        message = f"{name} is {threads}, but the container has {cpus} CPUs: its threads wait for each other"
-        hint = f'write at most "{cpus}", divided by the number of processes in the pod'
-        yield "MoreThreadsThanCPUs", "info", message, hint
 
 
 def unset_variables(entry: Entrypoint) -> Iterator[Finding]:
