@@ -7,7 +7,7 @@ copy; what is asked first is read first, and nothing twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from functools import cache
@@ -25,9 +25,8 @@ from trainc.kube.documents import Json, path_exists
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
-from trainc.output.folder import foreign_files
 from trainc.output.keeping import Base, own_trainjob
-from trainc.output.ownership import is_marked
+from trainc.output.ownership import is_harmless, is_marked
 from trainc.pipeline.inputs import Inputs
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
@@ -35,7 +34,15 @@ from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES, read_paths
-from trainc.reading.git import REVISION_HINT, History, commit_of, find_changed_files, merge_base, submodules
+from trainc.reading.git import (
+    REVISION_HINT,
+    History,
+    commit_of,
+    files_of_revision,
+    find_changed_files,
+    merge_base,
+    submodules,
+)
 from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.startup.records import replace
 
@@ -135,7 +142,13 @@ class Revision:
         """Return the settings and documents of an environment there, each as of that revision."""
         if environment not in self._inputs:
             with self._copy() as copy:
-                self._inputs[environment] = _apart(lambda: self._read_inputs(copy, environment))
+                rendered = {
+                    os.path.normpath(os.path.join(folder, path))
+                    for folder, contents in self.contents.items()
+                    for path, data in contents.items()
+                    if is_marked(data.decode(errors="replace"))
+                }
+                self._inputs[environment] = _apart(lambda: self._read_inputs(copy, environment, rendered))
         return self._inputs[environment]
 
     def within(self, environment: str, ask: Callable[[Settings, Inputs], _T]) -> _T:
@@ -169,12 +182,14 @@ class Revision:
                 if env.output:
                     self.outputs[os.path.relpath(os.path.realpath(env.output), copy.tree)] = env
             for folder in {*self.outputs, *folders}:
-                copy.add([folder])
-                files_there = foreign_files(os.path.join(copy.tree, folder), ours=True)
-                self.contents[folder] = {**files_there, **submodules(self.repository, folder, self.commit)}
+                files = files_of_revision(self.repository, self.commit, folder, Settings.limits_of(copy.arguments))
+                read = {path: files[path] for path in sorted(files) if not is_harmless(path)}
+                self.contents[folder] = {**read, **submodules(self.repository, folder, self.commit)}
             return configuration
 
-    def _read_inputs(self, copy: Copy, environment: str) -> tuple[Settings, Inputs]:
+    def _read_inputs(
+        self, copy: Copy, environment: str, without: Container[str] = frozenset()
+    ) -> tuple[Settings, Inputs]:
         """Read the documents of an environment. What is outside the folder of trainc.yaml is read only if it is needed."""
         home = os.path.relpath(self.home, self.top)
         configuration = self.configuration(environment)
@@ -183,16 +198,16 @@ class Revision:
         paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
         inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
         is_enough = home != os.curdir and all(is_below(path, home) for path in inside)
-        if copy.add([home] if is_enough else []) and is_enough:
-            copy.add()
+        if copy.add([home] if is_enough else [], without) and is_enough:
+            copy.add([], without)
         try:
             settings = Settings.of(arguments)
         except CompileError:  # An overlay outside that folder, of which another one is made.
-            copy.add()
+            copy.add([], without)
             settings = Settings.of(arguments)
         inputs = settings.read(BytesIO(), settings.output)
         if is_enough and inputs.sweeps and has_errors(inputs.diagnostics):  # Its base may be in any file.
-            copy.add()
+            copy.add([], without)
             inputs = settings.read(BytesIO(), settings.output)
         return settings, inputs
 

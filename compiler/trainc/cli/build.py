@@ -39,9 +39,9 @@ def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> St
         for piece in join_stream((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
         streams.progress.clear()
-        if _is_refused(compilation, arguments):
+        if _has_failed(compilation, arguments):
             return report_refusal(compilation.diagnostics, compilation.files, arguments, streams)
-        _report([Target(compilation, "-")], arguments, streams)
+        _report([Target(compilation, STDOUT)], arguments, streams)
         held.copy_to(streams.out)
     return Status.DONE
 
@@ -66,11 +66,11 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
         target.compilation.conclude(errors_only=True)
         drop_consequences(target.compilation, files)
-    refused = [_is_refused(target.compilation, arguments) for target in targets]
+    refused = [_has_failed(target.compilation, arguments) for target in targets]
     if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
         return _refuse_all(targets, arguments, streams)
     before = {id(target): list(target.compilation.diagnostics) for target in targets}
-    plans = _plan_all(targets, texts, sources, arguments)
+    plans = _plan_and_apply(targets, texts, sources, arguments)
     proofs = _proofs(targets, bases, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
@@ -139,7 +139,7 @@ def _files(compilation: Run, sources: Sources) -> dict[str, str]:
     }
 
 
-def _plan_all(
+def _plan_and_apply(
     targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
 ) -> list[Plan]:
     """Plan the changes of each folder, and apply them unless this is a check or a folder refuses its plan."""
@@ -261,8 +261,8 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 
 
-def _is_refused(compilation: Run, arguments: Arguments) -> bool:
-    """Return whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
+def _has_failed(compilation: Run, arguments: Arguments) -> bool:
+    """Say so if there are no TrainJobs, since a GitOps tool would prune everything, and return whether there are errors."""
     if not compilation.compiled and not arguments.allow_empty:
         unselected = len(compilation.inputs.unselected) + len(compilation.inputs.elsewhere)
         compilation.diagnostics += nothing_found(
@@ -357,7 +357,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         by_name = dict(zip((each.environment for each in environments), settings, strict=True))
         strict, at_base = bases.loosened(by_name)
         settings = list(strict.values())
-    folders = [_target(arguments, env_settings) for env_settings in settings]
+    folders = [_output_of(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(each.environment for each in environments)
         raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
@@ -391,7 +391,7 @@ def _add_to_each(targets: Sequence[Target], diagnostics: Sequence[Diagnostic]) -
         target.compilation.diagnostics += diagnostics
 
 
-def _target(arguments: Arguments, settings: Settings) -> str:
+def _output_of(arguments: Arguments, settings: Settings) -> str:
     """The output folder, or `-`. Raises UsageError for options that require the other kind."""
     # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
     configured = settings.output if settings.covers_all or arguments.check or arguments.exit_code else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import chdir, contextmanager
 
 from trainc.cli.command import Arguments, temporary_folder
@@ -27,9 +27,10 @@ class Copy:
         """What stands for the current folder."""
         return os.path.join(self.tree, self.repository.prefix)
 
-    def add(self, paths: Sequence[str] = ()) -> bool:
+    def add(self, paths: Sequence[str] = (), without: Container[str] = ()) -> bool:
         """Add the files at or below some paths from the top, or all; return whether there are symlinks among them."""
-        return write_revision(self.repository, self.revision, self.tree, Settings.limits_of(self.arguments), paths)
+        limits = Settings.limits_of(self.arguments)
+        return write_revision(self.repository, self.revision, self.tree, limits, paths, without=without)
 
 
 @contextmanager

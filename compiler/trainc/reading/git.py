@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import IO
@@ -296,17 +296,33 @@ def origin_of(folder: str) -> tuple[str, str | None] | None:
         return url, None
 
 
-def write_revision(
-    repository: Repository, revision: str, target: str, limits: Limits, paths: Sequence[str] = ()
+def files_of_revision(repository: Repository, commit: str, folder: str, limits: Limits) -> dict[str, bytes]:
+    """Return the input files below a folder of a commit, by their paths in it; of a symlink, its target.
+
+    Raises CompileError like `write_revision`.
+    """
+    entries = _list_inputs(repository, commit, limits, [folder])
+    contents = _contents(repository.top, entries, limits)
+    return {os.path.relpath(entry.path, folder).replace(os.sep, "/"): content for entry, content in contents}
+
+
+def write_revision(  # noqa: PLR0913 - the last one goes by its name
+    repository: Repository,
+    revision: str,
+    target: str,
+    limits: Limits,
+    paths: Sequence[str] = (),
+    *,
+    without: Container[str] = (),
 ) -> bool:
     """Extract the input files of `revision` (a commit, tag or branch) to the directory `target`.
 
     Extracts YAML, JSON and template files and symlinks. `paths`, relative to the top of the repository, restricts this
-    to files at or below them. Existing files are kept. Returns whether there are symlinks. Raises CompileError if the
+    to files at or below them, and those in `without` are left out. Existing files are kept. Returns whether there are symlinks. Raises CompileError if the
     revision does not exist or exceeds the limits; the limits are checked before any content is read.
     """
     commit = commit_of(repository, revision)
-    entries = list(_limit(filter(_is_input, _list_entries(repository.top, commit, limits, paths)), limits))
+    entries = [entry for entry in _list_inputs(repository, commit, limits, paths) if entry.path not in without]
     _check_paths(entries)
     # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
@@ -416,12 +432,14 @@ def _list_entries(top: str, commit: str, limits: Limits, paths: Sequence[str]) -
             yield from map(_entry, records)
 
 
-def _limit(entries: Iterable[_Entry], limits: Limits) -> Iterator[_Entry]:
-    """Yield the entries, as long as there are not too many: a small tree can list one folder millions of times."""
-    for number, entry in enumerate(entries):
-        if number == limits.documents:
+def _list_inputs(repository: Repository, commit: str, limits: Limits, paths: Sequence[str]) -> list[_Entry]:
+    """Return the entries of files that trainc reads, and refuse too many: a small tree can list a folder millions of times."""
+    entries: list[_Entry] = []
+    for entry in filter(_is_input, _list_entries(repository.top, commit, limits, paths)):
+        if len(entries) == limits.documents:
             raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
-        yield entry
+        entries.append(entry)
+    return entries
 
 
 def _entry(record: bytes) -> _Entry:

@@ -131,7 +131,7 @@ def _same_kinds(old: Any, new: Any) -> bool:
 
 # Lists whose items have an identity, so that an item is recognized at any position.
 #
-# The merge keys are those of patches (ir.strategic_merge) and of lists with listType=map; in set-like lists neither
+# The merge keys are those of patches (kube/strategic_merge.py) and of lists with listType=map; in set-like lists neither
 # order nor duplicates matter.
 
 _KEYS: Mapping[str, str] = {

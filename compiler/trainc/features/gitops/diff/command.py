@@ -19,7 +19,7 @@ from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
-from trainc.features.gitops.diff.comparison import compare, with_moves, with_places
+from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.model import Cause, Diff, Review, across, error_line, reason_of, sum_of
 from trainc.features.gitops.diff.model import Side as Compared
@@ -227,8 +227,6 @@ def look_up(*sides: Side) -> None:
 
 def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
-    from trainc.api.admission import updates
-    from trainc.api.kube import releases
     from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.model import explain_groups
 
@@ -248,8 +246,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     finished = _finished(before, after, arguments)
     if finished:
         ended = {key for key, of_job in was.by_job.items() if any(identity_of(one) in finished for one in of_job)}
-        jobs = [replace(job, finished=(job.namespace, job.name) in ended) for job in diff.jobs]
-        diff = replace(diff, jobs=tuple(jobs))
+        diff = with_each(diff, lambda job: replace(job, finished=(job.namespace, job.name) in ended))
     notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, Causes(before, after))
     diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from trainc.api.findings import Diagnostic, Source, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Manifest, Quantity, bounds, documents, quantity
+from trainc.api.output import name_hash
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_server_fields
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome, Verdict, group_size, groups_of
@@ -123,8 +124,7 @@ def _namespace(manifest: Manifest) -> str:
 
 # Names with a content hash: a job under a new hash and its objects are compared under their plain names.
 
-# The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
-_HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
+_HASHED = pattern(rf"(?P<plain>.+)-[{name_hash.ALPHABET}]{{{name_hash.LENGTH}}}")
 
 
 def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:

@@ -208,7 +208,7 @@ def test_the_check_of_a_change_compares_with_what_it_started_from(
         assert set(BASES) == set(workflow[True])
         given, steps = workflow["jobs"]["rendered"]["env"], workflow["jobs"]["rendered"]["steps"]
     else:
-        steps = read(Path(__file__).parents[2] / file)["runs"]["steps"]
+        steps = read(Path(__file__).parents[4] / file)["runs"]["steps"]
     (step,) = [step for step in steps if f"{command} $" in step.get("run", "")]
     assert given | step.get("env", {}) == {"BASE": EXPRESSION}
     base = BASES[event]

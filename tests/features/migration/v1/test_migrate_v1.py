@@ -9,7 +9,7 @@ import pytest
 import yaml
 from commands import run
 
-SHAPES = Path(__file__).parents[1] / "features" / "migration" / "v1" / "v1" / "shapes"
+SHAPES = Path(__file__).parent / "v1" / "shapes"
 TRAINJOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
