@@ -177,11 +177,14 @@ class Causes:
         lets_in = False
         for diff in job.objects:
             fields = [record.fields(diff) if record else () for record in records]
-            for old, new, was in [(c.old, c.new, str(c.before)) for c in diff.changes] or [((), (), "")]:
+            # What is gone waits nowhere.
+            texts = [None if c.after is None else str(c.before) for c in diff.changes]
+            changes = [(c.old, c.new, was) for c, was in zip(diff.changes, texts, strict=True)]
+            for old, new, was in changes or [((), (), "")]:
                 at = [[f for f in fields[n] if f.index[: len(p)] == p] for n, p in ((0, old), (1, new))]
                 found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
                 places += found
-                unexplained += [(f, was) for f in at[1]] if not found else ()
+                unexplained += [(f, was) for f in at[1]] if not found and was is not None else ()
                 lets_in = lets_in or not found
         places += self._runtime(key, records)
         reasons = list(self._options(self._sides[1].jobs[key], places))
