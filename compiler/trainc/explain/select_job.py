@@ -128,13 +128,13 @@ def compile_one(  # noqa: PLR0913, PLR0917 - the last ones go by their names
 
 def compile_every(
     inputs: Inputs, options: Options, rules: Rules = keep_severities, keeping: Keeping | None = None
-) -> tuple[list[OneJob], list[Diagnostic]]:
-    """Compile every TrainJob under observation; return them by (namespace, name), with the other diagnostics.
+) -> tuple[list[OneJob], list[Diagnostic], Session]:
+    """Compile every TrainJob under observation; return them by (namespace, name), the other diagnostics, and the session.
 
     `keeping` knows the jobs that are kept as built. Jobs with errors are left out, and their errors are among the
     diagnostics. Raises CompileError with all problems if none is left, or if the errors are not about jobs alone.
     """
-    session = _session(inputs, options, rules, keeping)
+    session = _session(inputs, options, rules, keeping).after(None)
     kept_jobs, reported = session.kept_refused_jobs(rules([*inputs.diagnostics, *session.index.diagnostics], True))
     input_diagnostics, all_diagnostics = list(reported), list(reported)
     compiled = [OneJob(job, Recorder(), [], f"TrainJob {job.namespace}/{job.name}") for job in kept_jobs]
@@ -160,7 +160,7 @@ def compile_every(
         if failures.fatal or not compiled:
             raise CompileError([*all_diagnostics, *problems])
         reported.append(left_out_warning(failures))
-    return compiled, sort_diagnostics(reported)
+    return compiled, sort_diagnostics(reported), session
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules, keeping: Keeping | None) -> Session:

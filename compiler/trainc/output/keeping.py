@@ -277,6 +277,8 @@ class Keeping:
     refused: dict[JobKey, list[Diagnostic]] = field(default_factory=dict)
     rebuilt: dict[JobKey, Sequence[Manifest]] = field(default_factory=dict)
     _standings: dict[JobKey, Standing] = field(default_factory=dict)
+    # The texts of objects, by their ids, which sides with the same objects share.
+    texts: dict[int, tuple[Sequence[Manifest], str]] = field(default_factory=dict)
 
     @property
     def all_refused(self) -> list[Diagnostic]:
@@ -288,6 +290,12 @@ class Keeping:
         """The files that are kept although compiling gives something else."""
         return [file for file in self.rendered.values() if file.differs]
 
+    def text(self, manifests: Sequence[Manifest]) -> str:
+        """Return the text of the objects of a job, written once."""
+        if id(manifests) not in self.texts:
+            self.texts[id(manifests)] = manifests, text_of(manifests, "yaml").decode()
+        return self.texts[id(manifests)][1]
+
     def hold(self, namespace: str, name: str, manifests: Sequence[Manifest] | None) -> Sequence[Manifest] | None:
         """Decide about one job, given what it compiles to or None; return the objects of a file that is not compiled now.
 
@@ -297,7 +305,7 @@ class Keeping:
         if trainjob is None:
             return None
         path, digest = file_name(namespace, name), digest_of(trainjob)
-        compiled = None if manifests is None else text_of(manifests, "yaml").decode()
+        compiled = None if manifests is None else self.text(manifests)
         new = BuildLine(digest, self.trainc, self.release)
         rendered = self._decide(Rendered(namespace, name, path, new, compiled or "", compiled), trainjob)
         if rendered.standing != "kept" or self.choices.names(namespace, name):

@@ -103,6 +103,8 @@ class Session:
         """Return the session with the results of another one, as far as documents with the same data have the same there."""
         if other is None or (other.options, other.cluster) != (self.options, self.cluster):
             return replace(self, results={})
+        if self.keeping is not None and other.keeping is not None:
+            self.keeping.texts = other.keeping.texts
         other_ids = [[id(document.data) for document in session.index.other_documents] for session in (self, other)]
         return replace(self, results=other.results if other_ids[0] == other_ids[1] else {})
 

@@ -14,7 +14,7 @@ from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
-from trainc.api.jobs import Compilation, JobSet
+from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening
@@ -181,8 +181,13 @@ def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
     return escape_report("\n".join(texts), colored=paint.is_on)
 
 
-def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
-    """Read the two sides of one environment, as far as possible, and return what is wrong with the others."""
+def read_both(
+    arguments: Arguments, streams: Streams, like: Session | None = None
+) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    """Read the two sides of one environment, as far as possible, and return what is wrong with the others.
+
+    What `like` has compiled of the same texts is not compiled again.
+    """
     diagnostics: list[Diagnostic] = []
 
     def read_or_report(side: Side, other: ReadSide | None = None) -> ReadSide | None:
@@ -193,7 +198,8 @@ def read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, 
             return None
 
     first, second = sides_of(arguments)
-    before, is_alone = read_or_report(first), len(arguments.sides) == 1 and first.revision is None
+    known = None if like is None else ReadSide("", ManifestSet([], [], True, session=like), like.options, None)
+    before, is_alone = read_or_report(first, known), len(arguments.sides) == 1 and first.revision is None
     if arguments.live and (first == second or is_alone):
         return before, before, diagnostics
     if before is None or not is_alone or arguments.releases or arguments.runtime:
@@ -446,9 +452,12 @@ def _compare(before: Compared, after: Compared, options: Options) -> Diff:
 # What the report shows of the changes since a revision.
 
 
-def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict[str, Any]:
+def changes_since(
+    revision: str, arguments: Arguments, streams: Streams, sessions: Mapping[str, Session]
+) -> dict[str, Any]:
     """Compare a revision, `git:REV`, with the input; return the headline, a row for each group, and the review.
 
+    `sessions` have compiled the input, by environment.
     Raises CompileError if the revision cannot be read, and UsageError for several inputs.
     """
     from trainc.features.gitops.diff.markdown import HARMFUL, what, who
@@ -466,7 +475,7 @@ def changes_since(revision: str, arguments: Arguments, streams: Streams) -> dict
     diffs: dict[str, Diff] = {}
     errors: list[str] = []
     for environment in environments:
-        before, after, problems = read_both(environment, streams)
+        before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, compiling, report
-from trainc.api.documents import Document, opening
+from trainc.api.documents import Document, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors, policy
-from trainc.api.jobs import JobSet, Judge, OneJob
-from trainc.api.kube import Json, documents, identity_of, releases
+from trainc.api.jobs import JobSet, Judge, OneJob, Session
+from trainc.api.kube import Json, Manifest, documents, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass, replace
@@ -32,6 +32,11 @@ _TEXTS = ("title", "revision", "date")
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile every job under observation and write the page."""
+    with yaml_reader.reading_once():
+        return _run(arguments, streams)
+
+
+def _run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.source_url and not arguments.source_url.startswith(("https://", "http://")):
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
@@ -43,17 +48,20 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
     facts: dict[str, _Facts] = {}
+    sessions: dict[str, Session] = {}
     for name, settings in environments.items():
         try:
             inputs = settings.read(streams.stdin, step=streams.progress.step)
             keeping = compiling.kept_in(settings.output, settings, inputs.documents)
-            compiled[name], diagnostics[name] = compile_every(inputs, settings.options, settings.policy(), keeping)
+            compiled[name], diagnostics[name], sessions[name] = compile_every(
+                inputs, settings.options, settings.policy(), keeping
+            )
             if not compiled[name] and not arguments.allow_empty:
                 held_back = len(inputs.unselected) + len(inputs.elsewhere)
                 nothing = compiling.nothing_found(settings, diagnostics[name], len(inputs.documents), held_back)
                 refused[name] = [*diagnostics[name], *nothing]
                 continue
-            facts[name] = _Facts.of(settings, compiled[name], inputs.documents)
+            facts[name] = _Facts.of(settings, compiled[name], inputs.documents, keeping.text if keeping else dump_yaml)
             diagnostics[name] += facts[name].problems
         except CompileError as error:
             refused[name] = error.diagnostics
@@ -64,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         states = _states(arguments, next(iter(environments.values())).options, streams)
         since = ask("diff", "since") if arguments.since else None
-        changes = since(arguments.since, arguments, streams) if since else None
+        changes = since(arguments.since, arguments, streams, sessions) if since else None
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     manifests = [job.compiled.manifests for its_jobs in compiled.values() for job in its_jobs]
@@ -134,9 +142,16 @@ class _Facts:
     queues_now: Json
     judge: Judge | None
     problems: Sequence[Diagnostic]
+    text: Callable[[Sequence[Manifest]], str]
 
     @classmethod
-    def of(cls, settings: Settings, compiled: Sequence[OneJob], documents: Sequence[Document]) -> _Facts:
+    def of(
+        cls,
+        settings: Settings,
+        compiled: Sequence[OneJob],
+        documents: Sequence[Document],
+        text: Callable[[Sequence[Manifest]], str],
+    ) -> _Facts:
         """Ask the features that know, as far as trainc.yaml names a cluster and policies."""
         rules, cluster = settings.policy(), settings.configuration.cluster
         judge, problems = compiling.judge_of(settings)
@@ -145,7 +160,7 @@ class _Facts:
         facts = None if cluster is None else ask("fits", "facts")
         jobs = [job.compiled for job in compiled]
         answers, quotas, now = facts(jobs, documents, cluster, settings.options) if facts else ({}, {}, {})
-        return cls(settings.options, rules, answers, quotas, now, judge, rules(problems, False))
+        return cls(settings.options, rules, answers, quotas, now, judge, rules(problems, False), text)
 
     def policy_findings(self, job: OneJob) -> list[Diagnostic]:
         """What the policies say about a job."""
@@ -185,7 +200,7 @@ def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) 
         source=None if result is None else result.job.document.locate(()),
         jobset=jobset.name,
         steps=jobset,
-        yaml="" if in_full else dump_yaml(job.compiled.manifests),
+        yaml="" if in_full else facts.text(job.compiled.manifests),
         diagnostics=(*job.diagnostics, *policy_findings),
         fit=(word, fit),
         denied=None if facts.judge is None else any(d.severity == "error" for d in policy_findings),
