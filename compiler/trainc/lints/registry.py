@@ -2,7 +2,8 @@
 
 The arguments of a lint's function depend on its stage:
 
-- lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training;
+- lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training, or
+  (job, info, documents) per input, if it has other documents;
 - built: (job, info, options);
 - all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
 """
@@ -197,6 +198,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.devices", "no_nodes", lambda _, info: info.nodes.requested == 0),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
+    Lint("sized", "trainc.lints.storage", "claims_on_several_nodes", _volumes, per="input"),
     Lint("sized", "trainc.lints.kueue", "kueue", _may_concern_kueue),
     Lint("sized", "trainc.lints.templates", "values_overridden"),
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
@@ -248,16 +250,17 @@ def lint(
     `options` is for the stage `built`; `documents` are the other documents of the input, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
-    arguments = (job, info) if options is None else (job, info, options)
+    whole = (job, info) if options is None else (job, info, options)
+    arguments: dict[str, Sequence[Any]] = {"job": whole, "input": (job, info, documents)}
     subjects = _Subjects(job, info, documents)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
         applies_to, per, when = group.applies_to, group.per, group.when
         if applies_to is not None and not applies_to(job, info):
             continue
-        if per == "job":
-            for function in group.functions:
-                findings += function(*arguments)
+        if per in arguments:
+            for function in group.functions if per == "job" or documents else ():
+                findings += function(*arguments[per])
             continue
         for subject in subjects[per]:
             if when is None or when(subject):

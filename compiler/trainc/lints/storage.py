@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Severity
-from trainc.ir.commands.programs import program_name
 from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import Setting, read_arguments
@@ -93,7 +92,7 @@ def storage(training: Training) -> Iterator[Finding]:
         return
     yield from _shared_memory(training)
     yield from _caches(training)
-    copied = any(program_name(start.argv[0]) in _COPYING for start in training.line.starts)
+    copied = any(start.name in _COPYING for start in training.line.starts)
     reported: set[str] = set()
     for start in training.line.starts_of("launcher", "python"):
         settings = read_arguments(training.arguments(start)).settings
@@ -402,14 +401,14 @@ def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any
     return Finding("ClaimOnSeveralNodes", "warning", message, hint, path, about)
 
 
-def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]) -> Iterator[Finding]:
+def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Any]) -> Iterator[Finding]:
     """Yield a warning for each claim of the input that only one node can mount and pods of several use.
 
     Runs on sized jobs.
     """
     modes = {
         identity_of(d)[1]: set(map(str, items(mapping(d.get("spec")).get("accessModes"))))
-        for d in documents
+        for d in (document.data for document in documents)
         if d.get("kind") == "PersistentVolumeClaim" and identity_of(d)[0] in ("", job.namespace)
     }
     for pod_set in info.pod_sets if modes else ():

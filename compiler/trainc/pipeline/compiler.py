@@ -24,7 +24,7 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import Applied, plugins_for
-from trainc.reading.document import label_of
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias
 
@@ -144,7 +144,7 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
         report.add("lint", lint(job, info, "controller"))
     if not session.refuses(result):
         trace.on_lowered(result)
-        result.objects = assemble(lowered, report, trace)
+        result.objects = assemble(lowered, report, trace, document.document.siblings)
     return result
 
 
@@ -161,11 +161,11 @@ def check_lowered(lowered: Lowered, report: Report) -> None:
         report.add("lint", lint(lowered.job, lowered.info))
 
 
-def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects:
+def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT, files: Sequence[Document] = ()) -> Objects:
     """Run the passes, build the objects, and run all of STAGES on them.
 
     With a name hash, a job is assembled twice: under its plain name to compute the hash, and then under the hashed name,
-    so that all derived names contain it.
+    so that all derived names contain it. `files` are those that its commands name.
     """
     session = lowered.session
     if lowered.info.gitops and session.options.name_hash and not lowered.job.name_hash:
@@ -177,22 +177,15 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT) -> Objects
         job = replace(lowered.job, name=lowered.job.name + suffix, name_hash=suffix, new_keys=keys)
         lowered = Lowered.of(job, lowered.info, session)
         trace.on_renamed(job)
-    return _assemble(lowered, report, trace)
+    return _assemble(lowered, report, trace, files)
 
 
-def _assemble(lowered: Lowered, report: Report, trace: Trace) -> Objects:
+def _assemble(lowered: Lowered, report: Report, trace: Trace, files: Sequence[Document] = ()) -> Objects:
     job, plugins, index = lowered.job, lowered.plugins, lowered.session.index
-    other_documents = index.other_documents
+    others = (*index.other_documents, *files) if files else index.other_documents
     info = registry.enforce(job, lowered.info, plugins, trace.on_pass)
     lowered = Lowered(job, info, plugins, lowered.session)
-    siblings = index.siblings.get((job.namespace, job.plain_name), ())
-    report.add(
-        "lint", lint(job, info, "sized", documents=(*other_documents, *siblings) if siblings else other_documents)
-    )
-    if other_documents:
-        from trainc.lints.storage import claims_on_several_nodes
-
-        report.add("lint", claims_on_several_nodes(job, info, (document.data for document in other_documents)))
+    report.add("lint", lint(job, info, "sized", documents=others))
     manifests = in_apply_order(registry.build(job, info, plugins))
     trace.on_shaped("build", manifests)
     for stage in STAGES:

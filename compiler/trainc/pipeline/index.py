@@ -187,7 +187,6 @@ class InputIndex:
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
     - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
-    - `siblings` are the files that commands name, by the namespace and name of the job.
     - `own_config_maps` are those that are written with the jobs that name them, by name.
     - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
@@ -203,7 +202,6 @@ class InputIndex:
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
     parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
-    siblings: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     own_config_maps: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
@@ -268,7 +266,6 @@ def index_documents(
         references=tuple(references),
         dialect_context=context,
         parts=tuple(parts),
-        siblings={key: job.document.siblings for key, job in jobs.items() if job.document.siblings},
         own_config_maps=_own_config_maps(other_documents),
     )
 

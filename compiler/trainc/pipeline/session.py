@@ -117,7 +117,6 @@ class Session:
             references=indexed.references,
             diagnostics=indexed.diagnostics,
             parts=indexed.parts,
-            siblings=indexed.siblings,
             refused_jobs=indexed.refused_jobs,
         )
         return self._with(index)

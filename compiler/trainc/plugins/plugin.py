@@ -74,7 +74,7 @@ class Lint:
     """A lint: the stage at which it runs, its function, and the jobs to which it applies.
 
     The module is imported only for jobs to which the lint applies. `per` says what the function is called for: the job,
-    each container, or each container that trains, with its command parsed. `when` filters these. Without `applies_to`, a
+    the job with the other documents of the input, each container, or each container that trains, with its command parsed. `when` filters these. Without `applies_to`, a
     plugin's lint applies to the jobs of its plugin, and any other lint to every job. `lints/registry.py` lists the
     arguments of the function for each stage.
     """
@@ -83,7 +83,7 @@ class Lint:
     module: str
     function: str
     applies_to: Callable[[TrainJob, Info], bool] | None = None
-    per: Literal["job", "container", "training"] = "job"
+    per: Literal["job", "input", "container", "training"] = "job"
     when: Callable[[Any], bool] | None = None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from trainc.ir.commands.programs import Kind, Launch, Program, Programs, launch, program_of
+from trainc.ir.commands.programs import Kind, Launch, Program, Programs, launch, program_name, program_of
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -90,6 +90,11 @@ class Start:
     variables: Variables = NOTHING_SET
     launch: Launch | None = None
     raw_words: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the program that its first word calls, without its path."""
+        return program_name(self.argv[0])
 
     @property
     def kind(self) -> Kind:
