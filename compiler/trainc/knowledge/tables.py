@@ -8,7 +8,7 @@ A table has these fields, all but the first optional:
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them. `base` are the ends of the names of files that come with the program, and have its defaults.
 - `renamed`: what keys that a newer version lacks are called there.
-- `roles`: the keys by role; `defaults` are not fact, and are used only by checks with `?`.
+- `roles`: the keys by role; `defaults` are not facts, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
 - `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with its
   keys, and `hint`.

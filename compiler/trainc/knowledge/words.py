@@ -18,7 +18,7 @@ _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 
 def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[Fact], list[tuple[int, str]], bool]:
     """Return the options and overrides of a program, its other words, and whether a word may hide further ones."""
-    fact: list[Fact] = []
+    facts: list[Fact] = []
     others: list[tuple[int, str]] = []
     hidden = False
     index = 0
@@ -41,18 +41,18 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             unknown = isinstance(value, str) and ("$" in value or "`" in value)
             hidden = hidden or (unknown and _FURTHER.search(str(value)) is not None)
             form = f"{spelling}={{}}" if equals else f"{spelling} {{}}"
-            fact.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
+            facts.append(Fact(f"{space}{key}", None if unknown else value, spelling, form, word=first + at))
         elif _YACS.fullmatch(word) and index < len(words) and not words[index].startswith("-"):
             index += 1
-            fact.append(Fact(f"{space}{word}", words[at + 1], word, f"{word} {{}}", word=first + at))
+            facts.append(Fact(f"{space}{word}", words[at + 1], word, f"{word} {{}}", word=first + at))
         elif (override := _OVERRIDE.fullmatch(word)) is not None:
             value = None if "$" in override[2] or "`" in override[2] else override[2]
             text = word[: override.end(1)]
-            fact.append(Fact(f"{space}{override[1]}", value, text, f"{text}={{}}", word=first + at))
+            facts.append(Fact(f"{space}{override[1]}", value, text, f"{text}={{}}", word=first + at))
         else:
             others.append((first + at, word))
             hidden = hidden or "$" in word or "`" in word
-    return fact, others, hidden
+    return facts, others, hidden
 
 
 def flat(value: Any) -> dict[str, Any]:

@@ -79,9 +79,8 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
 def _submission(entry: Entrypoint) -> Iterator[Finding]:
     line = read_command(entry.argv, programs(""))
     for start in line.starts:
-        name = program_name(start.argv[0])
-        if name in _SUBMITTING:
-            message = f"{name} hands a script to {_SUBMITTING[name]}, which no pod belongs to: nothing trains here"
+        if start.name in _SUBMITTING:
+            message = f"{start.name} hands a script to {_SUBMITTING[start.name]}, which no pod belongs to: nothing trains here"
             hint = "write the commands of that script instead, as in command: [torchrun, train.py]"
             severity: Severity = "error" if start.sure else "warning"
             yield _finding(entry, line.word(0), message, hint, severity)

@@ -88,17 +88,14 @@ def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _sibling_files(training: Training) -> Iterator[ConfigFile]:
     """Yield the files of the repository that the command names, unless a volume is in the way where it runs."""
-    folder = str(training.entry.container.fields.get("workingDir", "/"))
-    folders = [
-        folder,
-        *(start.argv[1] for start in training.line.starts if start.argv[:1] == ("cd",) and start.argv[1:]),
-    ]
+    changed = (start.argv[1] for start in training.line.starts if start.argv[:1] == ("cd",) and start.argv[1:])
+    folders = [training.folder, *changed]
     mounts = [normpath(str(mount.get("mountPath"))) for mount in training.entry.container.mounts]
     if any(f"{normpath(one)}/".startswith(f"{mount}/") for one in folders for mount in mounts):
         return
     for document in training.documents:
         if document.data.get("kind") == TEXT_FILE:
-            path = join(folder, document.data["metadata"]["name"])
+            path = join(training.folder, document.data["metadata"]["name"])
             yield ConfigFile(path, document.data["text"], document)
 
 

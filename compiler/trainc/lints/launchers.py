@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from trainc.findings import Finding, Severity, suggest
-from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option, program_name
+from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.index import starts_processes
 from trainc.kube.quantity import whole_number
@@ -34,7 +34,7 @@ def launchers(training: Training) -> Iterator[Finding]:
         # Scripts that run on Slurm as well choose their launcher by a condition.
         if not start.sure and fits:
             continue
-        if start.program.guessed and program_name(start.argv[0]) in SRUN.programs:
+        if start.program.guessed and start.name in SRUN.programs:
             message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
             yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
         else:
@@ -190,7 +190,7 @@ def launcher_usage(training: Training) -> Iterator[Finding]:
 
 
 def _without_command(training: Training, start: Start) -> Iterator[Finding]:
-    launcher = programs("").all.by_program.get(program_name(start.argv[0]))
+    launcher = programs("").all.by_program.get(start.name)
     word = start.argv[1] if len(start.argv) > 1 else ""
     if launcher is None or not launcher.commands or word in launcher.commands or word.startswith(("-", "$", "`")):
         return

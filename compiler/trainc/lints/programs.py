@@ -49,7 +49,7 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
             continue
         for row in known.rows:
             if not row.key or row.key in given or row.key in run.facts.roles:
-                yield from _check(run, known, row)
+                yield from _check(run, row)
         yield from _types(run, known)
         yield from _other_versions(run, known)
         if known.alone and run.training.nodes > 1:
@@ -60,7 +60,7 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     yield from _agreement(run)
 
 
-def _check(run: Run, known: Table, row: Row) -> Iterator[Finding]:
+def _check(run: Run, row: Row) -> Iterator[Finding]:
     facts = run.facts
     if not all(holds(facts, condition, row.reads) for condition in row.when):
         return
@@ -312,11 +312,11 @@ def _agreement(run: Run) -> Iterator[Finding]:
     """Yield a finding for each role that a program and another one, or a file, set differently."""
     roles = dict.fromkeys(role for known in run.tables for role in known.agree)
     for role in roles:
-        fact = [one for one in run.facts.all_of(role) if str(one.value).strip().lower() not in _OFF]
-        fact = [one for one in fact if one.value is not None and one.is_placed]
-        if len(fact) < 2:
+        facts = [one for one in run.facts.all_of(role) if str(one.value).strip().lower() not in _OFF]
+        facts = [one for one in facts if one.value is not None and one.is_placed]
+        if len(facts) < 2:
             continue
-        first, other = fact[0], next((one for one in fact[1:] if _differ(fact[0], one)), None)
+        first, other = facts[0], next((one for one in facts[1:] if _differ(facts[0], one)), None)
         if other is None:
             continue
         if first.file is None and other.file is not None:
@@ -345,8 +345,8 @@ def _alone(run: Run, known: Table) -> Iterator[Finding]:
         part: [facts.find(key) for key in known.alone.get(part, ())]
         for part in ("nodes", "processes", "rank", "address")
     }
-    needed = {part: fact for part, fact in needed.items() if part in known.alone}
-    given = {part: next((one for one in fact if one is not None), None) for part, fact in needed.items()}
+    needed = {part: found for part, found in needed.items() if part in known.alone}
+    given = {part: next((one for one in found if one is not None), None) for part, found in needed.items()}
     if any(facts.find(key) is not None for key in known.alone.get("unless", ())):
         return
     missing = [part for part, one in given.items() if one is None]
@@ -417,7 +417,7 @@ def _unreadable(training: Training) -> Iterator[Finding]:
         named = file.path in training.text and not (file.name.endswith("json") and "deepspeed_config" in training.text)
         problem = syntax_problem(file.name, file.text) if named and file.document is not None and file.text else None
         if problem is not None:
-            message = f"{file.name} is {problem[1]}"
+            message = f"{file.name} {problem[1]}"
             finding = training.finding("SettingRefused", "warning", message, "correct the line", 0)
             yield replace(file.at("", finding), line=problem[0])
 
@@ -425,16 +425,19 @@ def _unreadable(training: Training) -> Iterator[Finding]:
 def _elsewhere(training: Training) -> Iterator[Finding]:
     """Yield a finding for a word that names a file of a ConfigMap in a place where it is not mounted, and nothing else does."""
     texts = (training.text, *(value or "" for value in training.variables.values()))
-    home = str(training.entry.container.fields.get("workingDir", "/"))
     for file in visible_files(training):
         folder = file.path.removesuffix(f"/{file.name}")
         if file.document is None or any(folder in text or f"cd {folder}" in text for text in texts):
             continue
         for index, word in enumerate(training.line.argv):
             path = word.rpartition("=")[2]
-            if path.rpartition("/")[2] != file.name or normpath(join(home, path)) == file.path or "$" in path:
+            if (
+                path.rpartition("/")[2] != file.name
+                or normpath(join(training.folder, path)) == file.path
+                or "$" in path
+            ):
                 continue
-            if volume_at(training, normpath(join(home, path)))[0] is None:
+            if volume_at(training, normpath(join(training.folder, path)))[0] is None:
                 message = f"{path} is not the file of the ConfigMap {file.document.data['metadata']['name']}, which is mounted at {file.path}"
                 hint = suggest(path, [file.path])
                 # The image may have another folder with such a file.

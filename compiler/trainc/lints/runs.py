@@ -77,7 +77,7 @@ def runs(training: Training) -> Iterator[Run]:
             yield _run(training, start, by_path)
 
 
-def _names(training: Training, start: Start, words: Sequence[str]) -> list[str]:
+def _names(start: Start, words: Sequence[str]) -> list[str]:
     """Return the names of a program, the most exact first: its path, and that with the first argument."""
     plain = [word for word in words if not word.startswith("-")]
     name = (
@@ -97,8 +97,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     facts.add(job_facts(training, start))
     words = list(training.arguments(start))
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
-    names = _names(training, start, words)
-    fact, others, hidden = options_of(words, first)
+    names = _names(start, words)
+    given, others, hidden = options_of(words, first)
     launched: list[Fact] = []
     found: dict[str, Table] = {}
     if start.launch is not None:
@@ -107,19 +107,18 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         space = next((known.space for known in found.values()), "launcher:")
         launched = [_of_launcher(training, start, option, space) for option in start.launch.options]
         facts.spaces.add(space.rstrip(":"))
-    _choose(found, names, [one.key for one in fact])
-    paths = [str(one.value) for one in (*launched, *fact) if isinstance(one.value, str)]
+    _choose(found, names, [one.key for one in given])
+    paths = [str(one.value) for one in (*launched, *given) if isinstance(one.value, str)]
     paths += [word for _, word in others]
-    paths += _composed(fact)
+    paths += _composed(given)
     read = _files(training, paths, by_path)
     base = tuple(name for known in found.values() for name in known.base)
     further = [
-        str(one.value) for one in (*launched, *fact) if isinstance(one.value, str) and not _DATA.fullmatch(one.key)
+        str(one.value) for one in (*launched, *given) if isinstance(one.value, str) and not _DATA.fullmatch(one.key)
     ]
     further = [path for path in (*further, *(word for _, word in others)) if not (base and path.endswith(base))]
-    folder = str(training.entry.container.fields.get("workingDir", "/"))
     facts.hidden = hidden or any(
-        _FILE.fullmatch(path) and normpath(join(folder, path)) not in by_path for path in further
+        _FILE.fullmatch(path) and normpath(join(training.folder, path)) not in by_path for path in further
     )
     in_files: list[Fact] = []
     homes: dict[str, str | None] = {}
@@ -135,7 +134,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         for name in tables_of_options(keys):
             if known is None or known.name in table(name).family:
                 found[name] = table(name)
-    facts.add((*in_files, *launched, *fact))
+    facts.add((*in_files, *launched, *given))
     for known in found.values():
         facts.add_roles(known.roles)
     facts.add(_derived(training, start, facts, others, words))
@@ -162,8 +161,8 @@ def _of_launcher(training: Training, start: Start, option: Any, space: str) -> F
     return Fact(f"{space}{option.name.replace('-', '_')}", value, option.spelling, form, word=option.index)
 
 
-def _composed(fact: Sequence[Fact]) -> Iterator[str]:
-    by_key = {one.key: str(one.value) for one in fact}
+def _composed(facts: Sequence[Fact]) -> Iterator[str]:
+    by_key = {one.key: str(one.value) for one in facts}
     for folder, name in (("config_path", "config_name"), ("config_dir", "config_name")):
         if folder in by_key and name in by_key:
             yield join(by_key[folder], by_key[name] + ("" if by_key[name].endswith(".yaml") else ".yaml"))
@@ -171,11 +170,10 @@ def _composed(fact: Sequence[Fact]) -> Iterator[str]:
 
 def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile]) -> list[ConfigFile]:
     """Return the files that words name, and those that these name, weakest first."""
-    folder = str(training.entry.container.fields.get("workingDir", "/"))
     read: list[ConfigFile] = []
     waiting = deque(paths)
     while waiting and len(read) < 20:
-        file = by_path.get(normpath(join(folder, waiting.popleft())))
+        file = by_path.get(normpath(join(training.folder, waiting.popleft())))
         if file is not None and file not in read:
             read.append(file)
             waiting += [str(value) for value in flat(file.value).values() if isinstance(value, str)]

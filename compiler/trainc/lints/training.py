@@ -74,6 +74,11 @@ class Training:
         return starting(self.policy)
 
     @property
+    def folder(self) -> str:
+        """The folder in which the command runs, as far as the manifests say it."""
+        return str(self.entry.container.fields.get("workingDir", "/"))
+
+    @property
     def text(self) -> str:
         """The whole command line, to see whether something occurs in it."""
         return " ".join(self.line.argv) if self.built else self.entry.text

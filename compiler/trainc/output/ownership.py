@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from trainc.findings import Diagnostic, Source
+from trainc.findings import Diagnostic, Severity, Source
 from trainc.kube.documents import Json
 from trainc.options import Limits
 from trainc.reading.files import STDIN, Exclude, Walk, shown_path
@@ -24,7 +24,6 @@ from trainc.reading.opening import (
     repository_above,
 )
 from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
 
 STATE_FOLDER = ".trainc"
 # Larger than any list, journal or manifest of trainc's.
@@ -238,22 +237,20 @@ class Sources:
                     ended = {output: source for output, source in ended.items() if output not in lost}
                     why = _UNSELECTED if lost is unselected else self._reason(file)
                     diagnostics.append(
-                        self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], *why)
+                        self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], why)
                     )
         return [*diagnostics, *self._remaining(folder, ended)]
 
     def removed(self, folder: str, outputs: Mapping[str, str], base: str) -> Iterator[Diagnostic]:
         """Yield a warning for each place with the text of jobs whose outputs are gone since `base`."""
         ended = {output: os.path.join(self._home, *name.split("/")) for output, name in outputs.items()}
-        for error in self._remaining(folder, ended):
-            message = error.message.rpartition("; ")[0]
-            hint = f"{error.hint.partition('; ')[0]}, and run `trainc build`; if it is meant to end, remove the text"
-            yield replace(
-                error, severity="warning", message=f"{message}; it is gone since {base}, which ends a job", hint=hint
-            )
+        return self._remaining(folder, ended, base)
 
-    def _remaining(self, folder: str, ended: Mapping[str, str]) -> Iterator[Diagnostic]:
-        """Yield an error for each place with the text of jobs that are no longer declared; `ended` are outputs with sources."""
+    def _remaining(self, folder: str, ended: Mapping[str, str], base: str = "") -> Iterator[Diagnostic]:
+        """Yield a finding for each place with the text of jobs that are no longer declared; `ended` are outputs with sources.
+
+        It is an error, or with `base` a warning that the outputs are gone since then.
+        """
         if not ended:
             return
         from trainc.output.remains import Remains, find_remains
@@ -266,7 +263,7 @@ class Sources:
         for (file, why), found in groups.items():
             outputs = [f"{folder.rstrip('/')}/{output}" for output, _ in found]
             line = min(remains.line for _, remains in found)
-            yield self._skipped_source(file, outputs, why, found[0][1].remedy, line)
+            yield self._skipped_source(file, outputs, (why, found[0][1].remedy), line, base)
 
     def _belongs_elsewhere(self, job: Json, file: str) -> bool:
         """Return whether another environment, or another trainc.yaml, has a job in a file."""
@@ -292,17 +289,23 @@ class Sources:
             yield name.removeprefix(prefix)
 
     @staticmethod
-    def _skipped_source(file: str, outputs: Sequence[str], which: str, remedy: str, line: int = 0) -> Diagnostic:
+    def _skipped_source(
+        file: str, outputs: Sequence[str], why: tuple[str, str], line: int = 0, base: str = ""
+    ) -> Diagnostic:
         """Say why a source was not read, or with `line` what has become of a job in it."""
-        source = shown_path(os.path.relpath(file))
+        source, (which, remedy) = shown_path(os.path.relpath(file)), why
         first, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
         was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
         names = ", ".join(first) + more
-        message = f"{names} {was} compiled from this file, {which}; pruning would end {its}"
+        message = f"{names} {was} compiled from this file, {which}"
         if line:
-            message = f"the text that {names} {was} compiled from is still here, {which}; pruning would end {its}"
-        hint = f"{remedy}; to end {its}: git rm {' '.join(first)}{more}"
-        return Diagnostic("SourceSkipped", "error", message, hint, source=Source(source, line or 1, 1))
+            message = f"the text that {names} {was} compiled from is still here, {which}"
+        end, hint = f"pruning would end {its}", f"{remedy}; to end {its}: git rm {' '.join(first)}{more}"
+        if base:
+            end = f"it is gone since {base}, which ends a job"
+            hint = f"{remedy}, and run `trainc build`; if it is meant to end, remove the text"
+        severity: Severity = "warning" if base else "error"
+        return Diagnostic("SourceSkipped", severity, f"{message}; {end}", hint, source=Source(source, line or 1, 1))
 
     def _reason(self, file: str) -> tuple[str, str]:
         """Return why nothing was read from a file, and how it will be read again."""

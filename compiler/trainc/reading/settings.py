@@ -39,7 +39,7 @@ def _twice(text: str) -> tuple[int, str] | None:
             keys = {}
         key = line.partition(":")[0]
         if ":" in line and key.isidentifier() and keys.setdefault(key, number) != number:
-            return number, f"given {key} twice, of which the last counts: the first is in line {keys[key] + 1}"
+            return number, f"sets {key} twice; the last one counts, and the first is in line {keys[key] + 1}"
     return None
 
 
@@ -55,9 +55,9 @@ def _yaml(text: str) -> tuple[int, str] | None:
         while parser.check_event():
             parser.get_event()
     except MarkedYAMLError as error:
-        return getattr(error.problem_mark, "line", 0), f"no YAML: {error.problem}"
+        return getattr(error.problem_mark, "line", 0), f"is not valid YAML: {error.problem}"
     except YAMLError:
-        return 0, "no YAML: it has characters that are not allowed"
+        return 0, "is not valid YAML: it has characters that are not allowed"
     return None
 
 
@@ -67,7 +67,7 @@ def _json(text: str) -> tuple[int, str] | None:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        return error.lineno - 1, f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        return error.lineno - 1, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
     except (ValueError, RecursionError):
         pass
     return None
@@ -83,7 +83,9 @@ def _toml(text: str) -> tuple[int, str] | None:
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).rpartition(" (at ")
         line = place.partition("line ")[2].partition(",")[0]
-        return (int(line) - 1 if line.isdecimal() else text.count("\n")), f"no TOML: {message[:1].lower()}{message[1:]}"
+        return (
+            int(line) - 1 if line.isdecimal() else text.count("\n")
+        ), f"is not valid TOML: {message[:1].lower()}{message[1:]}"
     return None
 
 
