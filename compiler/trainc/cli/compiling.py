@@ -234,7 +234,7 @@ class Run:
                     continue
                 raw = [document.data]
                 if judgement.is_built(key, raw) if judgement else before.get(key) != unfinished[key]:
-                    yield document.diagnose(no_deadline(account, key, next(JobSet.among(raw), None)))
+                    yield document.diagnose(no_deadline(account, key, document.data, unfinished[key].endless))
 
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""

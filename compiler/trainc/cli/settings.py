@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
-from trainc.findings import CompileError, Diagnostic, has_errors
+from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json
@@ -160,8 +160,8 @@ class Settings:
                 files=inputs.files | {document.file for document in jobsets},
             )
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
-        if self.configuration.file is None and os.curdir in self.paths and (below := settings_below(os.curdir)):
-            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, _not_used(below)])
+        if self.configuration.file is None:
+            inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *_not_used(self.paths)])
         return inputs
 
     def repeated_jobsets(self, documents: Sequence[Document]) -> list[Diagnostic]:
@@ -202,10 +202,15 @@ class Settings:
         return lambda job, file: any(other.compiles(job, file, of(other)) for other in self.other_environments)
 
 
-def _not_used(folders: Sequence[str]) -> Diagnostic:
-    message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
-    hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], CONFIGURATION_FILE)}"
-    return Diagnostic("SettingsNotUsed", "warning", message, hint)
+def _not_used(paths: Sequence[str]) -> Iterator[Diagnostic]:
+    if misnamed := next(filter(os.path.isfile, (f"{CONFIGURATION_FILE[:-4]}yml", f".{CONFIGURATION_FILE}")), None):
+        message = f"{misnamed} is not read, so its settings are not used"
+        hint = f"rename it: git mv {misnamed} {CONFIGURATION_FILE}"
+        yield Diagnostic("SettingsNotUsed", "warning", message, hint, source=Source(misnamed, 1, 1))
+    elif os.curdir in paths and (folders := settings_below(os.curdir)):
+        message = f"trainc.yaml is in {first_of(folders, 3)}; here, its settings are not used"
+        hint = f"run trainc in {folders[0]}, or with --config {os.path.join(folders[0], CONFIGURATION_FILE)}"
+        yield Diagnostic("SettingsNotUsed", "warning", message, hint)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:

@@ -16,12 +16,13 @@ _HOUR = 3600
 class Bound:
     """The devices of a job, the hours of its longest step with any, and the hours of all devices together.
 
-    The hours are None where a step with devices has no deadline.
+    The hours are None where a step with devices has no deadline: these are `endless`.
     """
 
     devices: int
     hours: float | None
     gpu_hours: float | None
+    endless: tuple[str, ...] = ()
 
 
 def bound_of(jobset: JobSet) -> Bound:
@@ -31,7 +32,8 @@ def bound_of(jobset: JobSet) -> Bound:
     devices, hours = [devices_of(job) for job in steps], [hours_of(jobset, job) for job in steps]
     known = [of_one for of_one in hours if of_one is not None]
     if not steps or len(known) < len(steps):
-        return Bound(sum(devices), None, None)
+        endless = tuple(job.name for job, of_one in zip(steps, hours, strict=True) if of_one is None)
+        return Bound(sum(devices), None, None, endless)
     return Bound(sum(devices), max(known), sum(map(mul, devices, known)))
 
 

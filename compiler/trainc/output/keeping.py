@@ -456,10 +456,12 @@ class Keeping:
         names = sorted(qualified(*job) for job in jobs)
         runtimes = sorted({d.object for d in errors if d.object.partition(" ")[0] in RUNTIME_KINDS})
         counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
-        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(errors)))
+        ordered = sort_diagnostics(errors)
+        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in ordered))
+        source = next((d.source for d in ordered if d.source), None)
         message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
         hint = f"it counts when they are built again: {first_of(reasons, 2)}"
-        return [Diagnostic("KeptCannotRebuild", "info", message, hint)] if counts else []
+        return [Diagnostic("KeptCannotRebuild", "info", message, hint, source=source)] if counts else []
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""
@@ -522,6 +524,9 @@ def prove(
             changed = changed if before else "the file is new"
             message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {file.job}"
+            if line == file.line and body != file.body:
+                message = f"this file was changed by hand since {base.name}: it is neither that nor what {file.job} compiles to"
+                hint = f"change the job instead; restore the file: git checkout {base.name} -- {folder}/{file.path}"
             refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
     for path, data in foreign.items():
         before_bytes = base.read_bytes(path)

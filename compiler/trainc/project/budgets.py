@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trainc.findings import Diagnostic, Finding, Path, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
-from trainc.kube.bounds import Bound, decimal, devices_of, hours_of
-from trainc.kube.documents import qualified
+from trainc.kube.bounds import Bound, decimal
+from trainc.kube.documents import Json, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TypeAlias
@@ -84,15 +84,18 @@ def takes_more(now: Bound, before: Bound | None) -> bool:
     return now.gpu_hours > before.gpu_hours
 
 
-def no_deadline(account: Account, key: Key, jobset: JobSet | None) -> Finding:
-    """The error about a job that may hold its devices for ever; `jobset` is the source itself, where no TrainJob is."""
+def no_deadline(account: Account, key: Key, job: Json, endless: Sequence[str]) -> Finding:
+    """The error about a job that may hold its devices for ever; `job` may be a JobSet, and `endless` are its steps."""
     message = f"nothing keeps {'/'.join(key)} within the budget of {account.glob}: it has no deadline"
     path: Path = ("spec", "activeDeadlineSeconds")
     where = "under spec, or in its runtime"
-    if jobset is not None:
-        index = next(i for i, job in enumerate(jobset.jobs) if devices_of(job) and hours_of(jobset, job) is None)
+    if job.get("kind") == "JobSet":
+        index = next(i for i, step in enumerate(JobSet.read(job).jobs) if step.name in endless)
         path = ("spec", "replicatedJobs", index, "template", *path)
         where = "under spec of the template of each Job"
+    elif value_at(job, path) is not None:
+        message = f"nothing keeps {'/'.join(key)} within the budget of {account.glob}: its deadline does not reach the Jobs {', '.join(endless)}"
+        where = f"in the runtime, under template.spec of the replicatedJobs {', '.join(endless)}"
     hint = f"write after how many seconds it ends, as in `activeDeadlineSeconds: 86400` {where}"
     return Finding("DeadlineMissing", "error", message, hint, path)
 

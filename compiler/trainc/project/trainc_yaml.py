@@ -15,9 +15,20 @@ from trainc.project.budgets import Budget
 from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
-from trainc.reading.files import Exclude, matching_paths
+from trainc.reading.files import OVERLAY_FILE, Exclude, matching_paths
 from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside
-from trainc.schema.document_kinds import TEXT, WORD, WORDS, DocumentKind, Schema, about, map_of, struct
+from trainc.schema.document_kinds import (
+    REGISTRY,
+    TEXT,
+    WORD,
+    WORDS,
+    DocumentKind,
+    Schema,
+    about,
+    list_of,
+    map_of,
+    struct,
+)
 from trainc.startup.records import replace
 
 ENVIRONMENTS = "environments"
@@ -87,7 +98,7 @@ INPUT: Schema = {
         struct(
             {
                 "pinned": about("Every image needs a digest.", {"type": "boolean"}),
-                "registries": about("Registries, or parts of them such as ghcr.io/my-org.", WORDS),
+                "registries": about("Registries, or parts of them such as ghcr.io/my-org.", list_of(REGISTRY)),
             }
         ),
     ),
@@ -244,6 +255,7 @@ def _leading_outside(data: Mapping[str, Any], folder: str, root: str) -> Iterato
 def missing_paths(document: Document, folder: str) -> dict[str, Source]:
     """Return the lines of a valid trainc.yaml with paths to read that do not exist, by path as trainc reads it."""
     joined = [(field_path, os.path.join(folder, path)) for field_path, path in _named_paths(document.data)]
+    joined += [(at, os.path.join(path, OVERLAY_FILE)) for at, path in joined if "overlay" in at and os.path.isdir(path)]
     missing = {path: document.locate(field_path) for field_path, path in joined if not os.path.lexists(path)}
     return {path: source for path, source in missing.items() if source is not None}
 

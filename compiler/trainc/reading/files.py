@@ -355,6 +355,8 @@ def _no_such_path(path: str) -> Diagnostic:
         near = []
     if near:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
+        if (other := name.removesuffix(".yaml") + ".yml") in near:
+            hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"
     else:
         hint = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=source)

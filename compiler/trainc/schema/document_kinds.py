@@ -24,6 +24,11 @@ Schema: TypeAlias = dict[str, Any]
 TEXT: Schema = {"type": "string"}
 WORD: Schema = {"type": "string", "minLength": 1}
 WORDS: Schema = {"type": "array", "items": WORD}
+REGISTRY: Schema = {
+    **WORD,
+    "pattern": "^(?![a-z]+://)",
+    "errorMessage": "write the name as in images, without https://: registry.example.com/team",
+}
 
 
 def about(description: str, schema: Schema) -> Schema:

@@ -34,7 +34,10 @@ def test_every_field_arrives() -> None:
         nameSuffix="-v2",
         labels=[{"pairs": {"a": "1"}}, {"pairs": {"b": "2"}, "includeSelectors": False}],
         commonAnnotations={"c": "3"},
-        images=[{"name": "x", "newName": "y", "newTag": "1", "digest": "sha256:0"}, {"name": "z", "newTag": "2"}],
+        images=[
+            {"name": "x", "newName": "y", "newTag": "1", "digest": f"sha256:{'0' * 64}"},
+            {"name": "z", "newTag": "2"},
+        ],
         values={"size": 4},
         runtimes=["rts"],
         release="v2.2",
@@ -63,7 +66,7 @@ def test_every_field_arrives() -> None:
     assert overlay.labels == (Pair("a", "1", ("labels", 0, "pairs", "a")), Pair("b", "2", ("labels", 1, "pairs", "b")))
     assert overlay.annotations == (Pair("c", "3", ("commonAnnotations", "c")),)
     assert overlay.images == (
-        ImageChange(("images", 0), "x", "y", "1", "sha256:0"),
+        ImageChange(("images", 0), "x", "y", "1", f"sha256:{'0' * 64}"),
         ImageChange(("images", 1), "z", None, "2", None),
     )
     assert overlay.values == {"size": 4}

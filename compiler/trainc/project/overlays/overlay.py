@@ -16,6 +16,7 @@ from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Chunk, Document, split
 from trainc.reading.yaml_reader import Locator, Positions, read_documents, read_value
 from trainc.schema.document_kinds import (
+    REGISTRY,
     TEXT,
     WORD,
     WORDS,
@@ -130,8 +131,13 @@ _LABELS = struct(
         "fields": {"const": [], "errorMessage": _NO_SELECTORS},
     }
 )
+_DIGEST = {
+    **WORD,
+    "pattern": "^(?!sha256:(?![0-9a-f]{64}$))",
+    "errorMessage": "write the digest in full: sha256: and 64 hexadecimal digits, as `docker buildx imagetools inspect IMAGE` prints it",
+}
 _IMAGE = struct(
-    dict.fromkeys(("name", "newName", "newTag", "digest"), WORD),
+    {**dict.fromkeys(("name", "newName", "newTag"), WORD), "digest": _DIGEST},
     required=["name"],
     anyOf=[{"required": [name]} for name in ("newName", "newTag", "digest")],
 )
@@ -144,10 +150,14 @@ _FIELDS: Schema = {
     "namespace": about("The namespace of all TrainJobs and TrainingRuntimes; replaces their own.", TEXT),
     "namePrefix": about("Prefix for the names of TrainJobs.", TEXT),
     "nameSuffix": about("Suffix for the names of TrainJobs.", TEXT),
-    "labels": about("Labels for TrainJobs and their JobSets.", list_of(_LABELS)),
+    "labels": about(
+        "Labels for TrainJobs and their JobSets.", list_of(_LABELS, errorMessage="write labels: [{pairs: {team: a}}]")
+    ),
     "commonAnnotations": about("Annotations for TrainJobs and their JobSets.", _PAIRS),
     "images": about("New names, tags and digests for images.", list_of(_IMAGE)),
-    "mirrors": about("For a registry, or a part of one, that from which all its images come instead.", map_of(WORD)),
+    "mirrors": about(
+        "For a registry, or a part of one, that from which all its images come instead.", map_of(REGISTRY)
+    ),
     "values": about("Variables for templates.", {"type": "object"}),
     "runtimes": about("Folders with more runtimes.", WORDS),
     "rules": RULES,

@@ -284,6 +284,7 @@ def test_a_policy_without_a_binding_has_no_effect_and_says_so() -> None:
 
 def test_a_binding_without_its_policy_says_so() -> None:
     assert "no policy 'house' in the policies folders" in checked(binding()).stderr
+    assert "help: did you mean house?" in checked(policy(), binding(policyName="hous")).stderr
 
 
 def test_a_folder_that_is_not_there_is_an_error() -> None:
@@ -356,6 +357,9 @@ SKIPPED: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"validations": [{"expression": "false", "messageExpression": "authorizer.path('/a').check('get').reason()"}]}, {"PolicyInvalid"},
     ),
     "params need a paramKind": ({"validations": [{"expression": "params == null"}]}, {"PolicyInvalid"}),
+    "a resource that is called otherwise is named": (rule(resources=["jobset"]), {"PolicyNotEvaluated"}),
+    "also beside one that is right": (rule(resources=["jobsets", "jobset"]), {"PolicyDenied", "PolicyNotEvaluated"}),
+    "but not one of a kind that is called alike": (rule(apiGroups=["batch"], resources=["cronjobs"]), set()),
     "an unknown reason is refused": ({"validations": [{"expression": "false", "reason": "Because"}]}, {"PolicyInvalid"}),
     "quotes of a nested policy end": ({"validations": [{"expression": "!" * 300 + "(" * 300 + "true" + ")" * 300}]}, {"PolicyNotEvaluated"}),
 }  # fmt: skip
@@ -505,6 +509,10 @@ POD_SECURITY: dict[str, tuple[dict[str, str], set[str], int]] = {
     "what is audited is an info": ({"audit": "restricted"}, {"PolicyAudited"}, 0),
     "a level that the pod meets says nothing": ({"enforce": "baseline", "warn": "baseline"}, set(), 0),
     "and so does the lowest one": ({"enforce": "privileged"}, set(), 0),
+    "a level that is none is refused": ({"warn": "baselin"}, {"PolicyInvalid"}, 1),
+    "and so is such a version": ({"enforce-version": "v2"}, {"PolicyInvalid"}, 1),
+    "but not a version": ({"enforce-version": "v1.33"}, set(), 0),
+    "a label that is none is named": ({"enforced": "baseline"}, {"PolicyNotEvaluated"}, 0),
 }
 
 

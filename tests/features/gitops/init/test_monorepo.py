@@ -148,6 +148,8 @@ def test_at_the_root_a_command_says_where_the_settings_are() -> None:
     assert "SettingsNotUsed" not in run("check", "ml").stderr
     assert "SettingsNotUsed" not in run("check", "--config", "ml/trainc.yaml").stderr
     assert "1 TrainJob compiled" in run("check", "--config", "ml/trainc.yaml").stderr
+    write("trainc.yml", SETTINGS)
+    assert "trainc.yml:1:1: warning[SettingsNotUsed] trainc.yml is not read" in run("check").stderr
 
 
 def test_the_same_bytes_from_a_clone_a_worktree_an_archive_and_any_folder(

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, opening
 from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
-from trainc.api.kube import Json, mapping, names, selectors
+from trainc.api.kube import Json, mapping, names, objects, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
-from trainc.features.cluster.policies.matching import is_about
+from trainc.features.cluster.policies.matching import OURS, is_about
+from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
 _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
@@ -147,6 +148,8 @@ _VERSIONS = tuple(f"{_GROUP}/{version}" for version in ("v1", "v1beta1", "v1alph
 _KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _BOOL, _STRING, _NULL, _DYN = map(cel.Type, ("bool", "string", "null_type", "dyn"))
 _DEEPEST_TYPE = 20
+# Resources of other kinds that are called almost like ours.
+_ALIKE = ("cronjobs", "nodes")
 _REGEX_FUNCTIONS = ("matches", "find", "findAll")
 
 
@@ -234,13 +237,14 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
         if _kind(document) != "ValidatingAdmissionPolicy":
             continue
         name, spec = str(_name(document)), mapping(document.data.get("spec"))
-        policy, findings = None, list[Finding]()
+        policy, findings = None, list(_no_resources(spec))
         if _may_concern_output(spec):
-            findings = list(misshapen(document))
-            if not findings:
-                policy, findings = _policy(document, kubernetes_minor)
-                findings = [*refusals(document), *findings]
-                policy = None if findings else policy
+            wrong = list(misshapen(document))
+            if not wrong:
+                policy, wrong = _policy(document, kubernetes_minor)
+                wrong = [*refusals(document), *wrong]
+                policy = None if wrong else policy
+            findings += wrong
             if first.setdefault(name, spec) != spec:
                 findings.append(_SAME_NAME)
             policies[name] = policy
@@ -268,6 +272,20 @@ def _may_concern_output(spec: Json) -> bool:
     """Return whether a policy may be about what trainc writes, also if what it is about is misshapen."""
     constraints = mapping(spec.get("matchConstraints"))
     return not _validator("constraints").is_valid(constraints) or is_about(constraints)
+
+
+def _no_resources(spec: Json) -> Iterator[Finding]:
+    """A finding for each name in the rules of a policy that is like one of a resource that trainc writes, and is none."""
+    for i, rule in enumerate(objects(mapping(spec.get("matchConstraints")).get("resourceRules"))):
+        lists = (rule.get(key) for key in ("apiGroups", "resources"))
+        groups, named = ([*map(str, texts)] if isinstance(texts, list) else [] for texts in lists)
+        ours = {resource for group, resource in OURS if group in groups}
+        for j, text in enumerate(name.partition("/")[0] for name in named):
+            near = did_you_mean(text.lower(), ours, 0.8)
+            if near and text not in ours and text not in _ALIKE:
+                path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources", j)
+                message = f"no resource of {', '.join(groups)} is called {text}, so the rule does not match it"
+                yield Finding("PolicyNotEvaluated", "warning", message, near, path)
 
 
 def _kind(document: Document) -> str | None:
@@ -397,6 +415,7 @@ def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Bi
     if name not in policies:
         message = f"no policy {name!r} in the policies folders; the binding has no effect here"
         hint = "add the policy's manifest to a folder listed under `policies:` in trainc.yaml"
+        hint = did_you_mean(name, policies) or hint
         return None, [Finding("PolicyNotEvaluated", "warning", message, hint, ("spec", "policyName"))]
     policy = policies[name]
     return (Binding(document, str(_name(document)), spec, policy) if policy else None), []
@@ -431,6 +450,8 @@ _NOT_BOUND = Finding(
 def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
     """A finding for each policy that another program evaluates, and for each whose kind or version is another one."""
     for document in documents:
+        if document.data.get("kind") == "Namespace":
+            yield from map(document.diagnose, misspelt(document.data))
         group = str(document.data.get("apiVersion")).partition("/")[0]
         kind = str(document.data.get("kind"))
         if group in _DATA["engines"] and kind != "PolicyReport":

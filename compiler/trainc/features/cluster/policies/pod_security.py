@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.documents import opening
-from trainc.api.findings import Path
-from trainc.api.kube import Json
+from trainc.api.findings import Finding, Path, did_you_mean
+from trainc.api.kube import Json, mapping
 from trainc.api.records import dataclass, pattern
 
 _LABEL = "pod-security.kubernetes.io"
@@ -60,6 +60,27 @@ def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
         warned = by_mode["enforce"].minor if f"{_LABEL}/warn-version" not in labels else by_mode["warn"].minor
         by_mode["warn"] = Standard(by_mode["enforce"].level, warned)
     return by_mode
+
+
+def misspelt(namespace: Json) -> Iterator[Finding]:
+    """What of a Namespace's labels the API server refuses, or takes for somebody else's."""
+    labels = mapping(mapping(namespace.get("metadata")).get("labels"))
+    keys = [f"{_LABEL}/{mode}{part}" for mode in ("enforce", "warn", "audit") for part in ("", "-version")]
+    for key, value in labels.items():
+        path, text = ("metadata", "labels", key), str(value)
+        if key not in keys:
+            near = did_you_mean(key, keys, 0.9 if _LABEL not in key else 0.6)
+            if near or key.startswith(f"{_LABEL}/"):
+                message = f"{key} is no label of Pod Security, so it enforces nothing"
+                yield Finding("PolicyNotEvaluated", "warning", message, near or f"write {_LABEL}/enforce", path)
+        elif key.endswith("-version"):
+            if text != "latest" and not _VERSION.fullmatch(text):
+                message = f"{text!r} is no version of Pod Security, and the API server refuses it"
+                yield Finding("PolicyInvalid", "error", message, "write latest, or a minor such as v1.33", path)
+        elif text not in _LEVELS:
+            hint = did_you_mean(text, _LEVELS) or f"write one of {', '.join(_LEVELS)}"
+            message = f"{text!r} is no level of Pod Security, and the API server refuses it"
+            yield Finding("PolicyInvalid", "error", message, hint, path)
 
 
 def violations(standard: Standard, pod: Pod, cluster: int) -> list[Violation]:

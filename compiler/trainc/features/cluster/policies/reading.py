@@ -18,6 +18,7 @@ from trainc.api.kube import Json, releases
 from trainc.api.settings import Options
 from trainc.features.cluster.policies.judging import Judge
 from trainc.features.cluster.policies.loading import load
+from trainc.features.cluster.policies.pod_security import misspelt
 
 
 def read_policies(
@@ -46,7 +47,8 @@ def judge_of(
         hint = "install google-re2 (pip install google-re2); it evaluates them as the API server does"
         return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
     judge = Judge.of(policy_set, minor, cluster)
-    return (None if judge.is_idle else judge), list(policy_set.diagnostics)
+    wrong = (d.diagnose(finding) for d in cluster if d.data.get("kind") == "Namespace" for finding in misspelt(d.data))
+    return (None if judge.is_idle else judge), [*policy_set.diagnostics, *wrong]
 
 
 # Paths, YAML text (of several lines) or documents, one or several.
