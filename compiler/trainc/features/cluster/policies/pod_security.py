@@ -71,15 +71,15 @@ def misspelt(namespace: Json) -> Iterator[Finding]:
         if key not in keys:
             near = did_you_mean(key, keys, 0.9 if _LABEL not in key else 0.6)
             if near or key.startswith(f"{_LABEL}/"):
-                message = f"{key} is no label of Pod Security, so it enforces nothing"
+                message = f"{key} is not a label of Pod Security, so it enforces nothing"
                 yield Finding("PolicyNotEvaluated", "warning", message, near or f"write {_LABEL}/enforce", path)
         elif key.endswith("-version"):
             if text != "latest" and not _VERSION.fullmatch(text):
-                message = f"{text!r} is no version of Pod Security, and the API server refuses it"
+                message = f"{text!r} is not a version of Pod Security, and the API server refuses it"
                 yield Finding("PolicyInvalid", "error", message, "write latest, or a minor such as v1.33", path)
         elif text not in _LEVELS:
             hint = did_you_mean(text, _LEVELS) or f"write one of {', '.join(_LEVELS)}"
-            message = f"{text!r} is no level of Pod Security, and the API server refuses it"
+            message = f"{text!r} is not a level of Pod Security, and the API server refuses it"
             yield Finding("PolicyInvalid", "error", message, hint, path)
 
 
