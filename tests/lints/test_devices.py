@@ -103,3 +103,27 @@ def test_names_of_devices_are_known_or_guessed() -> None:
 def test_claims_of_an_older_version_have_no_exactly() -> None:
     requests = [{"name": "a", "deviceClassName": "gpu.nvidia.com", "count": 2}]
     assert claimed_devices({"spec": {"devices": {"requests": requests}}}) == {"gpu.nvidia.com": 2}
+
+
+ROOTLESS = {"securityContext": {"runAsUser": 1000}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        ({"command": "apt-get update && apt-get install -y git\ntorchrun t.py\n", "pod": ROOTLESS}, "only root installs"),
+        ({"command": "pip install -q peft\ntorchrun t.py\n", "pod": ROOTLESS}, ""),
+        ({"command": ["torchrun", "t.py"], "env": {"HF_HOME": "/root/.cache/hf"}, "pod": ROOTLESS}, "the folder is root's"),
+        ({"command": ["torchrun", "t.py"], "env": {"HF_HOME": "/home/me/hf"}, "pod": ROOTLESS}, ""),
+        ({"command": ["torchrun", "t.py"], "pod": {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}}}, "refuses user 0"),
+        ({"command": ["torchrun", "t.py"], "pod": {"nodeSelector": {"cloud.google.com/gke-accelerator": "a100"}}}, "labels such as"),
+        ({"command": ["torchrun", "t.py"], "limits": {"memory": "64Mi"}}, "gibibytes"),
+        ({"command": ["torchrun", "t.py --lr 1"]}, "a script of this name"),
+        ({"command": ["torchrun", "t.py", "--kw", """'{"a": 1}'"""]}, "quotes"),
+        ({"command": ["torchrun", "t.py"], "gpus": 0, "limits": {"nvidia.com/mig-3g40gb": 1}}, "no known device"),
+    ],
+)  # fmt: skip
+def test_what_stops_a_program_in_its_pod_is_reported(fields: dict[str, Any], part: str) -> None:
+    warnings = [d.message for d in reported(training(**fields)) if d.severity == "warning"]
+    assert len(warnings) == bool(part)
+    assert part in "".join(warnings)

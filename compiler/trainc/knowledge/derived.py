@@ -117,6 +117,8 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
     """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
     if _HUB_ID.fullmatch(name):
         yield replace(model, key="job:hub_id")
+        if any(name.lower().startswith(start.lower()) for start in read("models")["gated"]):
+            yield replace(model, key="job:gated")
     data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
     families: Mapping[str, Sequence[str]] = data["families"]

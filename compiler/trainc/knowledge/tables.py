@@ -6,7 +6,7 @@ A table has these fields, all but the first optional:
 - `options`: what the options of the program take: for each key a type, and the choices if there are any (`name`: there may be others); `generated` names
   the file that has them from the program's package. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
-  the program refuses others, or `ignores` them. `base` are the ends of the names of files that come with the program, and have its defaults.
+  the program refuses others, or `ignores` them; `closed_file` means all keys at the top of its file. `base` are the ends of the names of files that come with the program, and have its defaults.
 - `renamed`: what keys that a newer version lacks are called there.
 - `roles`: the keys by role; `defaults` are not facts, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
@@ -63,6 +63,7 @@ class Table:
     open: bool
     strict: tuple[str, ...]
     ignores: bool
+    closed_file: bool
     family: frozenset[str]
     base: tuple[str, ...]
     options: Mapping[str, Sequence[str]]
@@ -108,6 +109,7 @@ def table(name: str) -> Table:
         data.get("open", False) or not options,
         tuple(data.get("strict", ())),
         data.get("ignores", False),
+        data.get("closed_file", False),
         frozenset((name, *(each for parent in parents for each in parent.family))),
         tuple(data.get("base", ())),
         options | data.get("options", {}),

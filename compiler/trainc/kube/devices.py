@@ -42,7 +42,11 @@ ACCELERATORS: Mapping[str, Accelerator] = {
     **dict.fromkeys(("huawei.com/Ascend910", "huawei.com/Ascend910B", "huawei.com/Ascend310P"), _OTHER),
 }
 _SLICES = (
-    (pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?"), "nvidia.com/mig-", Accelerator("MIG slice")),
+    (
+        pattern(r"nvidia\.com/mig-[12347]g\.\d+gb(\.me)?(\.\w+)?(\.shared)?"),
+        "nvidia.com/mig-",
+        Accelerator("MIG slice"),
+    ),
     (pattern(r"amd\.com/[a-z]px_nps\d"), "amd.com/", Accelerator("GPU partition")),
 )
 # Parts of the device classes of accelerators, in claims (DRA).

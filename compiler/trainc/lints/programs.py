@@ -205,6 +205,8 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
         strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
         strict = strict and fact.text[:1] not in ("+", "~")
+        if known.closed_file and fact.file is not None:
+            strict = "." not in name and not any(name in keys for keys in known.sections.values())
         # Short names of a script's own options are close to others by chance.
         if (len(name) < 8 and not strict) or _has(of_space, names, name):
             continue

@@ -100,9 +100,16 @@ def _is_private(training: Training) -> bool:
 
 def _is_in_tables(training: Training) -> bool:
     """Return whether a table is about a program, option or variable of a container, or a file may be read."""
-    if training.documents or ("/" in training.text and "<<" in training.text) or _selects_nodes(training.entry):
+    entry = training.entry
+    if training.documents or ("/" in training.text and "<<" in training.text) or _selects_nodes(entry):
         return True
-    entry, text = training.entry, training.text
+    if (
+        len(entry.container.resources.get("limits") or ()) > 1
+        or "securityContext" in entry.container.fields
+        or "securityContext" in entry.info.pod_spec(entry.pod_set.name)
+    ):
+        return True
+    text = training.text
     names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]
     starts = training.line.starts
     # The last command sees all that the others have set.

@@ -17,9 +17,10 @@ from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tab
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
+from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
-from trainc.lints.storage import volume_at
+from trainc.lints.storage import security_of, unwritable, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -38,6 +39,9 @@ _PRODUCTS = (
     *("cloud.google.com/gke-tpu-accelerator", "node.kubernetes.io/instance-type"),
     "beta.kubernetes.io/instance-type",
 )
+
+
+_SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +139,10 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             if known is None or known.name in table(name).family:
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
+    found |= {name: table(name) for name in ALWAYS}
     for known in found.values():
         facts.add_roles(known.roles)
     facts.add(_derived(training, start, facts, others, words))
-    found |= {name: table(name) for name in ALWAYS}
     # A table has all that it extends.
     whole = [known for known in found.values() if sum(known.name in other.family for other in found.values()) == 1]
     return Run(training, start, tuple(whole), facts, names[-1], homes)
@@ -192,6 +196,7 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "policy": (training.policy, "the policy"),
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
+        "gke": (selector.get("cloud.google.com/gke-accelerator"), "the accelerator"),
         "product": (
             next((str(selector[label]) for label in _PRODUCTS if label in selector), None),
             "the node's devices",
@@ -243,6 +248,8 @@ def _derived(
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
     yield Fact("job:script", text, "the command")
+    for key, field in _SECURITY.items():
+        yield Fact(f"job:{key}", security_of(training.entry, field), field)
     if start.launch is not None and start.launch.program:
         first = start.launch.program[0]
         yield Fact("job:program", first, first, word=len(start.argv) - len(start.launch.program))
@@ -250,7 +257,7 @@ def _derived(
     yield Fact("job:secrets", int(_has_secrets(training)), "Secrets")
     yield Fact("job:servers", int(served), "servers")
     yield Fact("job:efa", int(any("efa" in name for name in network)), "EFA devices")
-    yield Fact("job:rdma", int(any("rdma" in name or "hostdev" in name for name in network)), "RDMA devices")
+    yield from _resources(training, network)
     cpus = read_quantity(amounts.get("cpu"))
     yield Fact("job:cpus", int(cpus.units) if cpus is not None else None, "CPUs of the pod")
     mounts = [normpath(str(mount.get("mountPath"))) for mount in container.mounts]
@@ -271,9 +278,32 @@ def _derived(
         yield Fact("job:slices", training.devices, "MIG slices")
     yield from derived(facts)
     yield from _reached(training, start)
-    for one in facts.all_of("path.local"):
-        if volume_at(training, str(one.value))[0] == "persistentVolumeClaim":
-            yield replace(one, key="job:shared_local")
+    for role in [name for name in facts.roles if name.startswith("path.")]:
+        for one in facts.all_of(role):
+            kind = volume_at(training, str(one.value))[0] or "none"
+            text = one.text if one.file is None else f"{one.text} is {one.value}"
+            yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
+            # What is mounted read-only may have been filled before.
+            if kind == "none" and unwritable(training, str(one.value)) is not None:
+                yield replace(one, key=f"{role}:unwritable")
+
+
+def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
+    """Yield what a container has besides its devices: RDMA and what it needs, folders of the node, and memory."""
+    container = training.entry.container
+    rdma = ("rdma", "hostdev", "mlnx", "openshift.io/ib", "mellanox.com/")
+    yield Fact("job:rdma", int(any(part in name for name in network for part in rdma)), "RDMA devices")
+    security = mapping(container.fields.get("securityContext"))
+    added = (*items(mapping(security.get("capabilities")).get("add")), "ALL" if security.get("privileged") else "")
+    yield Fact("job:locks", int(not {"IPC_LOCK", "ALL"}.isdisjoint(map(str, added))), "IPC_LOCK")
+    sources = {v.get("name"): v for v in training.entry.pod_set.volumes}
+    paths = " ".join(str(mapping(v.get("hostPath")).get("path", "")) for v in sources.values())
+    yield Fact("job:host_paths", paths, "the folders of the node")
+    in_memory = mapping(mapping(sources.get(volume_at(training, "/dev/shm")[1])).get("emptyDir"))  # noqa: S108
+    limit = (container.resources.get("limits") or {}).get("memory")
+    for key, amount in (("memory_limit", limit), ("shm_size", in_memory.get("sizeLimit"))):
+        read = read_quantity(amount)
+        yield Fact(f"job:{key}", read.units >> 20 if read is not None else None, f"{key.split('_')[0]}: {amount}")
 
 
 def _reached(training: Training, start: Start) -> Iterator[Fact]:

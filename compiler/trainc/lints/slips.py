@@ -79,6 +79,10 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
         return
     name, program = launch.launcher.name, launch.program[0]
     index = len(start.argv) - len(launch.program)
+    if training.line.script is None and " -" in program and program.split(" ")[0].endswith(".py"):
+        message = f"no shell splits {program!r} at its spaces, so {name} looks for a script of this name"
+        hint = f"write [{', '.join(program.split())}]"
+        yield training.finding("CommandCannotStart", "warning", message, hint, index)
     given = {option.name for option in launch.options}
     if given & {"m", "module"}:
         if program.endswith(".py"):
@@ -225,7 +229,10 @@ def _twice(training: Training, start: Start) -> Iterator[Finding]:
 def _quotes(training: Training) -> Iterator[Finding]:
     for index, word in enumerate(training.line.argv):
         match = _QUOTED.fullmatch(word) if "'" in word or '"' in word else None
-        if match is None or not match[1].startswith("--") or match[2] in match[3]:
+        if match is None or match[2] in match[3]:
+            continue
+        alone = not match[1] and index and training.line.argv[index - 1].startswith("--") and match[3][0] in "{["
+        if not match[1].startswith("--") and not alone:
             continue
         message = f"no shell runs this command, so the program gets the quotes of {word} as part of the value"
         plain = f"{match[1]}{match[3]}"

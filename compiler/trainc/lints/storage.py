@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Severity
-from trainc.ir.entrypoints import pod_path
+from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import Setting, read_arguments
 from trainc.ir.trainjob import TrainJob
@@ -156,12 +156,8 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
                 yield training.finding("OutputNotKept", "warning", message, f"write to {unused}", index)
                 return
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
-        elif (is_output or "cache" in key) and _is_read_only(training, path):
-            message = (
-                f"{path} is in the volume {volume!r}, which is mounted read-only, so the program cannot write there"
-            )
-            hint = "remove readOnly, or write to a volume of its own"
-            yield training.finding("OutputNotKept", "warning", message, hint, index)
+        elif (is_output or "cache" in key) and (why := unwritable(training, path)):
+            yield training.finding("OutputNotKept", "warning", *why, index)
     elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
         message = f"{path} is in no volume of the pod, so it is there only if the image has it"
         yield training.finding("DataNotMounted", "info", message, _claim_at(training, path), index)
@@ -171,6 +167,27 @@ def volume_at(training: Training, path: str) -> tuple[str | None, str]:
     """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
     name = str(_mount_at(training, path).get("name", ""))
     return (_kind(_volume(training, name)) if name else None), name
+
+
+def unwritable(training: Training, path: str) -> tuple[str, str] | None:
+    """Return why a program cannot write to a path, and a hint; None if it may."""
+    name, user = volume_at(training, path)[1], security_of(training.entry, "runAsUser")
+    if name and _is_read_only(training, path):
+        why = f"in the volume {name!r}, which is mounted read-only, so the program cannot write there"
+        return f"{path} is {why}", "remove readOnly, or write to a volume of its own"
+    if not name and security_of(training.entry, "readOnlyRootFilesystem") is True:
+        why = "in no volume, and readOnlyRootFilesystem lets the container write to volumes only"
+    elif not name and isinstance(user, int) and user > 0 and f"{path}/".startswith("/root/"):
+        why = f"root's, and the container runs as user {user}, who may not write there"
+    else:
+        return None
+    return f"{path} is {why}", "write to a volume, such as an emptyDir"
+
+
+def security_of(entry: Entrypoint, field: str) -> Any:
+    """Return a field of a container's security context, or of its pod's."""
+    of_pod = mapping(entry.info.pod_spec(entry.pod_set.name).get("securityContext"))
+    return mapping(entry.container.fields.get("securityContext")).get(field, of_pod.get(field))
 
 
 def _unused_claim(training: Training, path: str) -> str:

@@ -9,19 +9,16 @@ from typing import Any
 from trainc.findings import Finding, Severity, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.knowledge.tables import read
-from trainc.knowledge.words import flat
 from trainc.kube import names
-from trainc.kube.documents import items, mapping
-from trainc.kube.quantity import parse_quantity, read_quantity
-from trainc.lints.config_files import config_maps, visible_files
-from trainc.lints.storage import volume_at
+from trainc.kube.documents import mapping
+from trainc.lints.config_files import config_maps
+from trainc.lints.storage import security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 _SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _GIBIBYTE = 1 << 30
-_SHM = "/dev/shm"  # noqa: S108 - a path in a pod
 _RDMA = ("rdma/", "nvidia.com/hostdev", "nvidia.com/mlnx", "openshift.io/ib", "mellanox.com/")
 # Programs that run until they are stopped, as their images and commands are called.
 _ENDLESS = (
@@ -37,9 +34,6 @@ def surroundings(training: Training) -> Iterator[Finding]:
     entry = training.entry
     yield from _references(entry)
     yield from _keys(training)
-    yield from _devices(training)
-    yield from _memory(training)
-    yield from _volumes(training)
     yield from _owner(training)
     yield from _gated(training)
     security = mapping(entry.container.fields.get("securityContext"))
@@ -97,103 +91,31 @@ def _keys(training: Training) -> Iterator[Finding]:
     from trainc.findings.text import correct_spelling
 
     entry = training.entry
-    documents = config_maps(training) if training.documents else {}
-    for variable in entry.container.env if documents else ():
-        reference = mapping(mapping(variable.get("valueFrom")).get("configMapKeyRef"))
-        document = documents.get(str(reference.get("name")))
+    sources = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
+    known: dict[str, dict[str, Any]] = {}
+    if training.documents:
+        known = {field: config_maps(training, kind) for field, kind in sources.items()}
+    for variable in entry.container.env if any(known.values()) else ():
+        field, value = next(iter(mapping(variable.get("valueFrom")).items()), ("", None))
+        reference = mapping(value)
+        document = known.get(field, {}).get(str(reference.get("name")))
         if document is None or reference.get("optional"):
             continue
-        data, key = mapping(document.data.get("data")), str(reference.get("key"))
-        if key in data or key in (binary := mapping(document.data.get("binaryData"))):
+        key = str(reference.get("key"))
+        data = {k for part in ("data", "binaryData", "stringData") for k in mapping(document.data.get(part))}
+        if key in data or not data:
             continue
-        data = {**data, **binary}
         near = next((k for k in data if k.lower() == key.lower()), "") or correct_spelling(key, data)
-        message = f"the ConfigMap {reference.get('name')} has no key {key}, so the container is never created"
-        hint = suggest(key, [near]) if near else f"use one of {', '.join(sorted(data)[:5]) or '(it has none)'}"
+        message = f"the {sources[field]} {reference.get('name')} has no key {key}, so the container is never created"
+        hint = suggest(key, [near]) if near else f"use one of {', '.join(sorted(data)[:5])}"
         yield Finding("FileNotMounted", "warning", message, hint, *entry.variable_path(str(variable["name"])))
-
-
-def _devices(training: Training) -> Iterator[Finding]:
-    entry = training.entry
-    resources = entry.container.resources
-    requested = [*(resources.get("limits") or {}), *(resources.get("requests") or {})]
-    security = mapping(entry.container.fields.get("securityContext"))
-    added = items(mapping(security.get("capabilities")).get("add"))
-    rdma = next((resource for resource in requested if resource.startswith(_RDMA)), None)
-    if rdma is not None and not security.get("privileged") and not {"IPC_LOCK", "ALL"} & {*map(str, added)}:
-        message = f"{rdma} needs memory that stays where it is, and without IPC_LOCK a container may lock very little"
-        patch = training.patch(
-            f"containers: [{{name: {entry.container.name}, securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}}}]"
-        )
-        yield Finding(
-            "DeviceLacksFeature", "info", message, f"allow it, unless the nodes do: {patch}", *_limit(entry, rdma)
-        )
-    for volume in entry.pod_set.volumes if any("/efa" in name for name in requested) else ():
-        if str(mapping(volume.get("hostPath")).get("path", "")).startswith("/dev/infiniband"):
-            message = "the plugin gives the pod its EFA devices, and this adds those of the node, which it may not open"
-            place = pod_path(entry.job, entry.info, entry.pod_set.name, "volumes", ("name", volume.get("name")))
-            hint = "remove the volume and its mount: vpc.amazonaws.com/efa is enough"
-            yield Finding("DeviceLacksFeature", "info", message, hint, *place)
-
-
-def _limit(entry: Entrypoint, name: str) -> tuple[Any, Any]:
-    requested = entry.job.trainer.resources_per_node or {}
-    for kind in ("limits", "requests"):
-        if name in (requested.get(kind) or {}):
-            return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
-    kind = "limits" if name in (entry.container.resources.get("limits") or {}) else "requests"
-    return entry.at("resources", kind, name)
-
-
-def _memory(training: Training) -> Iterator[Finding]:
-    """Yield findings for memory that cannot be enough: for so many GPUs, or for the volume in memory."""
-    entry = training.entry
-    quantity = read_quantity((entry.container.resources.get("limits") or {}).get("memory"))
-    limit = quantity.units if quantity is not None else 0
-    if not limit:
-        return
-    if training.devices > 1 and 64 << 20 < limit < training.devices * _GIBIBYTE:
-        message = (
-            f"memory for {training.devices} of {training.device}: each process needs some gibibytes before it trains"
-        )
-        hint = f"write {training.devices * 64}Gi, or what the node has for each device"
-        yield Finding("UnlikelyAmount", "info", message, hint, *_limit(entry, "memory"))
-    kind, name = volume_at(training, _SHM)
-    volume = next((v for v in entry.pod_set.volumes if v.get("name") == name), {})
-    size = mapping(volume.get("emptyDir")).get("sizeLimit") if kind == "emptyDir" else None
-    if size is not None and parse_quantity(str(size)).units > limit:
-        message = (
-            f"the volume {name!r} at {_SHM} may have {size}, and counts as memory of the container, whose limit is less"
-        )
-        hint = f"write less than the memory limit, such as sizeLimit: {max(limit // (3 * _GIBIBYTE), 1)}Gi"
-        path = pod_path(entry.job, entry.info, entry.pod_set.name, "volumes", ("name", name))
-        yield Finding("UnsuitableSharedMemory", "info", message, hint, *path)
-
-
-def _volumes(training: Training) -> Iterator[Finding]:
-    """Yield findings about paths of files that are in no volume, or in one that is empty in each new pod."""
-    entry = training.entry
-    for file in visible_files(training):
-        for key, value in flat(file.value).items():
-            if key.endswith("nvme_path") and str(value).startswith("/") and volume_at(training, str(value))[0] is None:
-                message = f"{key} in {file.name} is {value}, which is in no volume: the disk of the node is not there"
-                volume = "{name: nvme, hostPath: {path: /mnt/disks/ssd0, type: Directory}}"
-                hint = f"mount the disk there: {training.patch(f'volumes: [{volume}], containers: [{{name: {entry.container.name}, volumeMounts: [{{name: nvme, mountPath: {value}}}]}}]')}"
-                yield file.at(key, training.finding("DataNotMounted", "info", message, hint, 0))
-            elif key.endswith("resume_from_checkpoint") and str(value).startswith("/"):
-                kind, name = volume_at(training, str(value))
-                if kind == "emptyDir":
-                    message = f"{key} in {file.name} is {value}, in the volume {name!r} that is empty in every new pod: no checkpoint is there"
-                    hint = "keep checkpoints on a claim that all nodes share: persistentVolumeClaim: {claimName: CLAIM}"
-                    yield file.at(key, training.finding("OutputNotKept", "warning", message, hint, 0))
 
 
 def _owner(training: Training) -> Iterator[Finding]:
     """Yield a finding for a claim of the input that makes a new disk, which only root may write to."""
     entry = training.entry
-    security = mapping(entry.info.pod_spec(entry.pod_set.name).get("securityContext"))
-    user = mapping(entry.container.fields.get("securityContext")).get("runAsUser", security.get("runAsUser"))
-    if not isinstance(user, int) or user == 0 or "fsGroup" in security:
+    user = security_of(entry, "runAsUser")
+    if not isinstance(user, int) or user == 0 or security_of(entry, "fsGroup") is not None:
         return
     fresh = {
         str(mapping(d.data.get("metadata")).get("name"))
