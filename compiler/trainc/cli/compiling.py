@@ -14,6 +14,7 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
+from trainc.findings.codes import stage_of
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import Json, identity_of, qualified, value_at
@@ -174,7 +175,7 @@ class Run:
             revision = None if self.bases is None else self.bases.find
             judgement = Judgement(session, self.inputs, keeping, court, revision)
         found: list[Diagnostic] = []
-        blocking = [d for d in self.diagnostics if not d.code.startswith(("Policy", "ImageNot", "Registry"))]
+        blocking = [d for d in self.diagnostics if stage_of(d.code) != "policy"]
         if court.snapshot is not None and (keeping is not None or not has_errors(blocking)):
             # The cluster is asked about all jobs together, also about those that only a policy denies.
             jobs = [*self._jobs, *session.denied]

@@ -72,6 +72,11 @@ def codes() -> Mapping[str, Code]:
     return dict(sorted(entry for home in _homes() for entry in _codes_in(home)))
 
 
+def stage_of(code: str) -> Stage | Literal[""]:
+    """Return the stage of a code; empty for a code of a plugin."""
+    return codes()[code].stage if code in codes() else ""
+
+
 @cache
 def codes_of_plugins() -> Mapping[str, EntryPoint]:
     """Return the codes that installed plugins declare: names of entry points to their pages, so that nothing is imported."""

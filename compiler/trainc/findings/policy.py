@@ -137,9 +137,9 @@ class Policy:
 
 def _hides_missing_output(code: str) -> bool:
     """Return whether the error means that the output lacks something, although it would look complete."""
-    from trainc.findings.codes import codes
+    from trainc.findings.codes import stage_of
 
-    return code in codes() and codes()[code].stage == "emit"
+    return stage_of(code) == "emit"
 
 
 def _with_hint(diagnostic: Diagnostic, hint: str) -> Diagnostic:

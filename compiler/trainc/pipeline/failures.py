@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from trainc.compilation import CompiledJob
 from trainc.findings import Diagnostic
-from trainc.findings.codes import codes
+from trainc.findings.codes import stage_of
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import identity_of, qualified
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
@@ -100,7 +100,7 @@ def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: 
     file = "" if error.source is None or error.source.origin != "file" else error.source.file
     failures.jobs |= {job.key for job in session.jobs if job.label == error.object}
     homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
-    if error.code in codes() and codes()[error.code].stage == "sweep":
+    if stage_of(error.code) == "sweep":
         # The error may be at the base; the files of trials name the sweep.
         failures.files |= inputs.sweeps
     elif homes:

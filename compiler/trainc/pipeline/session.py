@@ -8,6 +8,7 @@ from itertools import chain
 from trainc.admission.creation import objects_for_pods, pod_refusals
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Report, format_path, has_errors, sort_diagnostics
+from trainc.findings.codes import stage_of
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, identity_of, mapping, with_value
@@ -176,8 +177,7 @@ class Session:
         compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
-        by_judge = {finding.code for finding in result.report.findings if finding.stage == "policies"}
-        if all(diagnostic.code in by_judge for diagnostic in diagnostics if diagnostic.severity == "error"):
+        if all(stage_of(diagnostic.code) == "policy" for diagnostic in diagnostics if diagnostic.severity == "error"):
             self.denied.append(compiled)
         return None, diagnostics
 
