@@ -19,7 +19,7 @@ from trainc.kube.documents import Manifest
 from trainc.lints.registry import lint
 from trainc.pipeline.index import find_runtime, group_mismatch, unstorable_text
 from trainc.pipeline.lowering import has_several_pods, lower_job, prepare_once, without_unserved_initializers
-from trainc.pipeline.patches import at_patch
+from trainc.pipeline.patches import at_patch, claims_behind_gate, dangling_claims
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
@@ -30,14 +30,6 @@ from trainc.startup.typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.pipeline.session import Session
-
-
-from collections.abc import Iterator, Mapping
-
-from trainc.findings import Path
-from trainc.kube.names import CLAIMS_GATE
-from trainc.schema.rules import unknown_claims
-from trainc.startup.typing import Any
 
 
 class Trace:
@@ -150,11 +142,11 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
 
 def check_lowered(lowered: Lowered, report: Report) -> None:
     """Validate a lowered job. If it has no errors, lint it, too: most other findings would be consequences of those."""
-    gated = list(behind_gate(lowered.job, lowered.info))
+    gated = list(claims_behind_gate(lowered.job, lowered.info))
     # The webhook then checks nothing else.
     checked = gated or [
         *registry.validate(lowered.job, lowered.info, lowered.plugins),
-        *dangling(lowered.job, lowered.info),
+        *dangling_claims(lowered.job, lowered.info),
     ]
     report.add("validation", checked)
     if not report.has_errors:
@@ -302,51 +294,3 @@ _MANAGED_ELSEWHERE = Finding(
     "compile with --semantics gitops to hand the JobSet to MultiKueue",
     ("spec", "managedBy"),
 )
-
-
-# Claims of devices (DRA) in TrainJobs and their patches. Source: kubeflow/trainer#4027 at 3c8b998a (Trainer 2.4).
-
-
-def behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield an error for each field of the TrainJob that needs the gate, if it is off."""
-    if CLAIMS_GATE not in info.release.feature_gates or CLAIMS_GATE in info.feature_gates:
-        return
-    message = f"the feature gate {CLAIMS_GATE} of Trainer's controller is off by default"
-    hint = f"if it is on in the cluster, write featureGates: [{CLAIMS_GATE}] in trainc.yaml; if not, put the claims into the runtime"
-    for path in _claiming(job):
-        yield Finding("FeatureGateOff", "error", message, hint, path)
-
-
-def _claiming(job: TrainJob) -> Iterator[Path]:
-    """Yield the fields of the TrainJob and of its patches that have claims."""
-    if job.trainer.resource_claims:
-        yield "spec", "trainer", "resourceClaimsPerNode"
-    for patched in (patched for patch in job.patches for patched in patch.jobs):
-        if patched.pod_spec.get("resourceClaims"):
-            yield *patched.pod_path, "resourceClaims"
-        for kind in ("containers", "initContainers"):
-            for index, container in enumerate(patched.pod_spec.get(kind, ())):
-                if (container.get("resources") or {}).get("claims"):
-                    yield *patched.pod_path, kind, index, "resources", "claims"
-
-
-def dangling(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield an error for each claim of a container that its pod does not have, at the patches that can have caused it.
-
-    Under `gitops`, the checks of pods find them in what is built.
-    """
-    if info.gitops or not info.release.claims_merge:
-        return
-    for pod_set in info.pod_sets:
-        pods: Mapping[str, Any] = {
-            **info.pod_spec(pod_set.name),
-            **pod_set.pod_fields,
-            "initContainers": [container.fields for container in pod_set.init_containers],
-            "containers": [container.fields for container in pod_set.containers],
-        }
-        for container, _, claim in unknown_claims(pods):
-            message = (
-                f"container {container!r} of job {pod_set.name!r} uses the claim {claim!r}, which the pods do not have"
-            )
-            hint = f"add it to the pods: resourceClaims: [{{name: {claim}, resourceClaimTemplateName: NAME}}]"
-            yield Finding("NotInPod", "error", message, hint, ("spec", "runtimePatches"))

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Path
+from trainc.ir.info import Info
 from trainc.ir.release import Release
-from trainc.ir.trainjob import Patch, PatchedJob
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json, pod_spec_of, value_at, without_path
 from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELED, NamingConvention
+from trainc.schema.rules import unknown_claims
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any, TypeAlias
 
@@ -245,6 +247,54 @@ def _in_patch(steps: Path, patched: PatchedJob) -> Path:
 # Roles: which replicated job is the launcher, which one is the nodes, and which container is the main one of each.
 #
 # Roles are inferred before lowering, which writes them into the pod sets.
+
+
+# Claims of devices (DRA) in TrainJobs and their patches. Source: kubeflow/trainer#4027 at 3c8b998a (Trainer 2.4).
+
+
+def claims_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield an error for each field of the TrainJob that needs the gate, if it is off."""
+    if names.CLAIMS_GATE not in info.release.feature_gates or names.CLAIMS_GATE in info.feature_gates:
+        return
+    message = f"the feature gate {names.CLAIMS_GATE} of Trainer's controller is off by default"
+    hint = f"if it is on in the cluster, write featureGates: [{names.CLAIMS_GATE}] in trainc.yaml; if not, put the claims into the runtime"
+    for path in _claiming(job):
+        yield Finding("FeatureGateOff", "error", message, hint, path)
+
+
+def _claiming(job: TrainJob) -> Iterator[Path]:
+    """Yield the fields of the TrainJob and of its patches that have claims."""
+    if job.trainer.resource_claims:
+        yield "spec", "trainer", "resourceClaimsPerNode"
+    for patched in (patched for patch in job.patches for patched in patch.jobs):
+        if patched.pod_spec.get("resourceClaims"):
+            yield *patched.pod_path, "resourceClaims"
+        for kind in ("containers", "initContainers"):
+            for index, container in enumerate(patched.pod_spec.get(kind, ())):
+                if (container.get("resources") or {}).get("claims"):
+                    yield *patched.pod_path, kind, index, "resources", "claims"
+
+
+def dangling_claims(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield an error for each claim of a container that its pod does not have, at the patches that can have caused it.
+
+    Under `gitops`, the checks of pods find them in what is built.
+    """
+    if info.gitops or not info.release.claims_merge:
+        return
+    for pod_set in info.pod_sets:
+        pods: Mapping[str, Any] = {
+            **info.pod_spec(pod_set.name),
+            **pod_set.pod_fields,
+            "initContainers": [container.fields for container in pod_set.init_containers],
+            "containers": [container.fields for container in pod_set.containers],
+        }
+        for container, _, claim in unknown_claims(pods):
+            message = (
+                f"container {container!r} of job {pod_set.name!r} uses the claim {claim!r}, which the pods do not have"
+            )
+            hint = f"add it to the pods: resourceClaims: [{{name: {claim}, resourceClaimTemplateName: NAME}}]"
+            yield Finding("NotInPod", "error", message, hint, ("spec", "runtimePatches"))
 
 
 @dataclass(frozen=True, slots=True)
