@@ -21,7 +21,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted
-from trainc.kube.documents import Json, path_exists
+from trainc.kube.documents import Json, identity_of, path_exists
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
@@ -339,7 +339,7 @@ def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKe
     for document in documents:
         metadata = document.data.get("metadata")
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
-            key = str(metadata.get("namespace") or options.namespace or ""), str(metadata.get("name"))
+            key = identity_of(document.data, options.namespace)[0], str(metadata.get("name"))
             trainjobs[key] = own_trainjob(
                 document, name_hash=options.name_hash, config_maps=owned(document.data, marked, key[0])
             )

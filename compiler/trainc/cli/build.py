@@ -231,8 +231,7 @@ def sources_of(compilation: Run) -> Sources:
         if is_sweep((document.before or document).data):
             sources.leave_unselected((), [document.file])
         else:
-            namespace, name = identity_of(document.data)
-            sources.leave_unselected([file_name(namespace or settings.options.namespace or "", name)], ())
+            sources.leave_unselected([file_name(*identity_of(document.data, settings.options.namespace))], ())
     return sources
 
 

@@ -145,7 +145,7 @@ class Settings:
             from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
 
             others = (*inputs.elsewhere, *inputs.unselected)
-            namespace = self.options.namespace or ""
+            namespace = self.options.namespace
             jobsets = raw_jobsets(inputs.documents, namespace, others)
             # What a cluster has is no source, unless the sources are in the same folder.
             dumps = [*map(os.path.realpath, self.configuration.dumps)]
@@ -168,7 +168,7 @@ class Settings:
         """What a build says of JobSets without a TrainJob that are defined twice, for those who do not build."""
         from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
 
-        namespace = self.options.namespace or ""
+        namespace = self.options.namespace
         if self.configuration.file is None:
             return []
         return [diagnostic for _, diagnostic in repeated(raw_jobsets(documents, namespace), namespace, documents)]

@@ -89,11 +89,15 @@ def read_json(text: str) -> Any:
     return json.loads(text)
 
 
-def identity_of(document: Json) -> tuple[str, str]:
-    """Return (namespace, name) of a document that no schema has checked; empty where there is none, or no text."""
+def identity_of(document: Json, default: str | None = None) -> tuple[str, str]:
+    """Return (namespace, name) of a document that no schema has checked; empty where there is none, or no text.
+
+    `default` is the namespace of documents that set none.
+    """
     metadata = mapping(document.get("metadata"))
     namespace, name = metadata.get("namespace"), metadata.get("name")
-    return namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else ""
+    space = namespace if isinstance(namespace, str) else ""
+    return space or default or "", name if isinstance(name, str) else ""
 
 
 def qualified(namespace: str, name: str) -> str:

@@ -70,16 +70,14 @@ def failures_of(
     """
     failures = Failures()
     for document in session.index.refused_jobs:
-        namespace, name = identity_of(document.data)
-        failures.jobs.add((namespace or session.options.namespace or "", name))
+        failures.jobs.add(identity_of(document.data, session.options.namespace))
         failures.files.add(document.file)
     for job in session.jobs:
         # A job with the runtime of another source, because its own was refused, would be another job.
         if job.key not in compiled or referenced_key(job.data) in session.index.refused:
             failures.jobs.add(job.key)
             failures.files.add(job.document.file)
-    jobsets = [(identity_of(jobset.data), jobset.file) for jobset in session.jobsets]
-    keys = [((namespace or session.options.namespace or "", name), file) for (namespace, name), file in jobsets]
+    keys = [(identity_of(jobset.data, session.options.namespace), jobset.file) for jobset in session.jobsets]
     failures.jobs |= {key for key, _ in keys if key not in compiled}
     failures.files |= {file for key, file in keys if key not in compiled}
     for error in input_diagnostics:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from trainc.findings import Diagnostic, Finding, write
 from trainc.ir.release import Release
 from trainc.kube import names
-from trainc.kube.documents import Json, walk
+from trainc.kube.documents import Json, identity_of, mapping, walk
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
@@ -44,7 +44,7 @@ def referenced_key(job: Json) -> Key:
 
 def check_reference(job: Json, namespace: str | None) -> Json | None:
     """Return an otherwise invalid TrainJob of Trainer's API reduced to its runtimeRef, or None if it has none."""
-    spec, metadata = job.get("spec"), job.get("metadata")
+    spec = job.get("spec")
     reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None
     if (job.get("apiVersion"), job.get("kind")) != (names.TRAINER_API, "TrainJob") or not isinstance(
         reference, Mapping
@@ -53,9 +53,7 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
     full_reference = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", **reference}
     if not all(isinstance(full_reference.get(field), str) for field in ("name", "kind", "apiGroup")):
         return None
-    job_namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    job_namespace = job_namespace if isinstance(job_namespace, str) else None
-    return {"metadata": {"namespace": job_namespace or namespace or ""}, "spec": {"runtimeRef": full_reference}}
+    return {"metadata": {"namespace": identity_of(job, namespace)[0]}, "spec": {"runtimeRef": full_reference}}
 
 
 # Characters that go-yaml's reader refuses, except those that are escaped in the JSON that it reads here.
@@ -322,11 +320,9 @@ _SHADOWS_CATALOG = Finding(
 
 def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
     """Return the key that a refused document would have had, as far as it can be determined."""
-    metadata = data.get("metadata")
-    fields = metadata if isinstance(metadata, Mapping) else {}
     kind = str(data.get("kind"))
-    namespace = "" if kind == "ClusterTrainingRuntime" else str(fields.get("namespace") or options.namespace or "")
-    return kind, namespace, str(fields.get("name"))
+    namespace = "" if kind == "ClusterTrainingRuntime" else identity_of(data, options.namespace)[0]
+    return kind, namespace, str(mapping(data.get("metadata")).get("name"))
 
 
 def _add_job(jobs: dict[tuple[str, str], ValidDocument], job: ValidDocument, diagnostics: list[Diagnostic]) -> None:

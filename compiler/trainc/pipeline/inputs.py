@@ -195,7 +195,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         if others:
             from trainc.pipeline.raw_jobsets import raw_jobsets
 
-            rejected += [d for d in raw_jobsets(documents, options.namespace or "") if id(d) in left_out]
+            rejected += [d for d in raw_jobsets(documents, options.namespace) if id(d) in left_out]
         selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
         unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
         documents = [document for document in documents if id(document) not in left_out]

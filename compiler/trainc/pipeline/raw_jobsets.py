@@ -15,7 +15,9 @@ from trainc.pipeline.session import Outcome, Session
 from trainc.reading.document import Document
 
 
-def raw_jobsets(documents: Sequence[Document], namespace: str, others: Sequence[Document] = ()) -> tuple[Document, ...]:
+def raw_jobsets(
+    documents: Sequence[Document], namespace: str | None, others: Sequence[Document] = ()
+) -> tuple[Document, ...]:
     """Return the JobSets that are sources themselves: not written by trainc, nor made by a TrainJob, here or in `others`.
 
     `namespace` is that of documents which set none.
@@ -24,13 +26,14 @@ def raw_jobsets(documents: Sequence[Document], namespace: str, others: Sequence[
     if not jobsets:
         return ()
     jobs = [document.data for document in (*documents, *others)]
-    keys = {identity_of(job) for job in jobs if job.get("kind") in JOB_KINDS}
-    keys |= {(space or namespace, name) for space, name in keys}
+    keys = {identity_of(job, default) for job in jobs if job.get("kind") in JOB_KINDS for default in ("", namespace)}
 
     def is_raw(document: Document) -> bool:
-        space, name = identity_of(document.data)
-        names = {name, plain_name(name)}
-        is_made = any((at, one) in keys for one in names for at in (space, space or namespace))
+        spaces, name = (
+            {identity_of(document.data, default)[0] for default in ("", namespace)},
+            identity_of(document.data)[1],
+        )
+        is_made = any((space, one) in keys for one in (name, plain_name(name)) for space in spaces)
         # What a TrainJob makes has labels and owners that say so.
         is_made = is_made and TRAINER_GROUP in str(document.data)
         return bool(name) and not is_made and not _is_written_by_trainc(document.file)
@@ -46,13 +49,12 @@ def _is_written_by_trainc(file: str) -> bool:
 
 
 def repeated(
-    jobsets: Sequence[Document], namespace: str, documents: Iterable[Document] = ()
+    jobsets: Sequence[Document], namespace: str | None, documents: Iterable[Document] = ()
 ) -> Iterator[tuple[Document, Diagnostic]]:
     """Yield each JobSet whose name an earlier one has, and each TrainJob that has the name of one, with the error about it."""
     seen = dict[tuple[str, str], Document]()
     for document in (*jobsets, *(d for d in documents if jobsets and d.data.get("kind") in JOB_KINDS)):
-        space, name = identity_of(document.data)
-        key, kind = (space or namespace, name), document.data["kind"]
+        key, kind = identity_of(document.data, namespace), document.data["kind"]
         first = seen.setdefault(key, document) if kind == "JobSet" else seen.get(key, document)
         if first is not document:
             where = first.locate(("metadata", "name")) or first.file
@@ -69,12 +71,11 @@ def outcomes_of(session: Session) -> Iterator[tuple[Document, Outcome]]:
     """Yield each in a session with its outcome, as of a job. What is wrong with one that a change leaves as it is at the base is no error."""
     if not session.jobsets:
         return
-    ids, namespace = {id(document) for document in session.jobsets}, session.options.namespace or ""
+    ids, namespace = {id(document) for document in session.jobsets}, session.options.namespace
     again = {id(document): diagnostic for document, diagnostic in repeated(session.jobsets, namespace)}
     others, around = session.index.other_documents, list(session.cluster or ())
     for document, of_admission in check_each_rendered(others, session.options, around, lambda d: id(d) in ids):
-        space, name = identity_of(document.data)
-        job = CompiledJob(space or namespace, name, (document.data,), (), document.file)
+        job = CompiledJob(*identity_of(document.data, namespace), (document.data,), (), document.file)
         key = job.namespace, job.name
         if id(document) in again:
             yield document, (None, [again[id(document)]])

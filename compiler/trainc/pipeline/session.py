@@ -135,8 +135,7 @@ class Session:
     @property
     def sources(self) -> dict[tuple[str, str], Document]:
         """The documents of jobs by namespace and name, of JobSets that are sources themselves too."""
-        keys = [(*identity_of(jobset.data), jobset) for jobset in self.jobsets]
-        raw = {(space or self.options.namespace or "", name): jobset for space, name, jobset in keys}
+        raw = {identity_of(jobset.data, self.options.namespace): jobset for jobset in self.jobsets}
         return {**{job.key: job.document for job in self.jobs}, **raw}
 
     def diagnostics(self) -> list[Diagnostic]:
@@ -308,7 +307,7 @@ class Session:
                 errors.setdefault(diagnostic.object, []).append(diagnostic)
         for document in self.index.refused_jobs:
             metadata, label = mapping(document.data.get("metadata")), label_of(document.data)
-            key = str(metadata.get("namespace") or self.options.namespace or ""), str(metadata.get("name"))
+            key = identity_of(document.data, self.options.namespace)[0], str(metadata.get("name"))
             if (manifests := self.keeping.hold(*key, None)) is not None:
                 kept.append(CompiledJob(*key, tuple(manifests), file=document.file))
                 self.keeping.refused[key] = errors.pop(label, [])

@@ -63,8 +63,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     homes: dict[str, Document] = {}
     for document in documents:
         if document.data.get("kind") in names.JOB_KINDS:
-            namespace, name = jobset_identity(document.data)
-            homes[job_name(namespace or options.namespace or "", name)] = document
+            homes[job_name(*jobset_identity(document.data, options.namespace))] = document
     for document in documents:
         if document.data.get("kind") == "JobSet":
             homes.setdefault(job_name(*jobset_identity(document.data)), document)
@@ -168,12 +167,9 @@ def _find_rendered(
     rendered: dict[str, Document] = {}
     compiled_names = {*compiled, *(job_name(*jobset_identity(jobset)) for jobset in compiled.values())}
     for document in jobsets:
-        namespace, name = jobset_identity(document.data)
-        namespace = namespace or options.namespace or ""
-        full_name, plain_name = (
-            job_name(namespace, name),
-            job_name(namespace, name_hash.name_in_file(name, document.file)),
-        )
+        namespace, name = jobset_identity(document.data, options.namespace)
+        full_name = job_name(namespace, name)
+        plain_name = job_name(namespace, name_hash.name_in_file(name, document.file))
         if full_name not in compiled_names and plain_name not in compiled_names:
             job = full_name if plain_name in rendered else plain_name
             # `llm-*`, and `llm-* (2)` for the next whose name the API server generates.

@@ -142,9 +142,9 @@ def job_name(namespace: str, name: str) -> str:
     return documents.qualified(namespace, name)
 
 
-def jobset_identity(jobset: Json) -> tuple[str, str]:
+def jobset_identity(jobset: Json, default: str | None = None) -> tuple[str, str]:
     """The namespace and name of a JobSet; `llm-*` for one whose name the API server generates."""
-    namespace, name = identity_of(jobset)
+    namespace, name = identity_of(jobset, default)
     return namespace, name or f"{mapping(jobset.get('metadata')).get('generateName') or ''}*"
 
 
