@@ -16,7 +16,7 @@ RECORD = '''\
 from __future__ import annotations
 
 from trainc.kube.releases import Span
-from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin, Started
 
 PLUGIN = Plugin(
     name="Ray",
@@ -25,6 +25,7 @@ PLUGIN = Plugin(
     lints=(Lint("lowered", "trainc.plugins.ray.lints", "one_node"),),
     defects=RANK_DEFECTS,
     addresses=(Address("RAY_HEAD", "RAY_PORT"),),
+    started=Started("RAY_HEAD", per_pod=1),
     shell_names={"HEAD_ADDRESS": "RAY_HEAD"},
     reserved=frozenset({"RAY_HEAD", "RAY_PORT", "RAY_RANK"}),
     reserved_for="Ray's head",
@@ -37,9 +38,10 @@ PASSES = '''\
 
 from __future__ import annotations
 
-from trainc.kube import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, completion_index, literal, master_host, trainer_env, with_rendezvous
+from trainc.kube import names
+from trainc.kube.documents import Json
 from trainc.plugins.plugin import Passes
 
 
@@ -187,9 +189,10 @@ def test_explain_says_what_its_fields_were_taken_from(results: dict[str, str]) -
     assert "spec.mlPolicy.ray" in rank
 
 
-def test_the_graph_shows_where_its_pods_meet(results: dict[str, str]) -> None:
+def test_the_graph_shows_where_its_pods_meet_and_their_ranks(results: dict[str, str]) -> None:
     assert "llm-head-0-0.llm:29500" in results["graph"]
     assert "RAY_HEAD" in results["graph"]
+    assert "4 ranks" in results["graph"]
 
 
 def test_it_excludes_other_frameworks(results: dict[str, str]) -> None:

@@ -111,6 +111,20 @@ class RendezvousFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """What the variables of a framework's pods say of its processes.
+
+    `variable` is one that only its pods have. `per_pod` is the number of processes in each pod, or the variable from which
+    the pod's launcher takes it; 0 if one launcher starts the processes of all pods, or nothing tells the number. `total` is
+    the variable with the number of all of them.
+    """
+
+    variable: str
+    per_pod: int | str = 0
+    total: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Gang:
     """A gang scheduler.
 
@@ -158,6 +172,7 @@ class Plugin:
     - `defects` are the deviations that can affect its jobs (`ir.deviations`).
     - `addresses`, `address_arguments` and `files` say where its pods read the rendezvous address: variables, prefixes of
       arguments, and files in ConfigMaps.
+    - `started` says how the processes of its pods are counted, as in `trainc graph`; None if nothing in the pods tells.
     - `gang` is set for a gang scheduler.
     - `shell_names` maps the variable names of other launchers to the variables that this plugin injects.
     - `reserved` are the variables that a TrainJob must not set, and `reserved_for` is what they are reserved for.
@@ -176,6 +191,7 @@ class Plugin:
     addresses: tuple[Address, ...] = ()
     address_arguments: tuple[str, ...] = ()
     files: tuple[RendezvousFile, ...] = ()
+    started: Started | None = None
     gang: Gang | None = None
     shell_names: Mapping[str, str] = field(default_factory=dict)
     reserved: frozenset[str] = frozenset()

@@ -12,22 +12,15 @@ from trainc.ir.parallelism import AXES, Division, divisions, groups, read_argume
 from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet, ReplicatedJob
 from trainc.kube.quantity import whole_number
-from trainc.plugins.registry import programs
-
-# The environment variable that identifies each framework, and its policy.
-_FRAMEWORKS = {
-    "PET_NNODES": "torch",
-    "OMPI_MCA_orte_set_default_slots": "mpi",
-    "JAX_NUM_PROCESSES": "jax",
-    "DMLC_NUM_WORKER": "xgboost",
-}
+from trainc.plugins.plugin import Started
+from trainc.plugins.registry import PLUGINS, programs
 
 
 class Processes(NamedTuple):
     """The command of a framework in the pods of a step, with its variables."""
 
     line: CommandLine
-    policy: str
+    started: Started
     env: Mapping[str, str | None]
     job: ReplicatedJob
 
@@ -48,16 +41,18 @@ class Processes(NamedTuple):
     @property
     def counts(self) -> tuple[int, int]:
         """Processes per pod and ranks of the step; 0 if unspecified."""
-        launch, pods = self.launch, self.job.pods
-        if self.policy == "xgboost":
-            return 0, whole_number(self.env.get("DMLC_NUM_WORKER")) or 0
-        if self.policy == "mpi":
+        launch, pods, per_pod = self.launch, self.job.pods, self.started.per_pod
+        if self.started.total:
+            return 0, whole_number(self.env.get(self.started.total)) or 0
+        if not per_pod:
             return 0, (_given_number(launch, launch.launcher.total) if launch else None) or 0
-        if self.policy == "jax" or launch is None:
-            return 1, pods if self.policy == "jax" else 0
+        if isinstance(per_pod, int):
+            return per_pod, per_pod * pods
+        if launch is None:
+            return 1, 0
         per_node = _given_number(launch, launch.launcher.per_node)
         if not per_node:  # The variable may have a word that stands for the devices of the pod.
-            variable = whole_number(self.env.get("PET_NPROC_PER_NODE"))
+            variable = whole_number(self.env.get(per_pod))
             per_node = sum(self.job.devices.values()) if variable is None else variable
         return per_node, per_node * pods
 
@@ -66,10 +61,10 @@ class Processes(NamedTuple):
         """Return what the first container of a step with variables of a framework runs, or None."""
         for container in job.pod_spec.get("containers", ()):
             env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
-            policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
             words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
-            if policy is not None and words:
-                return cls(read_command(words, programs(policy)), policy, env, job)
+            for plugin in PLUGINS if words else ():
+                if plugin.started is not None and plugin.started.variable in env:
+                    return cls(read_command(words, programs(plugin.policy)), plugin.started, env, job)
         return None
 
 

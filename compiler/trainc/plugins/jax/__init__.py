@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainc.kube.releases import Span
-from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin, Started
 
 PLUGIN = Plugin(
     name="JAX",
@@ -11,6 +11,7 @@ PLUGIN = Plugin(
     policy="jax",
     defects=RANK_DEFECTS,
     addresses=(Address("JAX_COORDINATOR_ADDRESS"),),
+    started=Started("JAX_NUM_PROCESSES", per_pod=1),
     shell_names={
         "COORDINATOR_ADDRESS": "JAX_COORDINATOR_ADDRESS",
         "NUM_PROCESSES": "JAX_NUM_PROCESSES",

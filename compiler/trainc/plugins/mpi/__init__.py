@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainc.kube.releases import Span
-from trainc.plugins.plugin import Lint, Plugin, RendezvousFile
+from trainc.plugins.plugin import Lint, Plugin, RendezvousFile, Started
 
 PLUGIN = Plugin(
     name="MPI",
@@ -17,6 +17,7 @@ PLUGIN = Plugin(
     detectors="trainc.plugins.mpi.lints",
     defects=frozenset({"counts-from-merged-resources"}),
     files=(RendezvousFile("-mpi-hostfile", "hostfile"),),
+    started=Started("OMPI_MCA_orte_set_default_slots"),
     # The reserved names depend on the implementation: see `passes.reserved`.
     reserved_for="mpirun",
     reads_processes=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.releases import Span
-from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin, Started
 
 RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
 
@@ -36,6 +36,7 @@ PLUGIN = Plugin(
     detectors="trainc.plugins.torch.elastic",
     defects=RANK_DEFECTS,
     addresses=(Address("PET_RDZV_ENDPOINT"), Address("PET_MASTER_ADDR", "PET_MASTER_PORT")),
+    started=Started("PET_NNODES", per_pod="PET_NPROC_PER_NODE"),
     # torchtune takes the address as an argument.
     address_arguments=("--rdzv_endpoint=",),
     # Of Training Operator v1, Slurm, MPI and SkyPilot: PyTorchJob's WORLD_SIZE and RANK are those of pods.
