@@ -57,7 +57,7 @@ WHOLE_MODULES = set(
 PRINTING = {"__main__", "cli", "feature"}
 # What compiles documents, without the command line and the reading of files: one reads it in a day.
 COMPILING = ("functions.py", "pipeline/session.py")
-MOST_LINES_COMPILING = 30_890
+MOST_LINES_COMPILING = 28_130
 # A module is what belongs together: nobody reads more than this at once.
 MOST_LINES = 600
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
@@ -182,7 +182,14 @@ def test_what_compiles_a_document_is_read_in_a_day() -> None:
         needed.add(module)
         waiting |= set(run_with(module)) - needed
     assert {home(module) for module in needed} & {"feature", "cli", "api", "paths", "output"} == set()
-    assert sum(map(lines, needed)) <= MOST_LINES_COMPILING
+    # Of the plugins' folders, one reads that of one's own framework.
+    shared = [module for module in needed if home(module) != "plugins" or module.count("/") == 1]
+    much = sum(map(lines, shared)) - MOST_LINES_COMPILING
+    assert much <= 0, f"""what compiles a document has {much} lines too many outside the plugins' folders:
+    - what belongs to one framework goes into its folder in plugins/, which is not counted;
+    - what serves one command goes into the command's folder in features/;
+    - of a rule, what is a row goes into knowledge/tables/;
+    - if none of these is possible, raise MOST_LINES_COMPILING by {much}, and say why in the commit."""
 
 
 @cache

@@ -12,9 +12,11 @@ from trainc.ir.info import Info
 from trainc.ir.release import release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json
+from trainc.kube.releases import RELEASES
 from trainc.plugins import FOLDERS
 from trainc.plugins.plugin import Passes, Plugin
 from trainc.plugins.registry import PLUGINS, Applied, build, enforce, load_attribute, provided_secrets
+from trainc.schema.shapes import definition
 from trainc.startup.records import replace
 
 JOB = TrainJob("llm", "team-a", "rt")
@@ -83,5 +85,11 @@ def test_names_are_told_apart() -> None:
 
 def test_the_table_that_the_version_prints_has_the_names_of_the_records() -> None:
     assert [name for name, _ in FOLDERS.values()] == [plugin.name for plugin in PLUGINS]
-    # No release of Trainer leaves gangs to Kubernetes.
-    assert [name for name, ported in FOLDERS.values() if not ported] == ["Workload"]
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_a_policy_of_trainers_api_names_the_folder_that_is_ported(plugin: Plugin) -> None:
+    ports = {name: bool(folder) for name, folder in FOLDERS.values()}[plugin.name]
+    api = "trainer.MLPolicy" if plugin.gang is None else "trainer.PodGroupPolicy"
+    if plugin.policy:
+        assert ports == any(plugin.policy in definition(release, api).fields for release in RELEASES)
