@@ -191,9 +191,10 @@ class Causes:
         if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
             reasons += self._overridden(key, records[0], places)
         pending: list[Source] = []
-        if lets_in and self._sides[1].side.keeps:
-            # The edit of the job lets in what had changed since its file was built.
-            places += self._own(key)
+        edited = list(self._own(key)) if self._sides[1].side.keeps else []
+        if edited and (lets_in or reasons or {*self._why(places).lines} - {*self._why(edited).lines}):
+            # The edit of the job lets in all other edits, and what had changed since its file was built.
+            places += edited
             # Another runtime is a cause of all that it brings.
             chosen = {record.explanation.runtime for record in records if record}
             found_pending = (_pending(f, was, records[1]) for f, was in unexplained if len(chosen) == 1)
@@ -376,12 +377,15 @@ class Causes:
                 yield from self._written(n, job.document, path, value_at(job.document.data, path))
 
     def _own(self, key: Key) -> Iterator[Place]:
-        """Yield all that differs in the TrainJob, with every step of overlays."""
+        """Yield all that differs in the TrainJob, of kept jobs in what is its own, with every step of overlays."""
         before, after = (known.jobs.get(key) for known in self._sides)
         if before is None or after is None:
             return
         whole = (before.document, ()), (after.document, ())
-        for n, document, path in _smallest(whole, before.document.data, after.document.data):
+        kept = [known.side.manifest_set.keeping for known in self._sides]
+        data = [None if keeping is None else keeping[1].trainjobs.get(key) for keeping in kept]
+        data = [before.document.data, after.document.data] if None in data else data
+        for n, document, path in _smallest(whole, *data):
             yield from self._written(n, document, path, value_at(document.data, path))
 
     def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
