@@ -192,6 +192,7 @@ def test_the_dump_of_the_base_knows_what_has_finished() -> None:
     commit()
     job("nlp", "clip", 8)
     assert found() == []
+    assert "it was 0." in run("diff").stdout
 
 
 def finished(name: str) -> object:

@@ -186,3 +186,4 @@ def test_a_new_job_and_one_of_another_team_say_what_they_are() -> None:
     )
     assert "for at most 2 h · at most 16 GPU-hours | jobs/ads/new.yaml:4 | created |" in said
     assert "other/clip has the same content: the job was moved" in said
+    assert "| nlp/clip | removed · moved to other/clip |" in said

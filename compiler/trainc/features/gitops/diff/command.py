@@ -255,7 +255,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
         diff = with_each(diff, lambda job: replace(job, finished=(job.namespace, job.name) in ended))
     notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, Causes(before, after))
-    diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after))
+    diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after, finished))
     return with_places(diff, after.manifest_set.manifests, after.cluster)
 
 
@@ -322,8 +322,8 @@ def _label(side: ReadSide, other: ReadSide) -> str:
 _SWEEP_CODES = ("SweepSize", "OverBudget")
 
 
-def review_of(before: ReadSide, after: ReadSide) -> Review:
-    """Everything there is to say about two sides that were read."""
+def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]] = ()) -> Review:
+    """Everything there is to say about two sides that were read, of which some JobSets have finished."""
     errors = [
         (side.label, [d for d in side.manifest_set.errors if d.code not in _SWEEP_CODES]) for side in (before, after)
     ]
@@ -333,7 +333,7 @@ def review_of(before: ReadSide, after: ReadSide) -> Review:
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),
-        tuple(_budgets(before, after)),
+        tuple(_budgets(before, after, finished)),
     )
 
 
@@ -413,13 +413,20 @@ def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
             yield f"{file or 'sweep'}: {diagnostic.message}.{over}"
 
 
-def _budgets(before: ReadSide, after: ReadSide) -> Iterator[str]:
-    """What jobs may take of the budgets of which they take another part than before."""
+def _budgets(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Iterator[str]:
+    """What jobs that have not finished may take of the budgets of which they take another part than before."""
     now, was = after.configuration, before.configuration
     if now.budgets or was.budgets:
+        # What is not the same runs again.
+        ended = {job: one for job, one in _jobsets_by_job(before.manifest_set) if identity_of(one) in finished}
         sides = [
             now.accounts(
-                [(*job, bounds.bound_of(JobSet.read(manifest))) for job, manifest in _jobsets_by_job(side)], was
+                [
+                    (*job, bounds.bound_of(JobSet.read(manifest)))
+                    for job, manifest in _jobsets_by_job(side)
+                    if ended.get(job) != manifest
+                ],
+                was,
             )
             for side in (before.manifest_set, after.manifest_set)
         ]
@@ -481,6 +488,7 @@ def changes_since(
         else:
             name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
+    diffs = with_moves(diffs) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:

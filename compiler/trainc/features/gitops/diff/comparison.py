@@ -32,6 +32,7 @@ from trainc.features.gitops.diff.model import (
 # Notes on consequences that no single field or outcome shows, as full sentences.
 
 _ENDED = ("deleted", "re-created", "lost")
+_SUSPEND = "suspend it first: the update is refused while it runs"
 
 
 def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
@@ -44,7 +45,11 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         *_order(job, deliveries),
         *_queue(job, deliveries),
     ]
-    return replace(job, notes=tuple(notes))
+    found = _object(job, "JobSet")
+    messages = (refusal.message for m in deliveries for refusal in (found.verdicts[m.id].refusals if found else ()))
+    aside = next((message for message in messages if message.startswith("Kueue")), "")
+    waits = any(job.outcomes[method.id] == "needs-suspend" for method in deliveries)
+    return replace(job, notes=tuple(notes), aside=f"{aside}: suspend it first" if aside else _SUSPEND * waits)
 
 
 def overall_notes(
@@ -428,8 +433,8 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
             verb = "renamed" if was.namespace == now.namespace else "moved"
             goes = f"{now.label} has the same content: the job was {verb}, and training starts from the beginning under the new name."
             comes = f"{was.label} had the same content: the job was {verb}, and training starts from the beginning."
-            result[old[0]] = replace(was, notes=(goes, *was.notes))
-            result[new[0]] = replace(now, notes=(comes, *now.notes))
+            result[old[0]] = replace(was, notes=(goes, *was.notes), aside=f"{verb} to {now.label}")
+            result[new[0]] = replace(now, notes=(comes, *now.notes), aside=f"{verb} from {was.label}")
     return result
 
 
@@ -498,8 +503,9 @@ def with_moves(diffs: Mapping[str, Diff]) -> dict[str, Diff]:
 
     def moved(job: JobDiff) -> JobDiff:
         if job.label in ended and job.label in started and job.status in ("added", "removed"):
-            note = f"{job.label} moves from {ended[job.label]} to {started[job.label]}, where it starts from the beginning."
-            return replace(job, notes=(note, *job.notes))
+            aside = f"moves from {ended[job.label]} to {started[job.label]}"
+            note = f"{job.label} {aside}, where it starts from the beginning."
+            return replace(job, notes=(note, *job.notes), aside=aside)
         return job
 
     return {name: with_each(diff, moved) for name, diff in diffs.items()}

@@ -171,7 +171,13 @@ def who(group: Group) -> str:
 
 
 def what(group: Group) -> tuple[str, str]:
-    """The first field that changes, from its container on, and the number of others."""
+    """The first field that changes, from its container on; the number of others, and what to know first."""
+    aside = first_of(list(dict.fromkeys(filter(None, (job.aside for _, job in group.members)))), 3)
+    field, more = _what(group)
+    return field, " · ".join(filter(None, (more, aside)))
+
+
+def _what(group: Group) -> tuple[str, str]:
     changes = [
         (heading, change)
         for diff in group.first.objects

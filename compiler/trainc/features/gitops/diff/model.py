@@ -338,7 +338,8 @@ class JobDiff:
     """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
 
     `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences. `facts` are
-    those of a new job. `finished` says that the JobSet of before has ended by itself.
+    those of a new job. `finished` says that the JobSet of before has ended by itself. `aside` is for the row of the job:
+    where it moves, or what to do first.
     """
 
     kind: str
@@ -353,6 +354,7 @@ class JobDiff:
     notes: tuple[str, ...]
     facts: Facts | None = None
     finished: bool = False
+    aside: str = ""
 
     @property
     def label(self) -> str:
