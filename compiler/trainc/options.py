@@ -70,7 +70,7 @@ class Limits:
     documents: int = 100_000
     depth: int = 100
     alias_expansions: int = 10_000
-    values: int = 1_500_000
+    values: int = 1_200_000
     template_steps: int = 100_000
     template_bytes: int = 100_000_000
     template_seconds: int = 5

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from hostile_inputs import COMPILING, FLAGS, HEAD, LARGE, REWRITING, SMALL, words_of, written
 from limited import outcomes, request
+from reading import errors_of
+
+from trainc.options import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +92,11 @@ def test_a_flag_moves_its_limit(flag: str, tmp_path: Path) -> None:
     )
     assert code in narrow["codes"]
     assert code not in wide["codes"]
+
+
+@pytest.mark.parametrize("text", ["x: &a [1]", "x: [1]", "x: [[[1]]]", '{"x": [1]}'])
+def test_values_are_counted_whichever_reader_has_them(text: str) -> None:
+    """The readers of plain lines and of JSON count none: what may have too many is left to the one that does."""
+    for count, refused in ((5, False), (40, True)):
+        found = errors_of(text.replace("1", ", ".join("1" * count)), Limits(values=20))
+        assert ("TooManyValues" in [code for code, _, _ in found]) == refused

@@ -155,6 +155,8 @@ def test_a_folder_that_looks_like_a_bare_repository_is_none(origin: str) -> None
         write(f"jobs/bare/{name}", "")
     result = run("diff", "git:HEAD:jobs/bare", "jobs/bare")
     assert "/etc" not in result.stdout + result.stderr
+    os.chdir("jobs/bare")
+    assert "cannot use bare repository" in run("diff", "git:HEAD", "job.yaml").stderr
 
 
 def test_one_place_starts_git() -> None:

@@ -42,7 +42,11 @@ MAP: dict[str, Any] = {
     "metadata": {"name": "rl-mpi-hostfile", "namespace": "x"},
     "data": {"hostfile": "a"},
 }
-POD = {"schedulingGroup": {"podGroupName": "g"}, "containers": [{"name": "a", "image": "b:1"}]}
+POD = {
+    "schedulingGroup": {"podGroupName": "g"},
+    "containers": [{"name": "a", "image": "b:1"}],
+    "volumes": [{"name": "v", "configMap": {"name": "rl-mpi-hostfile"}}],
+}
 JOBSET: dict[str, Any] = {
     "apiVersion": "jobset.x-k8s.io/v1alpha2",
     "kind": "JobSet",

@@ -119,6 +119,22 @@ def test_a_pipe_that_does_not_block_gets_the_whole_output(command: str, unbuffer
     assert process.wait() == whole.returncode, Path("stderr").read_text(encoding="utf-8")
 
 
+def test_messages_on_a_pipe_that_does_not_block_are_whole() -> None:
+    Path("wrong.yaml").write_text(HEAD + "".join(f"  a{i}: 1\n" for i in range(90)), encoding="utf-8")
+    words = [sys.executable, "-m", "trainc", "check", "wrong.yaml"]
+    whole = subprocess.run(words, check=False, capture_output=True)
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    process = subprocess.Popen(words, stderr=writing)
+    os.close(writing)
+    while not ({"S", "Z"} & set(state_of(process.pid))):
+        os.sched_yield()
+    with os.fdopen(reading, "rb") as stream:
+        assert stream.read() == whole.stderr
+    assert (process.wait(), len(whole.stderr) > 2 * 4096) == (1, True)
+
+
 def state_of(process: int) -> str:
     """The state of a process, once it has been asleep for a while: `S`; `Z` if it has ended."""
     states = set()
@@ -137,7 +153,8 @@ def test_input_that_comes_late_on_a_pipe_that_does_not_block_is_read_to_its_end(
     with os.fdopen(writing, "wb", 0) as stream:
         for document in (HEAD, HEAD.replace("name: llm", "name: late")):
             stream.write(f"{document}---\n".encode())
-            select.select([], [], [], 1.0)
+            while not ({"S", "Z"} & set(state_of(process.pid))):  # Until it waits for more, or has read too little.
+                os.sched_yield()
     out, err = process.communicate()
     assert (process.returncode, out.count(b"kind: JobSet")) == (0, 2), err
 

@@ -10,7 +10,7 @@ import codecs
 import os
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from trainc.findings import CompileError, Diagnostic, Path, Source
@@ -211,7 +211,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
     if (problem := _too_large(chunk, limits) or damage(chunk)) is not None:
         yield None, chunk, [problem]
         return
-    if chunk.text.lstrip().startswith("{"):
+    if chunk.text.lstrip().startswith("{") and not _may_have_more(chunk.text, ",:[{", limits.values):
         from trainc.reading.json_text import read_objects
 
         for value, part in read_objects(chunk, limits.depth):
@@ -221,6 +221,11 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
                 chunk = part
     value, problems = _read_yaml(chunk, limits)
     yield value, chunk, problems
+
+
+def _may_have_more(text: str, marks: str, most: int) -> bool:
+    """Return whether a text may have more keys and values, each of which follows a mark: only libyaml's reader counts."""
+    return len(text) > most and sum(map(text.count, marks)) > most
 
 
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
@@ -259,15 +264,15 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     cache = _values_by_text.get()
     if cache is not None and chunk.text in cache:
         return cache[chunk.text], []
-    try:
-        value = read_lines(chunk.text, limits.depth)
-    except ValueError:
-        from trainc.reading.libyaml import read_strictly
+    if not _may_have_more(chunk.text, "\n,:[{-", limits.values):
+        with suppress(ValueError):
+            value = read_lines(chunk.text, limits.depth)
+            if cache is not None:
+                cache[chunk.text] = value
+            return value, []
+    from trainc.reading.libyaml import read_strictly
 
-        return read_strictly(chunk, limits)
-    if cache is not None:
-        cache[chunk.text] = value
-    return value, []
+    return read_strictly(chunk, limits)
 
 
 def _add(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
