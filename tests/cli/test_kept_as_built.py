@@ -508,6 +508,7 @@ def test_a_runtime_that_is_gone_stops_nothing() -> None:
     lose_the_runtime()
     for result in (run("check"), run("build", "--check"), run("build")):
         assert (result.status, codes(result)) == (1, ["RuntimeNotFound"])
+        assert "help: restore it in runtimes/" in result.stderr
         assert "3 kept jobs could not be built again" in result.stderr
     commit("merged all the same")
     for result in (run("check"), run("build", "--check"), run("build")):

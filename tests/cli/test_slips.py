@@ -364,6 +364,8 @@ def test_neither_a_patch_of_the_job_nor_one_of_an_empty_field_is_blamed() -> Non
     )
     write("trainc.yaml", f"{SETTINGS}overlay: overlays/prod\n")
     assert run("build").status == 0
+    assert [run("check", path).status for path in ("jobs/ads", "absent")] == [0, 1]
+    assert "PatchTargetMissing" not in run("check", "absent").stderr
     write(SOURCE, "")
     assert codes() == {"SourceSkipped": SOURCE}
     assert "PatchTargetMissing" not in run("build").stderr

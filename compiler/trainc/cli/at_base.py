@@ -20,7 +20,7 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
-from trainc.findings.text import counted
+from trainc.findings.text import counted, did_you_mean
 from trainc.kube.documents import Json, identity_of, path_exists
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
@@ -37,6 +37,7 @@ from trainc.reading.files import READ_SUFFIXES, read_paths
 from trainc.reading.git import (
     REVISION_HINT,
     History,
+    branches_and_tags,
     commit_of,
     files_of_revision,
     find_changed_files,
@@ -353,5 +354,6 @@ def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
     if refused.code == "NoSuchRevision" and hint == REVISION_HINT:
         # A clone of one branch keeps no other under its name unless it is told to.
         fetch = f"git fetch {remote} {branch}:refs/remotes/{remote}/{branch}" if slash else "git fetch"
-        hint = f"run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
+        near = did_you_mean(base or "", branches_and_tags(os.curdir))
+        hint = f"{near and f'{near} Otherwise, '}run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")

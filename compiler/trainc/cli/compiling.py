@@ -417,7 +417,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         if not queues or queue in queues:
             return Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
         has = f"it is in the queue {queue!r}" if queue else f"it has no label {QUEUE_LABEL}"
-        near = did_you_mean(str(queue or ""), queues) or hint
+        near = (any(run.session.jobs for run in runs) and did_you_mean(str(queue or ""), queues)) or hint
         selected = f"{message}: {has}, and selected are {first_of([*queues])}"
         return Finding("NotSelected", "warning", selected, near, ("metadata", "name"))
 

@@ -45,6 +45,8 @@ class Before:
 
     errors: set[object] = field(default_factory=set)
     sources: dict[JobKey, tuple[Json, Json | None]] = field(default_factory=dict)
+    # The files of their runtimes.
+    homes: dict[JobKey, str] = field(default_factory=dict)
     # Without a base, what is there is trusted.
     is_known: bool = True
 
@@ -240,6 +242,7 @@ class Judgement:
                     compiled += [] if outcome is None else [outcome]
                     runtime = find_runtime(job.data, session.index, session.release)[0]
                     before.sources[job.key] = job.document.data, None if runtime is None else runtime.document.data
+                    before.homes[job.key] = "" if runtime is None else runtime.document.file
             before.add(replace(court, rules=rules).of_cluster([*compiled, *session.denied], inputs.documents, session))
             return before
 
@@ -267,7 +270,11 @@ class Judgement:
             message = (
                 f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
             )
-            yield replace(first, message=message)
+            otherwise, pass_it, _ = first.hint.partition("pass its file")
+            home, hint = before.homes.get(broken[0][0]), first.hint
+            if first.code == "RuntimeNotFound" and home and pass_it:
+                hint = f"{otherwise}restore it in {home}, where it was, or change the runtimeRef of these jobs"
+            yield replace(first, message=message, hint=hint)
 
     def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:
         """Return the line of an error: where that is in the job, which is the same, the line that has changed instead."""

@@ -40,6 +40,8 @@ class Settings:
     covers_all: bool = False
     # With --base, the settings of trainc.yaml there: what administrators decide is judged by both, and the stricter one counts.
     at_base: Configuration | None = None
+    # Whether the input is one of the command line, and the overlay that of trainc.yaml.
+    is_part: bool = False
     # The other environments of trainc.yaml, to which a job may belong that this one does not select.
     other_environments: Sequence[Configuration] = ()
 
@@ -69,7 +71,15 @@ class Settings:
         covers_all = configuration.file is not None and not arguments.paths and output is not None
         siblings = [environment for environment in environments.values() if environment.environment != name]
         return Settings(
-            paths, runtimes, overlays, options, configuration, output, covers_all, other_environments=siblings
+            paths,
+            runtimes,
+            overlays,
+            options,
+            configuration,
+            output,
+            covers_all,
+            is_part=bool(input_paths) and not chosen,
+            other_environments=siblings,
         )
 
     @staticmethod
@@ -139,6 +149,7 @@ class Settings:
             everything=everything,
             select=self.configuration.select,
             elsewhere=self.elsewhere(),
+            is_part=self.is_part,
             used=[*self.configuration.dumps, *self.configuration.policies],
         )
         if self.configuration.file is not None:

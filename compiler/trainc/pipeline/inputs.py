@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from trainc.features import added
-from trainc.findings import Diagnostic, Finding
+from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.kube.documents import Json
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
@@ -131,6 +131,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     select: Selection | None = None,
     elsewhere: Choice = lambda _job, _file: False,
     used: Sequence[str] = (),
+    is_part: bool = False,
 ) -> Inputs:
     """Read all inputs and apply the overlays.
 
@@ -142,6 +143,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     - `step` is called for each file of `paths`, and then for each job that is compiled.
     - `select` chooses among the TrainJobs as they are written, and among sweeps by their bases; `elsewhere` tells which
       of the others belong to another environment.
+    - `is_part` is true of a part of the jobs for which the overlays are: the others may be what their patches are about.
     - `used` are folders that are read for something else, too.
     - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
@@ -168,6 +170,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         sources.append(source)
         diagnostics += problems
         unread |= {d.source.file for d in problems if d.source is not None and d.severity == "error"}
+    is_part = is_part or has_errors(diagnostics)
     files = files_of_ours(documents, *sources)
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     resources = [document for overlay in overlays for loaded in overlay.in_order for document in loaded.resources]
@@ -207,7 +210,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         documents, sources, catalog = stack.documents, stack.sources, stack.catalog
         # What a document has that cannot be read, or that no environment selects, is no mistake of a patch.
         diagnostics += [
-            d for d in stack.diagnostics() if not (unread or unselected) or d.code not in _MISSING_IN_OVERLAYS
+            d for d in stack.diagnostics() if not (is_part or unselected) or d.code not in _MISSING_IN_OVERLAYS
         ]
         files |= files_of_ours(documents)
     if expansion is not None:

@@ -41,7 +41,10 @@ INPUT: Schema = {
             {
                 "labels": about(
                     "Labels and their values, one or several each.",
-                    map_of({"type": ["string", "array"], "items": TEXT, "minItems": 1}),
+                    {
+                        **map_of({"type": ["string", "array"], "items": TEXT, "minItems": 1}),
+                        "errorMessage": "write `LABEL: VALUE` lines, as in labels: {team: nlp}",
+                    },
                 ),
                 "queue": about(
                     "The Kueue queue, or several.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
@@ -307,7 +310,7 @@ def _output_among_sources(configuration: Configuration) -> Iterator[Finding]:
         if configuration.output and os.path.normpath(source) == os.path.normpath(configuration.output):
             above = (ENVIRONMENTS, configuration.environment) if configuration.environment else ()
             message = "this folder is one of the sources, too"
-            yield _wrong((*above, "output"), message, "use another folder, such as output: rendered")
+            yield _wrong((*above, "output"), message, "remove it from `sources`, or use another folder")
 
 
 def _wrong(path: Path, message: str, hint: str) -> Finding:

@@ -156,7 +156,11 @@ _FIELDS: Schema = {
     "commonAnnotations": about("Annotations for TrainJobs and their JobSets.", _PAIRS),
     "images": about("New names, tags and digests for images.", list_of(_IMAGE)),
     "mirrors": about(
-        "For a registry, or a part of one, that from which all its images come instead.", map_of(REGISTRY)
+        "For a registry, or a part of one, that from which all its images come instead.",
+        {
+            **map_of(REGISTRY),
+            "errorMessage": "write `REGISTRY: MIRROR` lines, as in mirrors: {docker.io: mirror.example.com}",
+        },
     ),
     "values": about("Variables for templates.", {"type": "object"}),
     "runtimes": about("Folders with more runtimes.", WORDS),

@@ -46,7 +46,9 @@ def inactive_queue(
         queue_names = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
         there = f"the LocalQueues {', '.join(sorted(queue_names))}" if queue_names else "no LocalQueues"
-        hint = did_you_mean(workload.queue, queue_names) or f"the namespace has {there}"
+        hint = did_you_mean(workload.queue, queue_names) or (
+            f"the namespace has {there}: use a queue or a namespace that is there, or have one created"
+        )
     elif cause == "local-queue-stopped":
         message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
         hint = "set stopPolicy: None on it, or use another queue"

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
 from trainc.api.documents import Document, files
-from trainc.api.findings import Diagnostic, Finding, has_errors
+from trainc.api.findings import Diagnostic, Finding, first_of, has_errors
 from trainc.api.kube import Json, releases
 from trainc.api.settings import Options
 from trainc.features.cluster.policies.judging import Judge
@@ -30,6 +30,10 @@ def read_policies(
     """
     policies, diagnostics = files.read_paths(folders, options.limits, everything=True) if folders else ([], [])
     judge, more = judge_of(policies, cluster, options)
+    if folders and not policies and not diagnostics:
+        message = f"there is nothing in {first_of(folders)}, so no policy is evaluated"
+        hint = "put the policies of the cluster there, or remove `policies`"
+        more = [Diagnostic("PolicyNotEvaluated", "warning", message, hint, "trainc.yaml", "policies")]
     return judge, [*diagnostics, *more]
 
 
