@@ -185,9 +185,9 @@ def test_fits_asks_the_cluster_of_each_environment() -> None:
 
 def test_the_report_shows_the_jobs_of_all_environments() -> None:
     page = run("report", "-o", "-").stdout
-    assert '<td>dev</td>' in page
-    assert '<td>prod</td>' in page
-    assert '<td>dev</td>' not in run("report", "--env", "prod", "-o", "-").stdout
+    assert "<td>dev</td>" in page
+    assert "<td>prod</td>" in page
+    assert "<td>dev</td>" not in run("report", "--env", "prod", "-o", "-").stdout
 
 
 def test_diff_compares_each_environment_with_itself() -> None:
