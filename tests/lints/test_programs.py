@@ -88,7 +88,8 @@ LARGE = "torchrun sft.py --model_name_or_path meta-llama/Llama-3.3-70B-Instruct 
         (LARGE.replace("Llama-3.3-70B-Instruct", "Llama-3.1-8B"), "g4dn.xlarge", 1, ""),  # 16 GB exactly.
         (LARGE, "p4de.24xlarge", 8, ""),
         (LARGE, "m5.large", 4, ""),
-        (LARGE + " --use_peft", "g5.12xlarge", 4, ""),
+        (LARGE + " --use_peft", "g5.12xlarge", 4, "LoRA does not make frozen weights smaller"),
+        (LARGE + " --use_peft --load_in_4bit", "g5.12xlarge", 4, ""),
         (LARGE + " --load_in_4bit true", "g5.12xlarge", 4, ""),
         (LARGE + " --deepspeed zero3_offload.json", "g5.12xlarge", 4, ""),
         (LARGE + " --deepspeed zero3.json", "g5.12xlarge", 4, ""),  # Nobody has seen the file.

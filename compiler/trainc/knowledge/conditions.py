@@ -87,7 +87,8 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
         parsed = number(default)
-        return Term(None if not known else default if parsed is None else parsed, (), default or name)
+        text = f"{facts.roles.get(name, [name])[0].rpartition(':')[2]} by default"
+        return Term(None if not known else default if parsed is None else parsed, (), text if default else name)
     value = fact.value
     if name in reads and value is not None:
         match = pattern(reads[name]).search(str(value))
@@ -114,7 +115,7 @@ def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
         atom = _atom(facts, word, reads)
         value = number(atom.value)
         parts += atom.parts
-        texts.append(f"{atom.text} {value}" if atom.parts and atom.text != str(value) else atom.text)
+        texts.append(atom.text if number(atom.text) is not None else f"{atom.text} {value}")
         if value is None or (operator in ("*", "/") and product is None) or (operator == "/" and value == 0):
             return Term(None, parts, "")
         product = value if operator not in ("*", "/") else product * value if operator == "*" else product // value

@@ -20,7 +20,7 @@ _LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_i
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
-_REDUCED = pattern(r"lora|peft|adapter|quant|[48]bit|offload|awq|gptq|bnb|dora|galore|cpu|lomo|nf4|fp8|freeze")
+_REDUCED = pattern(r"qlora|quant|[48]bit|offload|awq|gptq|bnb|qdora|cpu|lomo|nf4|fp8")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 # Settings that choose trackers by name, and those that switch one on.

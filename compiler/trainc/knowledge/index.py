@@ -1,8 +1,8 @@
 """Which tables a job names: by its programs, the options that only one of them has, its files, and its variables.
 
 tables/index.txt has, for each table, `programs`: names of programs, with their first argument or without, of scripts, and of
-modules; `patterns`: parts of their names; and `anchors`: options and keys that no other program has. `files` are known by
-their keys: a file has one of each group. `variables` are those that a row is about, `texts` parts of the commands
+modules; `patterns`: parts of their names; `anchors`: options and keys that no other program has; and `together`: such that
+few others have all, one of each group. `files` are known by their keys in the same way. `variables` are those that a row is about, `texts` parts of the commands
 that one is about, and `starting` the programs that start the processes of a training themselves. Every job asks, and nearly none of them names anything: then no table is read.
 """
 
@@ -60,18 +60,21 @@ def commands() -> frozenset[str]:
 
 def tables_of_options(keys: Iterable[str]) -> Iterator[str]:
     """Yield the tables of which a command has an option that no other program has."""
-    anchors = _by_name("anchors")
-    for key in keys:
-        if key in anchors:
-            yield from anchors[key]
+    anchors, keys = _by_name("anchors"), frozenset(keys)
+    for key in anchors.keys() & keys:
+        yield from anchors[key]
+    yield from _marked("together", keys)
 
 
 def table_of_file(keys: frozenset[str]) -> str | None:
     """Return the table of a file with these keys: the first of which it has one of each group of marks."""
-    for name, groups in _index()["files"]:
-        if all(any(mark in keys for mark in group.split()) for group in groups):
-            return name
-    return None
+    return next(_marked("files", keys), None)
+
+
+def _marked(section: str, keys: frozenset[str]) -> Iterator[str]:
+    for name, groups in _index()[section]:
+        if all(not keys.isdisjoint(group.split()) for group in groups):
+            yield name
 
 
 def names() -> frozenset[str]:

@@ -9,6 +9,7 @@ from posixpath import basename, join, normpath
 from typing import Any
 
 from trainc.findings import Finding, Severity
+from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
@@ -335,11 +336,24 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
         slots = (training.devices if counted else per_node) * training.nodes
         yield Fact("hosts:slots", slots, f"the slots of the {training.nodes} nodes")
     options = " ".join(f"{one.name} {one.value}" for one in launch.options)
-    variables = [*map(str, (variable["name"] for variable in training.entry.trainer.env))]
     over = (
         any("oversubscribe" in f"{name} {value}" for name, value in training.variables.items()) or "oversub" in options
     )
     yield Fact("job:oversubscribed", int(over), "oversubscription")
+    yield from _forwarded(training, start, launch)
+
+
+def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fact]:
+    """Yield the variables that `-x` sets for all ranks, one that it names and nothing sets, and one that it leaves out."""
+    variables = [*map(str, (variable["name"] for variable in training.entry.trainer.env))]
+    known = {*variables, *training.variables, *start.variables}
+    for one in launch.options:
+        name, equals, value = (one.value or "").partition("=") if one.name == "x" else ("", "", "")
+        if equals:
+            form = f"{one.spelling} {name}={{}}"
+            yield Fact(f"env:{name}", None if "$" in value else value, name, form, word=one.index)
+        elif name.isidentifier() and name not in known and not _OWN_TO_LAUNCHER.match(name):
+            yield Fact("job:unset", name, one.spelling, word=one.index)
     for name in variables if training.policy == "mpi" else ():
         if not _OWN_TO_LAUNCHER.match(name) and name not in training.text:
             yield Fact("job:unforwarded", name, name, variable=name)

@@ -37,6 +37,7 @@ _STARTERS = frozenset(("python", "accelerate", "deepspeed", "torchrun", "mpirun"
 _MAPPING = pattern(r"(?:--[\w-]+=)?\{[A-Za-z_]\w*:[^}]*")
 _QUOTED_DOLLAR = "\ue024"  # What a shell that quotes it leaves of it (ir/commands).
 _LITERAL = pattern(r"\ue024\{?([A-Za-z_]\w*)")
+_OF_SHELL = pattern(r"[^$`]+\.(?:sh|bash)|(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh")
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
 _DECLARING = ("export", "declare", "typeset", "readonly", "local")
 _TESTING = ("test", "expr", "let", "echo")
@@ -90,10 +91,17 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
             message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
             hint = suggest(program, [module], f"write -m {module}, or remove -m")
             yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
+    elif "no-python" in given:
+        return
+    elif launch.launcher.options.get("no-python") == "" and _OF_SHELL.fullmatch(program):
+        message = f"{name} starts {program!r} with Python, which cannot read a program of the shell, and exits"
+        hint = f"write --no-python in front of {program}"
+        yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
     elif program.rpartition("/")[2].rstrip("0123456789.") in _STARTERS and len(launch.program) > 1:
         message = f"{name} runs Python itself, and takes {program!r} for the name of the script, which is not there"
-        script = next((word for word in launch.program[1:] if not word.startswith("-")), "train.py")
-        hint = f"remove {program}: {name} {script}"
+        words = [program, *(word for word in launch.program[1:2] if word in ("launch", "run"))]
+        script = next((word for word in launch.program[len(words) :] if not word.startswith("-")), "train.py")
+        hint = f"remove {' '.join(words)}: {name} {script}"
         yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
 
 

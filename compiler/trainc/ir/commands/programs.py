@@ -181,7 +181,9 @@ def launch(launcher: Launcher, argv: Sequence[str], start: int) -> Launch:
             options.append(Option(spelling, name, None, index))
         else:
             consumed = 2 if name in launcher.pairs else 1
-            options.append(Option(spelling, name, argv[at] if at < len(argv) else None, index))
+            options.append(
+                Option(spelling, name, " ".join(argv[at : at + consumed]) if at < len(argv) else None, index)
+            )
             at += consumed
     at += at < len(argv) and argv[at] == "--"
     return Launch(launcher, tuple(options), tuple(argv[at:]), start - 1)
