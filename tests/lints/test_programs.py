@@ -69,6 +69,14 @@ HARMLESS = {
     "a command that is empty": 'X=""\n$X\ntorchrun train.py\n',
     "a port with a default": "MASTER_PORT=${MASTER_PORT:-29500} torchrun train.py\n",
     "a template of a newer release": "torchrun src/train.py --stage sft --finetuning_type lora --template brand_new_one",
+    "checkpoints at evaluations": "torchrun x.py --load_best_model_at_end --eval_strategy steps --eval_steps 500 --save_steps 1000",
+    "Paddle with a master": "python -m paddle.distributed.launch --nnodes 4 --master $PET_MASTER_ADDR:8090 t.py",
+    "xtuner with its variables": "NNODES=4 NODE_RANK=$PET_NODE_RANK ADDR=$PET_MASTER_ADDR PORT=29500 xtuner train a.py",
+    "fairseq under torchrun": "torchrun $(which fairseq-train) /d --distributed-world-size 32",
+    "a script of the shell, said so": "torchrun --no-python ./train.sh",
+    "a time with its unit": "timeout 24h torchrun t.py",
+    "architectures by number": "TORCH_CUDA_ARCH_LIST='8.0;9.0+PTX' torchrun t.py",
+    "a tracker that is switched off": "WANDB_MODE=disabled torchrun t.py",
     "a program without a table": "torchrun train.py --num_generations_per_epoch 1",
 }
 
