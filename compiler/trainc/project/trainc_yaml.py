@@ -9,7 +9,7 @@ from typing import Any
 from trainc.findings import Finding, Path, Source
 from trainc.findings.policy import read_rules
 from trainc.kube.documents import value_at
-from trainc.kube.names import QUEUE_LABEL
+from trainc.kube.names import LABEL_VALUE_FORM, QUEUE_LABEL, is_label_value
 from trainc.options import merge_layers
 from trainc.project.budgets import Budget
 from trainc.project.configuration import CODE, Configuration, Images, Selection
@@ -167,6 +167,10 @@ def settings_in_file(document: Document, file: str, root: str | None) -> tuple[C
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         configuration, problems = _read_settings(settings, folder, top_level, document.locate, (ENVIRONMENTS, name))
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
+        if not is_label_value(name):  # It is written into workflows and files of others.
+            findings.append(
+                _wrong((ENVIRONMENTS, name), f"{name!r} cannot name an environment", f"use {LABEL_VALUE_FORM}")
+            )
         environments[name] = replace(configuration, environment=name, known_environments=names)
     findings += _same_output(data)
     if not findings:
