@@ -18,6 +18,10 @@ from trainc.plugins.registry import PLUGINS
 from trainc.reading.document import label_of
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainc.pods.admission_plugins import ClusterObjects
 
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
@@ -229,8 +233,8 @@ def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Itera
         yield Finding("DuplicateSubdomain", "warning", message, hint, path, "runtime")
 
 
-def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Json]) -> Iterator[tuple[str, Finding]]:
-    """Yield a warning for each JobSet with a queue whose pods request nothing, with the JobSet's label.
+def queued_without_requests(manifests: Sequence[Json], around: ClusterObjects) -> Iterator[Finding]:
+    """Yield a warning for each JobSet with a queue whose pods request nothing.
 
     Initializers do not count. A LimitRange of the namespace may set requests.
     """
@@ -241,13 +245,14 @@ def queued_without_requests(manifests: Sequence[Json], limit_ranges: Iterable[Js
         specs = [job.pod_spec for job in JobSet.read(manifest).jobs if job.ancestor not in _INITIALIZERS]
         namespace = metadata.get("namespace")
         homes = (namespace, None)
+        limit_ranges = around.get("LimitRange", {}).values()
         ranges = (r for r in limit_ranges if not namespace or mapping(r.get("metadata")).get("namespace") in homes)
         if not specs or any(map(_uses, specs)) or any(map(_sets_requests, ranges)):
             continue
         message = "the job requests no resources: Kueue admits it at once, without quota, flavor or node selector"
         hint = "write what each node uses: spec: {trainer: {resourcesPerNode: {requests: {cpu: 4, memory: 16Gi}}}}"
         path = ("metadata", "labels", names.QUEUE_LABEL)
-        yield label_of(manifest), Finding("QueuedWithoutRequests", "warning", message, hint, path)
+        yield Finding("QueuedWithoutRequests", "warning", message, hint, path, label_of(manifest))
 
 
 def _uses(spec: Json) -> bool:

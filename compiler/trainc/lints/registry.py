@@ -5,7 +5,7 @@ The arguments of a lint's function depend on its stage:
 - lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training, or
   (job, info, documents) per input, if it has other documents;
 - built: (job, info, options);
-- all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
+- applied: (manifests, around), the objects by which the API server admits pods; all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge.index import commands, concerns, tables_of_options, tables_of_program
-from trainc.kube.documents import Foreign
+from trainc.kube.documents import Foreign, Manifest
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services
     from trainc.lints.training import Training
     from trainc.options import Options
+    from trainc.pods.admission_plugins import ClusterObjects
 
 
 # A command's words, and the keys of its options.
@@ -211,6 +212,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("built", "trainc.lints.restarts", "ttl_rerun"),
     Lint("built", "trainc.lints.restarts", "retained_claims", lambda _, info: "volumeClaimPolicies" in info.template),
     Lint("built", "trainc.lints.manifests", "subdomain_of_every_run"),
+    Lint("applied", "trainc.lints.manifests", "queued_without_requests"),
     Lint("all_jobs", "trainc.lints.manifests", "between_jobs"),
     Lint("rendered", "trainc.lints.manifests", "stale_names"),
 )
@@ -304,6 +306,13 @@ class _Subjects(dict[str, Sequence[Any]]):
             trainings = [training_of(entry, self.others) for entry in self["container"]]
             self[per] = [training for training in trainings if training is not None]
         return self[per]
+
+
+def lint_applied(manifests: Sequence[Manifest], around: ClusterObjects, options: Options) -> Iterator[Finding]:
+    """Yield findings about the objects of a job among those of the cluster."""
+    for group in _at("applied", options.plugins):
+        for function in group.functions:
+            yield from function(manifests, around)
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.kube.documents import Json, Manifest, identity_of, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
-from trainc.lints.manifests import RESTARTS, Claim, Services, queued_without_requests
-from trainc.lints.registry import lint_all_jobs
+from trainc.lints.manifests import RESTARTS, Claim, Services
+from trainc.lints.registry import lint_all_jobs, lint_applied
 from trainc.options import Options
 from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
 from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, meant_runtime, with_catalog
@@ -258,8 +258,7 @@ class Session:
         """Add what the API server would refuse of the pods of a job, and what Kueue would not count."""
         is_error = self.cluster is not None and self.options.semantics == "gitops"
         report.add("pods", pod_refusals(manifests, self.around, "error" if is_error else "warning"))
-        limit_ranges = list(self.around.get("LimitRange", {}).values())
-        report.add("pods", _about_objects(queued_without_requests(manifests, limit_ranges)))
+        report.add("pods", lint_applied(manifests, self.around, self.options))
 
     def refuses(self, result: Result) -> bool:
         """Return whether a job has errors so far that remain errors under the user's rules."""

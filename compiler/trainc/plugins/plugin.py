@@ -32,9 +32,10 @@ ExtensionPoint: TypeAlias = Literal["enforce_ml_policy", "enforce_pod_group_poli
 #   controller  the same, for defects of a release's controller; under `controller` semantics only
 #   sized       a job after all passes, which have set pod counts and rendezvous variables
 #   built       the objects built for git
+#   applied     the same, among the objects of the cluster
 #   all_jobs    all jobs of an input together
 #   rendered    rendered manifests
-Stage: TypeAlias = Literal["lowered", "controller", "sized", "built", "all_jobs", "rendered"]
+Stage: TypeAlias = Literal["lowered", "controller", "sized", "built", "applied", "all_jobs", "rendered"]
 
 POINTS: tuple[ExtensionPoint, ...] = ("enforce_ml_policy", "enforce_pod_group_policy", "pre_build_sync")
 # The deviations that apply to every framework whose pods get their ranks from the controller.
