@@ -102,3 +102,10 @@ def test_mpirun_is_held_to_the_slots_of_all_hosts() -> None:
     assert (
         "16 processes for 32 of nvidia.com/gpu on 4 nodes" in next(d for d in found if d.code == "IdleDevices").message
     )
+
+
+def test_a_launcher_that_is_not_there_is_no_host() -> None:
+    node = job("node", containers=[container(command=["mpirun", "-np", "8", "python", "t.py"])])
+    mpi = runtime(node, policy={"mpi": {"runLauncherAsNode": True}})
+    found = compiled(trainjob({"numNodes": 1, "resourcesPerNode": GPUS}), mpi).diagnostics
+    assert {d.code for d in found} & {"IdleDevices", "FieldIgnored"} == {"FieldIgnored"}

@@ -312,6 +312,13 @@ class Info:
         """Return the pod set with a role in an MPI or Flux job: names.LAUNCHER or names.NODE."""
         return next((p for p in self.pod_sets if p.role == role), None)
 
+    @property
+    def mpi_hosts(self) -> list[PodSet]:
+        """The pod sets in whose pods mpirun starts processes: the launcher is one if it is a node, or if there is no other."""
+        alone = launcher_is_node(self.ml_policy) or self.pod_set_in_role(names.NODE) is None
+        roles = (names.NODE, names.LAUNCHER) if alone else (names.NODE,)
+        return [pod_set for pod_set in self.pod_sets if pod_set.role in roles]
+
     def with_pod_set(self, changed: PodSet) -> Info:
         """Return a copy with the pod set of the same name replaced."""
         return replace(self, pod_sets=tuple([changed if p.name == changed.name else p for p in self.pod_sets]))
@@ -468,3 +475,8 @@ class ProvidedSecret:
         flag = f" --namespace {namespace}" if namespace else ""
         sources = "".join(f" --from-file {key}={file}" for key, file in self.files)
         return f"kubectl create secret generic {self.name}{flag} --type {self.type}{sources}"
+
+
+def launcher_is_node(ml_policy: Json | None) -> bool:
+    """Return whether an mlPolicy makes MPI's launcher one of the nodes."""
+    return bool(((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode"))

@@ -242,10 +242,5 @@ def policy_of(info: Info) -> str:
 
 
 def _nodes(entry: Entrypoint, policy: str) -> int:
-    info = entry.info
-    if policy != "mpi":
-        return entry.pod_set.count * entry.pod_set.replicas
-    node = info.pod_set_in_role(names.NODE)
-    hosts = node.count * node.replicas if node is not None else 0
-    launcher_too = bool((info.policy("mpi") or {}).get("runLauncherAsNode")) or node is None
-    return hosts + launcher_too
+    hosts = entry.info.mpi_hosts if policy == "mpi" else [entry.pod_set]
+    return sum(pod_set.count * pod_set.replicas for pod_set in hosts)

@@ -9,7 +9,7 @@ from marshal import dumps
 
 from trainc.findings import Finding
 from trainc.ir import info as gang
-from trainc.ir.info import Container, Info, Item, PodSet, Size, upsert
+from trainc.ir.info import Container, Info, Item, PodSet, Size, launcher_is_node, upsert
 from trainc.ir.provenance import derived, derived_from, made_of
 from trainc.ir.release import Release
 from trainc.ir.trainjob import NO_TRAINER, InitializerStep, Trainer, TrainJob
@@ -335,9 +335,9 @@ def _takes_node_resources(role: str, ancestor: str | None, setting: _Setting) ->
     Since 2.2 the controller applies them here only if there is an mlPolicy, and so ignores them for plain runtimes;
     `gitops` applies them. Until 2.1 the controller applies them only when it builds the JobSet.
     """
-    release, policy = setting.release, setting.ml_policy or {}
+    release = setting.release
     trains = ancestor == names.TRAINER
-    mpi_node = bool((policy.get("mpi") or {}).get("runLauncherAsNode")) and role == names.NODE
+    mpi_node = launcher_is_node(setting.ml_policy) and role == names.NODE
     if setting.semantics == "gitops":
         return trains or (mpi_node and release.resources_reach_mpi_node)
     if not release.gang_sees_resources or setting.ml_policy is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding, Path, Severity, choose
-from trainc.ir.info import Container, Info, PodSet, controller_port_match
+from trainc.ir.info import Container, Info, PodSet, controller_port_match, launcher_is_node
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
@@ -156,8 +156,8 @@ def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info
         container = _with_entrypoint(container, job.trainer.image, info)
     elif info.release.mpi_image_reaches_node and pod_set.role == names.NODE and info.policy("mpi") is not None:
         container = container.with_fields(image=job.trainer.image or container.fields.get("image"))
-    launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
-    mpi_node = info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
+    is_node = launcher_is_node(info.ml_policy) and pod_set.role == names.NODE
+    mpi_node = info.release.mpi_env_reaches_node and is_node
     if trains or mpi_node:
         container = _with_resources(container, job.trainer.resources_per_node, info)
         container = container.with_env(trainer_env(job, info.semantics))

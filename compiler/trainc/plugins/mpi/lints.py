@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path
-from trainc.ir.info import Info
+from trainc.ir.info import Info, launcher_is_node
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
@@ -48,11 +48,10 @@ def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
 
 
 def _extra_host(job: TrainJob, info: Info) -> Path | None:
-    as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
     requested = info.nodes.requested
     is_one = requested is not None and requested <= 1
-    return ("spec", "trainer", "numNodes") if as_node and both and is_one else None
+    return ("spec", "trainer", "numNodes") if launcher_is_node(info.ml_policy) and both and is_one else None
 
 
 # The version of Open MPI in the name or tag of an image: openmpi:5.0.7, openmpi5, train:ompi-v5.

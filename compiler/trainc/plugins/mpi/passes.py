@@ -12,7 +12,7 @@ from typing import Any
 
 from trainc.findings import Finding, Path, Severity, write
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
-from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
+from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret, launcher_is_node
 from trainc.ir.provenance import derived, with_deviation
 from trainc.ir.trainjob import EnvVariable, TrainJob, endpoint_count, endpoints, literal, subdomain
 from trainc.kube import names
@@ -143,16 +143,13 @@ def _config_map_name(job: TrainJob) -> str:
 
 
 def _host_pod_sets(info: Info) -> list[PodSet]:
-    """Return the pod sets whose pods are hosts. The launcher is one only if it is a node, or if there is no other.
+    """Return the pod sets whose pods the hostfile lists.
 
-    If the implementation is '', the controller writes no hosts (mpi.go, buildHostFileConfigMap, since v2.1.0).
+    The controller lists none if the implementation is '' (mpi.go, buildHostFileConfigMap, since v2.1.0), and no launcher that
+    is alone without being a node.
     """
-    policy = info.policy("mpi") or {}
-    if not (info.gitops or policy.get("mpiImplementation")):
-        return []
-    alone = info.gitops and info.pod_set_in_role(names.NODE) is None
-    roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") or alone else (names.NODE,)
-    return [pod_set for pod_set in info.pod_sets if pod_set.role in roles]
+    listed = launcher_is_node(info.ml_policy) or info.pod_set_in_role(names.NODE) is not None
+    return info.mpi_hosts if info.gitops or (listed and (info.policy("mpi") or {}).get("mpiImplementation")) else []
 
 
 # The SSH key pair with which mpirun logs in, mounted from a Secret that trainc names but never fills.
@@ -264,7 +261,7 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     Upstream checks the second only if the TrainJob sets numNodes and the launcher is a node.
     """
     requested, node = info.nodes.requested, info.pod_set_in_role(names.NODE)
-    launcher_is_node = bool(policy.get("runLauncherAsNode"))
+    as_node = launcher_is_node(info.ml_policy)
     path: Path = ("spec", "runtimeRef") if requested is None else ("spec", "trainer", "numNodes")
     # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
     after = _set_size(policy, info)
@@ -282,11 +279,11 @@ def _hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if info.gitops and requested is None:
         nodes = info.nodes.value if info.nodes.path else node.count if node else 1
     both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
-    if not both and nodes >= 2 and (info.gitops or launcher_is_node):
+    if not both and nodes >= 2 and (info.gitops or as_node):
         message = f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes"
         hint = "add the missing job to the runtime, or set numNodes to 1"
         yield Finding("MissingLauncher", "error", message, hint, path)
-    if info.gitops and launcher_is_node and info.nodes.path and info.nodes.value <= 0:
+    if info.gitops and as_node and info.nodes.path and info.nodes.value <= 0:
         message = f"numNodes is {info.nodes.value}, but the launcher is a node itself and counts as one of them"
         hint = "set numNodes to 1 or more, or set suspend: true to hold the job back"
         yield Finding("NoNodes", "error", message, hint, info.nodes.path, info.nodes.about)
@@ -308,12 +305,12 @@ def _set_size(policy: Json, info: Info) -> Info:
     The controller sizes only the nodes, and only by the TrainJob; lowering has set the policy's numNodes.
     """
     node, launcher, nodes = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER), info.nodes.value
-    launcher_is_node, of_runtime = policy.get("runLauncherAsNode"), info.nodes.about == "runtime"
+    as_node, of_runtime = policy.get("runLauncherAsNode"), info.nodes.about == "runtime"
     if not info.gitops:
         if node is None or of_runtime:
             return info
-        read = (nodes, launcher_is_node) if nodes > 1 else (nodes,)
-        count = info.made(max(nodes - 1, 1) if launcher_is_node else nodes, *read)
+        read = (nodes, as_node) if nodes > 1 else (nodes,)
+        count = info.made(max(nodes - 1, 1) if as_node else nodes, *read)
         return info.with_pod_set(node.with_count(count))
     deviation = "mpi-nodes-size-the-nodes"
     if launcher is not None:
@@ -321,9 +318,9 @@ def _set_size(policy: Json, info: Info) -> Info:
         info = info.with_pod_set(launcher.with_count(one))
     if node is None or nodes is None:
         return info
-    count = nodes - 1 if launcher_is_node and launcher is not None else nodes
+    count = nodes - 1 if as_node and launcher is not None else nodes
     deviation = deviation if of_runtime else "mpi-one-node-is-one-host" if nodes == 1 and count == 0 else ""
-    read = (nodes,) if launcher is None else (nodes, launcher_is_node)
+    read = (nodes,) if launcher is None else (nodes, as_node)
     return info.with_pod_set(node.with_count(info.made(count, *read, deviation=deviation)))
 
 
