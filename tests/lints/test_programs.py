@@ -26,6 +26,14 @@ def test_a_slip_that_is_near_to_several_options_is_taken_for_the_nearest() -> No
 
 
 HARMLESS = {
+    "a variable for this program": "set -e\nNCCL_DEBUG=INFO torchrun t.py\n",
+    "variables that are exported": "set -a\nNCCL_DEBUG=INFO\ntorchrun t.py\n",
+    "a variable that is exported later": "NCCL_DEBUG=INFO\nexport NCCL_DEBUG\ntorchrun t.py\n",
+    "a variable for the command line": "HF_HOME=/data\ntorchrun t.py --cache $HF_HOME\n",
+    "a comparison": 'if [ "$A" = 1 ]; then torchrun t.py; fi\n',
+    "a script behind a backslash": "accelerate launch \\\n  t.py\n",
+    "a model that is there": "torchrun run_clm.py --model_name_or_path /models/meta-llama/Llama-3.1-8B",
+    "a reference in quotes": "torchrun --node_rank '$(PET_NODE_RANK)' t.py",
     "an option of the script": HF + "--my_own_option 3 --dataset wiki",
     "a switch before a file": MEGATRON + "--sequence-parallel ./data",
     "experts in bf16": MEGATRON + "--num-experts 8 --expert-model-parallel-size 2 --bf16 --sequence-parallel",

@@ -319,6 +319,6 @@ class Facts:
         if fact is not None:
             return fact.value is not None and not is_on(fact.value)
         space = name.rpartition(":")[0]
-        if space in ("env", "job"):
+        if space in ("env", "job", "package"):
             return True
         return not self.hidden and (not space or space in self.spaces)

@@ -347,8 +347,6 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
     if launch.find_option(launch.launcher.own_way) is not None:
         return
-    processes = launch.find_option(launch.launcher.total)
-    total = whole_number(training.value(processes.value or "", launch)) if processes is not None else None
     machines = launch.find_option(launch.launcher.nodes)
     several = whole_number(training.value(machines.value or "", launch)) if machines is not None else None
     if machines is None or several is None or several < 2:
@@ -362,11 +360,6 @@ def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Pr
             message = f"with {machines.spelling} {several}, accelerate needs --{name}: it does not know {unknown}"
             yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
             return
-    total = total if total is not None or processes is not None else training.devices
-    if total and total < several:
-        message = f"{total} processes on {several} machines leave none for each, so accelerate starts nothing"
-        hint = f"write --num_processes={training.nodes * (training.devices or 1)}"
-        yield (processes or machines).index, message, hint
 
 
 def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
@@ -384,28 +377,12 @@ def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Pro
     yield nodes.index, message, hint
 
 
-# Source: pytorch/torchtune torchtune/_recipe_registry.py (0.6.1).
-_SINGLE_DEVICE = frozenset(
-    "full_finetune_single_device lora_finetune_single_device lora_dpo_single_device qat_single_device"
-    " ppo_full_finetune_single_device knowledge_distillation_single_device generate eleuther_eval quantize"
-    " dev/generate_v2".split()
-)
-_DISTRIBUTED = frozenset(
-    "full_finetune_distributed lora_finetune_distributed lora_dpo_distributed full_dpo_distributed"
-    " qat_distributed qat_lora_finetune_distributed knowledge_distillation_distributed"
-    " dev/generate_v2_distributed dev/early_exit_finetune_distributed dev/grpo_full_finetune_distributed"
-    " dev/lora_finetune_distributed_multi_dataset dev/async_grpo_full_finetune_distributed".split()
-)
-
-
 def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
     """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
-    from trainc.findings.text import correct_spelling
-
     arguments = training.arguments(start)
     recipe = arguments[0] if arguments else ""
     recipe_index = len(start.argv) - len(launch.program)
-    if recipe in _DISTRIBUTED and not launch.options:
+    if "distributed" in recipe and not launch.options and recipe.isidentifier():
         options = f"--nproc_per_node={training.devices or 2}"
         if training.nodes > 1:
             first = f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
@@ -413,14 +390,15 @@ def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]
         message = f"{recipe} needs several processes, which tune starts only if it has options of torchrun"
         hint = f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes"
         yield launch.index, message, hint
-    elif launch.options and recipe in _SINGLE_DEVICE:
+    elif (
+        launch.options
+        and recipe.isidentifier()
+        and recipe.endswith(("_single_device", "generate", "eleuther_eval", "quantize"))
+    ):
         option = launch.options[0]
         message = f"{recipe} runs as a single process, so tune refuses {option.spelling}"
-        other = recipe.replace("_single_device", "_distributed")
-        hint = "remove the options of torchrun" + (f", or run {other}" if other in _DISTRIBUTED else "")
+        hint = "remove the options of torchrun, or run the recipe of this name that is distributed"
         yield option.index, message, hint
-    elif recipe.isidentifier() and (near := correct_spelling(recipe, _DISTRIBUTED | _SINGLE_DEVICE)):
-        yield recipe_index, f"tune has no recipe {recipe}", suggest(recipe, [near])
     if "--config" not in arguments and not any("$" in word for word in arguments):
         joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
         message = "tune run needs --config after the recipe, and exits"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import gcd, prod
+from math import gcd
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
@@ -13,7 +13,6 @@ from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
-from trainc.startup.typing import Any
 
 # The degrees and batch sizes.
 
@@ -22,7 +21,6 @@ from trainc.startup.typing import Any
 _RACK_SCALE = pattern(r"gb[23]00|vr200|nvl\d+|compute-?domain|gpu\.clique|a4x-|p6e-|nd[a-z]*gb\d", 2)  # re.IGNORECASE
 # Options of Megatron-LM with which the batch is not the same from the beginning.
 _GROWING_BATCH = frozenset(("rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule"))
-_DEEPSPEED_OPTIONS = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
 _CONFIG_OPTIONS = ("config_file", "job.config_file", "config")
 
 
@@ -63,12 +61,10 @@ def parallelism(training: Training) -> Iterator[Finding]:
             continue
         job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program))
         yield from _check_divisions(job, arguments, files, "")
-        yield from _deepspeed(job, arguments, files)
         if launch.launcher.total:
             of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])
             job = replace(job, first=launch.index + 1)
             yield from _check_divisions(job, of_launcher, files, launch.launcher.name)
-            yield from _deepspeed(job, of_launcher, files)
 
 
 def _is_elastic(training: Training, start: Start) -> bool:
@@ -192,48 +188,3 @@ def _is_rack_scale(training: Training) -> bool:
     pods = (template.get("spec") or {}).get("template") or {}
     metadata = (pods.get("metadata"), template.get("metadata"), training.job.annotations, training.job.labels)
     return _RACK_SCALE.search(repr((*scheduling, *metadata))) is not None
-
-
-def _deepspeed(job: _Job, arguments: Arguments, files: Mapping[str, ConfigFile]) -> Iterator[Finding]:
-    """Yield an error for batch sizes in DeepSpeed's configuration that do not fit (runtime/config.py)."""
-    for option in _DEEPSPEED_OPTIONS if files else ():
-        setting = arguments.settings.get(option)
-        file = files.get(setting.value or "") if setting is not None else None
-        if setting is not None and file is not None and isinstance(file.value, Mapping):
-            yield from _check_deepspeed(job, arguments, setting, file.value)
-
-
-def _check_deepspeed(job: _Job, arguments: Arguments, setting: Setting, config: Mapping[str, Any]) -> Iterator[Finding]:
-    if isinstance(config.get("elasticity"), Mapping) and config["elasticity"].get("enabled"):
-        return
-    total, micro, steps = (
-        _count(config.get(key))
-        for key in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
-    )
-    model = _model_size(arguments, config)
-    if total is None or model is None or job.ranks % model:
-        return
-    data = job.ranks // model
-    # A value that is not there is worked out from the others; "auto" is filled in by the program.
-    auto = [key for key, text in config.items() if text == "auto"]
-    factor = data * (micro or 1) * (steps or 1)
-    certain = total % factor != 0 or (micro is not None and steps is not None and total != factor)
-    if certain and not any("batch" in key or "accumulation" in key for key in auto):
-        parts = [f"data {data}", f"micro batch {micro}" if micro else "", f"accumulation {steps}" if steps else ""]
-        message = f"train_batch_size {total} in {setting.value} is not {' x '.join(filter(None, parts))}, which is {factor}: DeepSpeed exits"
-        hint = f"write train_batch_size: {factor}, or leave it out"
-        yield job.finding("BatchDoesNotDivide", "error", message, hint, setting)
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _model_size(arguments: Arguments, config: Mapping[str, Any]) -> int | None:
-    tensor = config.get("tensor_parallel")
-    by_tensor = tensor.get("autotp_size", 1) if isinstance(tensor, Mapping) else 1
-    sizes = (config.get("sequence_parallel_size", 1), by_tensor)
-    counts = [count for size in sizes if (count := _count(size)) is not None]
-    if len(counts) < len(sizes) or "model_parallel_size" in arguments.settings:
-        return None
-    return prod((*counts, *(division.product(("tp", "pp")) for division in divisions(arguments, {}))))

@@ -84,19 +84,14 @@ def _check(run: Run, row: Row) -> Iterator[Finding]:
         return
     write = _filled(row.write, facts) if row.write else ""
     if not write and about is not None and better is not None:
-        value = better
-        write = f"write {about.form.format(value)}" if not about.variable else f'write "{value}"'
+        write = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
+        if about.word >= 0 and "=" in about.form:
+            write = suggest(about.form.format(about.value), [about.form.format(better)], write)
     code = row.code or ("SettingWithoutEffect" if row.level == "info" else "SettingRefused")
     message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
     # Where it may not run, a launcher that exits is no error.
     level = "warning" if row.level == "error" and not run.start.sure else row.level
-    yield run.finding(code, level, message, _hint(write, about, better, row), about)
-
-
-def _hint(write: str, about: Fact | None, better: object, row: Row) -> str:
-    if row.write or about is None or better is None or about.word < 0 or "=" not in about.form:
-        return write
-    return suggest(about.form.format(about.value), [about.form.format(better)], write)
+    yield run.finding(code, level, message, write, about)
 
 
 def _shown(fact: Fact) -> str:

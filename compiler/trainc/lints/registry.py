@@ -102,7 +102,7 @@ def _is_private(training: Training) -> bool:
 def _is_in_tables(training: Training) -> bool:
     """Return whether a table is about a program, option or variable of a container, or a file may be read."""
     entry = training.entry
-    if training.documents or ("/" in training.text and "<<" in training.text) or _selects_nodes(entry):
+    if training.documents or "<<" in training.text or _selects_nodes(entry):
         return True
     if (
         len(entry.container.resources.get("limits") or ()) > 1
@@ -151,6 +151,7 @@ def _may_slip(training: Training) -> bool:
         or bool(training.documents)
         or any(mark in text for mark in ("'", '"', "python"))
         or "~/" in text
+        or ".py" in text.partition(" ")[0]
         or any(str(variable.get("value"))[:1] in _STARTING_VALUE for variable in training.entry.container.env)
         or bool(training.line.launches)
     )

@@ -32,6 +32,7 @@ _OWN_TO_LAUNCHER = pattern(
     r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
 )
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
+_DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
 # Options whose files hold data, or settings of another space, and no further options.
 _DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image|index|label|deepspeed|ds_config).*")
 # Labels of nodes that show what their devices are.
@@ -127,10 +128,12 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     )
     in_files: list[Fact] = []
     homes: dict[str, str | None] = {}
+    of_deepspeed = [basename(str(one.value)) for one in (*launched, *given) if one.name in _DEEPSPEED]
     for file in read:
         values = flat(file.value)
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
-        name_of_file = homes[file.path] = table_of_file(keys)
+        name_of_file = table_of_file(keys) or ("ds_config" if file.name in of_deepspeed else None)
+        homes[file.path] = name_of_file
         known = table(name_of_file) if name_of_file is not None else None
         if known is not None:
             found[known.name] = known
@@ -178,7 +181,9 @@ def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile])
     read: list[ConfigFile] = []
     waiting = deque(paths)
     while waiting and len(read) < 20:
-        file = by_path.get(normpath(join(training.folder, waiting.popleft())))
+        path = waiting.popleft()
+        # What a script writes may be relative to a folder that nobody knows.
+        file = by_path.get(normpath(join(training.folder, path))) or by_path.get(normpath(path))
         if file is not None and file not in read:
             read.append(file)
             waiting += [str(value) for value in flat(file.value).values() if isinstance(value, str)]
@@ -267,8 +272,8 @@ def _derived(
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     spec = training.info.pod_spec(training.entry.pod_set.name)
     yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
-    contexts = (container.fields.get("securityContext") or {}, spec.get("securityContext") or {})
-    user = next((context["runAsUser"] for context in contexts if "runAsUser" in context), None)
+    security = {**(spec.get("securityContext") or {}), **(container.fields.get("securityContext") or {})}
+    user = security.get("runAsUser")
     yield Fact("job:user", user if isinstance(user, int) else None, "the user")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:

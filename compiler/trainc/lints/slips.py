@@ -258,6 +258,9 @@ def _of_script(training: Training, script: str) -> Iterator[Finding]:
     if "\r\n" in script:
         message = "the lines end as on Windows, and bash takes the carriage return for a part of the last word of each"
         yield training.finding("ArgumentNotSplit", "warning", message, "save the file with the line ends of Unix", 0)
+    if script.rstrip().endswith(("&&", "|")):
+        message = "the script ends where another command has to follow, and bash runs none of it"
+        yield training.finding("CommandCannotStart", "warning", message, "remove what joins the commands", 0)
     shell = training.line.argv[0].rpartition("/")[2]
     unquoted = "".join(part for i, part in enumerate(script.replace('"', "'").split("'")) if i % 2 == 0)
     words = unquoted.split() if shell == "bash" and "{" in unquoted else ()
@@ -294,18 +297,15 @@ def _setting(command: Any) -> tuple[str, str] | None:
     """Return what is wrong with a command that is meant to set a variable, or a folder, and a hint."""
     first, second, third = (*command.words[:3], "", "")[:3]
     declares = first in _DECLARING
-    empty = next((one.name for one in command.assignments if one.value == ""), "")
     if declares and second.startswith("$") and "=" in second:
         return f"{second} has the value of the variable for its name", f"write {second.lstrip('$')}"
     if first == "set" and _SET.match(second):
         return f"set makes {second} an argument of the script, and no variable", f"write export {second}"
-    if first == "setenv":
-        return "setenv is of csh, and bash does not know it", f"write export {second}=..."
     if (third if declares else second)[:1] == "=" and (declares or _SET.match(f"{first}=")) and first not in _TESTING:
         name = second if declares else first
         return f"spaces are around the equals sign of {name}, so the shell sets nothing", f"write {name}=..."
-    if first == "export" and second and empty:
-        return f"a space follows {empty}=, so it is empty", f"write {empty}={second}"
+    if first == "export" and second and any(one.value == "" for one in command.assignments):
+        return f"a space is in front of {second}, so it is no value", f"write NAME={second}"
     if first == "cd" and third and second[:1] != "-":
         return "cd takes one folder, and fails with more words", f"write && before {third}"
     return None

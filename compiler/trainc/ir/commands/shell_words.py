@@ -11,6 +11,7 @@ from trainc.startup.records import dataclass
 
 # Placeholders for quoted dollar signs and backquotes in a word, which the shell does not expand.
 LITERAL = {"$": "\ue024", "`": "\ue060"}
+_OF_KUBERNETES = pattern(r"\ue024\(([A-Z_][A-Z0-9_]*)\)")
 _BLANKS = pattern(r"(?:[ \t\r]|\\\n)+")
 _BLANKS_AND_COMMENTS = pattern(r"(?:[ \t\r\n]|\\\n|#[^\n]*(?:\n|\Z))+")
 _OPERATOR = pattern(r"\n|&&|\|\||;;&?|;&|\|&|[;&|()]")
@@ -245,4 +246,6 @@ class _Scanner:
 
 
 def _literally(text: str) -> str:
-    return text.replace("$", LITERAL["$"]).replace("`", LITERAL["`"])
+    text = text.replace("$", LITERAL["$"]).replace("`", LITERAL["`"])
+    # Kubernetes replaces $(NAME) before a shell sees it, also in quotes.
+    return _OF_KUBERNETES.sub(r"$(\1)", text) if f"{LITERAL['$']}(" in text else text
