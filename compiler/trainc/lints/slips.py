@@ -305,7 +305,7 @@ def _setting(command: Any) -> tuple[str, str] | None:
         name = second if declares else first
         return f"spaces are around the equals sign of {name}, so the shell sets nothing", f"write {name}=..."
     if first == "export" and second and any(one.value == "" for one in command.assignments):
-        return f"a space is in front of {second}, so it is no value", f"write NAME={second}"
+        return f"a space is in front of {second}, so the variable is empty", f"write NAME={second}"
     if first == "cd" and third and second[:1] != "-":
         return "cd takes one folder, and fails with more words", f"write && before {third}"
     return None
