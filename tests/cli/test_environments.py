@@ -157,6 +157,11 @@ def test_a_path_is_about_no_environment_unless_one_is_named() -> None:
         (("check", "--env", "x"), "trainc.yaml has no environment 'x'; known environments: dev, prod"),
         (("build", "-o", "-"), "each environment needs an `output` of its own; choose one of dev, prod with --env"),
         (("build", "-o", "out"), "each environment needs an `output` of its own"),
+        (("build", "jobs", "-o", "rendered"), "is the output of dev: use --env dev"),
+        (
+            ("build", "jobs", "--env", "dev", "-o", "rendered/prod"),
+            "rendered/prod is the output of prod: use --env prod",
+        ),
         (("fits",), "--cluster DIR is missing"),
     ],
 )

@@ -113,6 +113,9 @@ def test_a_rendered_file_edited_by_hand_is_red() -> None:
 def test_an_invalid_one_is_an_error_at_its_line_and_nothing_is_written() -> None:
     edit(RAW, "backoffLimit: 0", "backoffLimit: x")
     edit("jobs/nlp/llm.yaml", "numNodes: 2", "numNodes: 3")
+    write("jobs/nlp/old.yaml", JOBSET.replace("name: raw", "name: old").replace("v1alpha2", "v1alpha1"))
+    assert "jobs/nlp/old.yaml:1:1: error[UnknownAPIVersion]" in run("check").stderr
+    Path("jobs/nlp/old.yaml").unlink()
     result = run("build")
     assert (result.status, f"{RAW}:14:9: error[WrongType]" in result.stderr) == (1, True)
     assert git("status", "--porcelain", "rendered") == ""

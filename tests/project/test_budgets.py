@@ -12,7 +12,7 @@ from tables import cases
 
 from trainc.kube.bounds import bound_of
 from trainc.kube.jobset import JobSet
-from trainc.project.budgets import Budget, accounts_of
+from trainc.project.budgets import Account, Budget, accounts_of, no_deadline
 
 BUDGETS = "budgets:\n  nlp: 64\n  ads: 100\n"
 FULL = {"spec": {"containers": [{"name": "node", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}
@@ -124,6 +124,21 @@ def test_a_smaller_budget_stops_nobody_who_takes_no_more() -> None:
     assert run("build").status == 0
     job("nlp", "bert", 5)
     assert found() == [("error", *OVER)]
+
+
+def test_a_name_that_is_like_that_of_a_job_or_a_namespace_is_named_at_its_line() -> None:
+    write("trainc.yaml", SETTINGS + "frozen: [{jobs: [nlp/bret, old], reason: done}]\nbudgets: {nl: 64, other: 1}\n")
+    report = run("check").stderr
+    assert report.count("warning[SettingsNotUsed]") == 2
+    assert "frozen[0].jobs[0]: nlp/bret is the name of nothing here" in report
+    assert "help: did you mean nlp/bert?" in report
+    assert "budgets.nl: nl is the name of nothing here" in report
+
+
+def test_a_deadline_that_does_not_reach_a_job_is_not_called_missing() -> None:
+    bounds = Account("nlp", Budget(1), 0, [], [("nlp", "a")])
+    finding = no_deadline(bounds, ("nlp", "a"), {"spec": {"activeDeadlineSeconds": 9}}, ["node"])
+    assert "its deadline does not reach the Jobs node" in finding.message
 
 
 def test_a_job_without_a_deadline_is_an_error_of_whoever_builds_it() -> None:

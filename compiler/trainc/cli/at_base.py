@@ -21,7 +21,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted, did_you_mean
-from trainc.kube.documents import Json, identity_of, path_exists
+from trainc.kube.documents import Json, identity_of
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
@@ -33,7 +33,7 @@ from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document
-from trainc.reading.files import READ_SUFFIXES, read_paths
+from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.git import (
     REVISION_HINT,
     History,
@@ -309,12 +309,8 @@ def _replaced(revision: Revision, environment: str, settings: Settings) -> Itera
             set_or_not = "set" if was else "not set"
             message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {jobs} and starts them again"
             changed["nameHash"] = message, _RENAMED
-    text = after.file if changed else None
-    documents = [] if text is None else read_paths([text], settings.options.limits, everything=True)[0]
     for key, (message, hint) in changed.items():
-        paths = [("environments", environment, key), (key,)]
-        places = (d.locate(path) for path in paths for d in documents if path_exists(d.data, path))
-        source = next(filter(None, places), documents[0].locate(()) if documents else None)
+        source = settings.place(key) or Source(os.path.normpath(after.file), 1, 1)
         yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
 
 

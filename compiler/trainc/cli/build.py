@@ -16,6 +16,7 @@ from trainc.kube.documents import identity_of
 from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
+from trainc.reading.opening import is_below
 from trainc.startup.records import dataclass
 from trainc.startup.typing import IO, TYPE_CHECKING, BinaryIO, Self
 
@@ -410,4 +411,9 @@ def _output_of(arguments: Arguments, settings: Settings) -> str:
         raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
     if target != STDOUT and {os.path.realpath(path) for path in settings.paths} == {os.path.realpath(target)}:
         raise UsageError(f"{target} is both the input and the output folder; use another output folder")
+    others = settings.other_environments or settings.configuration.environments.values()
+    for other in others if arguments.output and target != STDOUT else ():
+        paths = [os.path.realpath(path) for path in (target, other.output or os.devnull)]
+        if is_below(*paths) or is_below(*reversed(paths)):
+            raise UsageError(f"{other.output} is the output of {other.environment}: use --env {other.environment}")
     return target

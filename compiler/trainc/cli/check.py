@@ -14,11 +14,16 @@ from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
-from trainc.findings.text import counted
+from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
+from trainc.findings.policy import matches
+from trainc.findings.text import counted, did_you_mean
+from trainc.kube.documents import qualified, value_at
 from trainc.kube.releases import NEWEST_RELEASE
+from trainc.options import Limits
 from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics
+from trainc.reading.files import read_paths
+from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass
 
 
@@ -73,6 +78,12 @@ def _examine(
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened = [*loosened, *bases.replaced(settings)]
+    if (
+        not arguments.env
+        and not arguments.paths
+        and not any(has_errors(c.checking.diagnostics) for c in checks.values())
+    ):
+        loosened = [*loosened, *_without_effect([*checks.values()])]
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened
@@ -149,6 +160,36 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     for diagnostic in found:
         if diagnostic.source is None or diagnostic.source.file not in broken:
             yield diagnostic
+
+
+def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
+    """Warn about names in trainc.yaml that no job has, where they are like those of jobs."""
+    configurations = [check.checking.settings.configuration for check in checks]
+    jobs = [qualified(*key) for check in checks for key in check.compiled]
+    file = configurations[0].file
+    documents = (
+        read_paths([file], Limits(), everything=True)[0]
+        if file and any(c.budgets or c.frozen for c in configurations)
+        else []
+    )
+    found: dict[tuple[Path, str], Diagnostic] = {}
+    for document in documents:
+        parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
+        for above in parts:
+            settings = value_at(document.data, above) or {}
+            named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
+            for i, entry in enumerate(settings.get("frozen", ())):
+                named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
+            for path, glob in named:
+                names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
+                others = [other for at, other in named if at[0] == path[0] and other != glob]
+                near = did_you_mean(glob, {n for n in names if not any(matches(n, other) for other in others)})
+                if near and not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
+                    finding = Finding(
+                        "SettingsNotUsed", "warning", f"{glob} is the name of nothing here", near, (*above, *path)
+                    )
+                    found[above, glob] = document.diagnose(finding, CONFIGURATION_FILE)
+    return list(found.values())
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:

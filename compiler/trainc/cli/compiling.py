@@ -155,7 +155,9 @@ class Run:
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
-        self._later += [] if self.keeping is None else self.keeping.diagnostics()
+        for d in [] if self.keeping is None else self.keeping.diagnostics():
+            document = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
+            self._later.append(d if document is None else replace(d, source=document.locate(("metadata", "name"))))
         self.diagnostics += self._later
 
     def conclude(self, *, errors_only: bool = False) -> None:
@@ -186,7 +188,10 @@ class Run:
                 built = [job for job in judged_jobs if is_built((job.namespace, job.name), job.manifests)]
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
-                found += [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
+                more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
+                where = f"so says `cluster` of {self.bases.arguments.base if self.bases else 'the base'}"
+                hint = "what this change does to that folder counts once it is merged"
+                found += [replace(d, message=f"{d.message}; {where}", hint=f"{d.hint}; {hint}") for d in more]
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]

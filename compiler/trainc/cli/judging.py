@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.findings import CompileError, Diagnostic, Path, Source
+from trainc.findings import CompileError, Diagnostic, Path, Source, sort_diagnostics
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
@@ -47,6 +47,7 @@ class Before:
     sources: dict[JobKey, tuple[Json, Json | None]] = field(default_factory=dict)
     # The files of their runtimes.
     homes: dict[JobKey, str] = field(default_factory=dict)
+    release: str = ""
     # Without a base, what is there is trusted.
     is_known: bool = True
 
@@ -132,7 +133,7 @@ class Judgement:
         # JobSets that are sources, and as the base has them.
         raw = {key: of_jobset for key, of_jobset in found.items() if key not in self.keeping.rendered}
         if not answering and not whole:
-            note = self.keeping.note(raw, [d for of_jobset in raw.values() for d in of_jobset])
+            note = self._note(raw, [d for of_jobset in raw.values() for d in of_jobset])
             return [*errors, *self.session.rules(note, False)]
         before = self._before({*answering})
         new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
@@ -140,8 +141,14 @@ class Judgement:
         old = [d for key, of_job in answering.items() for d in of_job if not new[key]]
         old += [d for of_jobset in raw.values() for d in of_jobset]
         kept = {*raw, *(key for key in answering if not new[key])} | {key for d in self.excused if (key := job_of(d))}
-        note = self.keeping.note(kept, [*old, *self.excused])
+        note = self._note(kept, [*old, *self.excused])
         return [*errors, *self._by_cause(new, jobs, before), *self.session.rules(note, False)]
+
+    def _note(self, jobs: Iterable[JobKey], errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the note about kept jobs at the first line that is to blame, which is none of a job that nobody touched."""
+        files = {document.file for document in (*self.inputs.jobsets, *(job.document for job in self.session.jobs))}
+        source = next((d.source for d in sort_diagnostics(errors) if d.source and d.source.file not in files), None)
+        return [replace(note, source=source) for note in self.keeping.note(jobs, errors)]
 
     def _not_compiled(self, rendered: Rendered, standing: Standing) -> dict[JobKey, list[Diagnostic]]:
         """Return why a job that is changed in place does not compile, such as for want of its runtime."""
@@ -220,7 +227,7 @@ class Judgement:
         court, now = self.court, self.session
 
         def answer(settings: Settings, inputs: Inputs) -> Before:
-            before = Before()
+            before = Before(release=settings.options.release or "")
             configuration = replace(
                 settings.configuration,
                 namespaces=court.settings.configuration.namespaces,
@@ -262,7 +269,11 @@ class Judgement:
                 source = self._cause(d, job, before.sources.get(key))
                 # What is gone has no line: each job still refers to it.
                 is_own = source is None or (job is not None and source.file == job.document.file)
-                cause = (d.code, d.path, d.message) if is_own else (d.code, source)
+                cause: object = (d.code, d.path, d.message) if is_own else (d.code, source)
+                of_release = before.release not in ("", self.session.options.release) and "is new in Trainer" in d.hint
+                if of_release and (line := self.court.settings.place("release")) is not None:
+                    hint = f'write release: "{before.release}" again, or remove what is new since {self.session.options.release}'
+                    cause, source, d = line, line, replace(d, object="", path="", hint=hint)  # noqa: PLW2901
                 causes.setdefault(cause, []).append((key, replace(d, source=source)))
         for broken in causes.values():
             first = broken[0][1]

@@ -11,11 +11,11 @@ from trainc.cli.diagnostics import configured_docs_url
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.policy import Policy
 from trainc.findings.text import first_of
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, path_exists
 from trainc.options import SETTINGS, Limits, Options, merge_layers
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
-from trainc.reading.files import is_overlay_folder, missing_in_settings
+from trainc.reading.files import is_overlay_folder, missing_in_settings, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside
 from trainc.startup.records import dataclass, fields, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO
@@ -153,7 +153,7 @@ class Settings:
             used=[*self.configuration.dumps, *self.configuration.policies],
         )
         if self.configuration.file is not None:
-            from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
+            from trainc.pipeline.raw_jobsets import raw_jobsets, repeated, unknown_versions
 
             others = (*inputs.elsewhere, *inputs.unselected)
             namespace = self.options.namespace
@@ -164,6 +164,7 @@ class Settings:
             jobsets = tuple(d for d in jobsets if not any(is_inside(d.file, folder) for folder in dumps))
             # Those of JobSets are said where these are judged.
             again = [d for one, d in repeated(jobsets, namespace, inputs.documents) if one.data["kind"] != "JobSet"]
+            again += unknown_versions(d for d in inputs.documents if not any(is_inside(d.file, path) for path in dumps))
             inputs = replace(
                 inputs,
                 jobsets=jobsets,
@@ -174,6 +175,15 @@ class Settings:
         if self.configuration.file is None:
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *_not_used(self.paths)])
         return inputs
+
+    def place(self, key: str) -> Source | None:
+        """Return the line at which an overlay or trainc.yaml sets something; None if neither does."""
+        overlays = [each.overlay.document for loaded in self.overlays for each in reversed(loaded.in_order)]
+        file = self.configuration.file
+        documents = read_paths([file], self.options.limits, everything=True)[0] if file else []
+        environment = ("environments", self.configuration.environment, key)
+        tried = ((document, path) for path in (environment, (key,)) for document in (*overlays, *documents))
+        return next((d.locate(path) for d, path in tried if path_exists(d.data, path)), None)
 
     def repeated_jobsets(self, documents: Sequence[Document]) -> list[Diagnostic]:
         """What a build says of JobSets without a TrainJob that are defined twice, for those who do not build."""

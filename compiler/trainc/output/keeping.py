@@ -456,12 +456,10 @@ class Keeping:
         names = sorted(qualified(*job) for job in jobs)
         runtimes = sorted({d.object for d in errors if d.object.partition(" ")[0] in RUNTIME_KINDS})
         counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
-        ordered = sort_diagnostics(errors)
-        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in ordered))
-        source = next((d.source for d in ordered if d.source), None)
+        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(errors)))
         message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
         hint = f"it counts when they are built again: {first_of(reasons, 2)}"
-        return [Diagnostic("KeptCannotRebuild", "info", message, hint, source=source)] if counts else []
+        return [Diagnostic("KeptCannotRebuild", "info", message, hint)] if counts else []
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""

@@ -41,6 +41,18 @@ def raw_jobsets(
     return tuple(filter(is_raw, jobsets))
 
 
+def unknown_versions(documents: Iterable[Document]) -> Iterator[Diagnostic]:
+    """Yield an error for each JobSet of a version that trainc does not know, which nothing else would say."""
+    group = JOBSET_API.partition("/")[0]
+    for document in documents:
+        api = str(document.data.get("apiVersion"))
+        if document.data.get("kind") == "JobSet" and api.startswith(f"{group}/") and api != JOBSET_API:
+            finding = Finding(
+                "UnknownAPIVersion", "error", f"there is no JobSet of {api}", f"write {JOBSET_API}", ("apiVersion",)
+            )
+            yield document.diagnose(finding)
+
+
 def _is_written_by_trainc(file: str) -> bool:
     try:
         return is_marked_file(file)

@@ -17,6 +17,7 @@ from trainc.project.budgets import Budget
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
+from trainc.startup.records import replace
 
 # Where a pod names images: of its containers, and of volumes that are mounted from one.
 _IMAGES: Sequence[tuple[str, Path]] = (
@@ -49,6 +50,11 @@ def check_boundaries(
             for of in (configuration.namespaces, at_base)
             if of
         ]
+        if len(refused) > 1 and refused[0] is None and refused[1] is not None:
+            hint = (
+                f"so says trainc.yaml of the base; what this change allows counts once it is merged: {refused[1].hint}"
+            )
+            refused = [replace(refused[1], hint=hint)]
         found += list(filter(None, refused))[:1]
     return [*found, *_replaced_runtimes(trainer_documents, runtimes)]
 

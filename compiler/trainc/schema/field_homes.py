@@ -150,7 +150,9 @@ def release_hint(definition_name: str, field: str, release: str) -> str:
     if not releases:
         return ""
     if RELEASES.index(releases[0]) > RELEASES.index(release):
-        return remove(f"remove it, or compile with --release {releases[0]}: the field is new in Trainer {releases[0]}")
+        return remove(
+            f"remove it, or set release to {releases[0]} in trainc.yaml (--release): the field is new in Trainer {releases[0]}"
+        )
     removed = RELEASES[RELEASES.index(releases[-1]) + 1]
     replacement = HINTS["replacements"].get(f"{definition_name}.{field}")
     gone = f"the field was removed in Trainer {removed}"

@@ -13,10 +13,12 @@ from tables import cases
 from benchmarks.fits import cluster, jobs
 from trainc import fits
 from trainc.features.cluster.fits.answer import Fits
+from trainc.features.cluster.fits.findings import place_in_snapshot
 from trainc.features.cluster.fits.scheduling import Entry, Scheduler, idle_state
 from trainc.features.cluster.fits.snapshot import read_cluster
 from trainc.features.cluster.fits.workload import workload_of
 from trainc.reading.cluster import KINDS, Dump
+from trainc.reading.document import Document
 
 
 def verdicts(found: Fits) -> list[tuple[str, str]]:
@@ -92,6 +94,13 @@ def test_a_topology_that_was_not_exported_is_not_an_error() -> None:
 def test_a_snapshot_of_today_and_one_of_yesterday_are_too_many() -> None:
     found = requested(of=[queue("a", 8), queue("a", 16)])
     assert [one.code for one in found.diagnostics if one.severity == "error"] == ["SnapshotTwice"]
+
+
+def test_two_files_with_the_same_objects_are_one_error_that_names_both() -> None:
+    files = [Document(queue(name, 8), file, lambda _: None) for file in ("a.yaml", "b.yaml") for name in ("x", "y")]
+    found = place_in_snapshot(requested(of=[d.data for d in files]).diagnostics, files)
+    twice = [one.message for one in found if one.code == "SnapshotTwice"]
+    assert twice == ["both a.yaml and b.yaml have ClusterQueue x, ClusterQueue y"]
 
 
 _SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "x", "8", "-1", "1Gi", "a b"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
-from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, format_path
+from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, first_of, format_path
 from trainc.api.kube import POD_SPEC, mapping, names, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
@@ -226,6 +226,9 @@ def place_in_input(
         if home := homes.get(job):
             path = steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
+            moved = home.locate(("metadata", "namespace")) if "no LocalQueue" in diagnostic.message else None
+            if moved is not None and moved.file != home.file:  # An overlay has set it.
+                path = ("metadata", "namespace")
             located = replace(located, object=label_of(home.data), path=format_path(path), source=home.locate(path))
         placed.append(located)
     return placed
@@ -267,9 +270,21 @@ def _has(data: Any, path: Path) -> bool:
 def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
     """Locate diagnostics about a snapshot in its files."""
     by_name = _by_name(documents)
-    return [
-        replace(d, source=by_name[d.object].locate(steps(d.path))) if d.object in by_name else d for d in diagnostics
-    ]
+    again: dict[tuple[str, str], list[Diagnostic]] = {}
+    placed: list[Diagnostic] = []
+    for d in diagnostics:
+        document = by_name.get(d.object)
+        located = d if document is None else replace(d, source=document.locate(steps(d.path)))
+        if document is not None and d.code == "SnapshotTwice":
+            files = next(other.file for other in documents if label_of(other.data) == d.object), document.file
+            again.setdefault(files, []).append(located)
+        else:
+            placed.append(located)
+    for (first, second), of_files in again.items():
+        objects = first_of([d.object for d in of_files], 3)
+        where = f"both {first} and {second} have" if first != second else f"{first} has twice"
+        placed.append(replace(of_files[0], object="", message=f"{where} {objects}"))
+    return placed
 
 
 def _by_name(documents: Sequence[Document]) -> dict[str, Document]:

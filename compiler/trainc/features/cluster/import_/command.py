@@ -42,13 +42,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         imported = Reader(dump, release, settings.options.limits, runtimes).read()
         if not arguments.output:
             streams.write("---\n".join(imported.files.values()))
-            streams.err.write(_report(imported, "", arguments))
+            streams.err.write(_report(imported, dump, "", arguments))
             return Status.DIAGNOSED if imported.problems else Status.DONE
         _write(folder, imported.files, imported.problems)
         adoption = _adopt(imported, dump, release, arguments) if arguments.adopt else None
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
-    text = _report(imported, folder, arguments)
+    text = _report(imported, dump, folder, arguments)
     if adoption is not None:
         text += _lines(_next_steps(adoption, settings))
     streams.write(text)
@@ -115,7 +115,7 @@ def _adopt(imported: Import, dump: Dump, release: str, arguments: Arguments) -> 
     return adoption
 
 
-def _report(imported: Import, folder: str, arguments: Arguments) -> str:
+def _report(imported: Import, dump: Dump, folder: str, arguments: Arguments) -> str:
     jobs = ((job, os.path.join(folder, job.path)) for job in imported.jobs)
     rows = [(job.job, STATES.get(job.state, "unknown"), job.runtime, path) for job, path in jobs]
     lines = aligned([("job", "state", "runtime", "file"), *rows]) if rows and not arguments.quiet else []
@@ -129,6 +129,12 @@ def _report(imported: Import, folder: str, arguments: Arguments) -> str:
         again = "it" if len(finished) == 1 else "each of them"
         rerun = f"a sync would run {again} again: {first_of(finished)}"
         lines.append(f"note: {rerun}; remove what you do not need, or use --adopt")
+    if not rows and not imported.problems:
+        held = ", ".join(
+            f"{count} {kind}" for kind, count in sorted(Counter(str(each["kind"]) for each in dump).items())
+        )
+        lines.append(f"note: nothing to import in {arguments.dump}, which has {held or 'no objects'}; write to it")
+        lines.append("    kubectl get trainjobs,clustertrainingruntimes,trainingruntimes,jobsets -A -o yaml")
     lines += [f"note: {note}" for note in imported.notes]
     lines += [f"not imported: {problem}" for problem in imported.problems]
     return _lines(lines)

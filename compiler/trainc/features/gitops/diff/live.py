@@ -394,6 +394,17 @@ def compare_with_dump(
     dump, problems = Dump.read(arguments.live, coming.options.limits, stdin)
     if dump is None:
         return None, problems
+    jobs = [manifest for manifest in dump if manifest["kind"] in EXPORTED[:2]]
+    is_empty = os.path.isfile(arguments.live) and not os.path.getsize(arguments.live)
+    of_cluster = any(
+        dump.is_complete(str(job["kind"]), identity_of(job)[0])
+        or {"status", "uid", "resourceVersion"} & {*job, *mapping(job["metadata"])}
+        for job in jobs
+    )
+    if is_empty or (jobs and not of_cluster):
+        what = "is empty" if is_empty else "has jobs without status, uid and resourceVersion: it is not from a cluster"
+        hint = "write it with `kubectl get jobsets,trainjobs -A -o yaml`, and see that this succeeds"
+        return None, [*problems, Diagnostic("SnapshotIncomplete", "error", f"{arguments.live} {what}", hint)]
     namespace = coming.options.namespace or ""
     sides = in_git(deployed.manifest_set, namespace), in_git(coming.manifest_set, namespace)
     sides = replace(sides[0], never_admitted=_never_admitted(sides[0], dump, coming.options.kueue)), sides[1]
