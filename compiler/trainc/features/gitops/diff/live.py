@@ -396,12 +396,8 @@ def compare_with_dump(
         return None, problems
     jobs = [manifest for manifest in dump if manifest["kind"] in EXPORTED[:2]]
     is_empty = os.path.isfile(arguments.live) and not os.path.getsize(arguments.live)
-    of_cluster = any(
-        dump.is_complete(str(job["kind"]), identity_of(job)[0])
-        or {"status", "uid", "resourceVersion"} & {*job, *mapping(job["metadata"])}
-        for job in jobs
-    )
-    if is_empty or (jobs and not of_cluster):
+    of_cluster = any({"status", "uid", "resourceVersion"} & {*job, *mapping(job["metadata"])} for job in jobs)
+    if is_empty or (jobs and not of_cluster and not dump.of("JobSet")):
         what = "is empty" if is_empty else "has jobs without status, uid and resourceVersion: it is not from a cluster"
         hint = "write it with `kubectl get jobsets,trainjobs -A -o yaml`, and see that this succeeds"
         return None, [*problems, Diagnostic("SnapshotIncomplete", "error", f"{arguments.live} {what}", hint)]
