@@ -42,19 +42,16 @@ if TYPE_CHECKING:
     from trainc.pipeline.fragments import Fragment
     from trainc.project.dialects.enclosed import Enclosed
 
-
 _MOST_SKIPPED = 100
 # What the labels begin with that ask for a level of Pod Security.
 _POD_SECURITY = "pod-security.kubernetes.io/"
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "ExternalSecret", "JobSet", "SealedSecret")
 
-
 # Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
     ("", *"rbac.authorization.k8s.io kueue.x-k8s.io scheduling.k8s.io storage.k8s.io networking.k8s.io policy".split())
 )
-
 
 # The contents of a cluster's folder, and what is wrong with them.
 Snapshot: TypeAlias = tuple[list[Document], list[Diagnostic]]
@@ -155,9 +152,9 @@ class Run:
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
-        for d in [] if self.keeping is None else self.keeping.diagnostics():
-            document = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
-            self._later.append(d if document is None else replace(d, source=document.locate(("metadata", "name"))))
+        for d in () if self.keeping is None else self.keeping.diagnostics():
+            job = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
+            self._later.append(d if job is None else replace(d, source=job.locate(("metadata", "name"))))
         self.diagnostics += self._later
 
     def conclude(self, *, errors_only: bool = False) -> None:
@@ -189,9 +186,8 @@ class Run:
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
-                where = f"so says `cluster` of {self.bases.arguments.base if self.bases else 'the base'}"
-                hint = "what this change does to that folder counts once it is merged"
-                found += [replace(d, message=f"{d.message}; {where}", hint=f"{d.hint}; {hint}") for d in more]
+                hint = "so says `cluster` of the base; what this change does to that folder counts once it is merged"
+                found += [replace(d, hint=f"{d.hint}; {hint}") for d in more]
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
@@ -543,7 +539,6 @@ def skipped_documents(
         used = document.data.get("kind") in _USED_KINDS or name in mounted
         if used or is_trainer_document(document.data) or is_sweep(document.data):
             continue
-        # Needed for skipped documents only.
         from trainc.pipeline.fragments import fragment_of
         from trainc.project.dialects.enclosed import find_enclosed, legacy_job
 
