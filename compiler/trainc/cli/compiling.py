@@ -153,8 +153,8 @@ class Run:
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
         for d in () if self.keeping is None else self.keeping.diagnostics():
-            job = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
-            self._later.append(d if job is None else replace(d, source=job.locate(("metadata", "name"))))
+            home = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
+            self._later.append(d if home is None else replace(d, source=home.locate(("metadata", "name"))))
         self.diagnostics += self._later
 
     def conclude(self, *, errors_only: bool = False) -> None:
