@@ -524,7 +524,7 @@ def prove(
             hint = f"compile it: trainc build --rebuild {file.job}"
             if line == file.line and body != file.body:
                 message = f"this file was changed by hand since {base.name}: it is neither that nor what {file.job} compiles to"
-                hint = f"change the job instead; restore the file: git checkout {base.name} -- {folder}/{file.path}"
+                hint = f"change the job instead; restore the file: git checkout {base.name.rpartition('(')[2].rstrip(')')} -- {folder}/{file.path}"
             refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
     for path, data in foreign.items():
         before_bytes = base.read_bytes(path)
