@@ -141,6 +141,12 @@ def test_a_deadline_that_does_not_reach_a_job_is_not_called_missing() -> None:
     assert "its deadline does not reach the Jobs node" in finding.message
 
 
+def test_leaving_out_the_namespace_is_no_way_around_a_budget() -> None:
+    job("nlp", "clip", None)
+    edit("jobs/nlp/clip.yaml", ", namespace: nlp", "")
+    assert {(code, file) for _, code, file, _ in found()} == {("DeadlineMissing", "jobs/nlp/clip.yaml")}
+
+
 def test_a_job_without_a_deadline_is_an_error_of_whoever_builds_it() -> None:
     edit("trainc.yaml", BUDGETS, "")
     job("nlp", "old", None)

@@ -68,10 +68,15 @@ def stricter(budgets: Mapping[str, Budget], at_base: Mapping[str, Budget]) -> di
 
 
 def accounts_of(budgets: Mapping[str, Budget], jobs: Iterable[tuple[str, str, Bound]]) -> Iterator[Account]:
-    """Yield what jobs, each with its namespace and name, may take of each budget."""
+    """Yield what jobs, each with its namespace and name, may take of each budget.
+
+    One that sets no namespace may be delivered to any, so leaving it out is no way around a budget.
+    """
     with_devices = [job for job in jobs if job[2].devices]
     for glob, budget in budgets.items():
-        of_glob = [((space, name), bound.gpu_hours) for space, name, bound in with_devices if matches(space, glob)]
+        of_glob = [
+            ((space, name), bound.gpu_hours) for space, name, bound in with_devices if not space or matches(space, glob)
+        ]
         hours = {key: of_job for key, of_job in of_glob if of_job is not None}
         largest = sorted(hours, key=lambda key: -hours[key])
         yield Account(glob, budget, sum(hours.values()), largest, [key for key, of_job in of_glob if of_job is None])
@@ -86,7 +91,7 @@ def takes_more(now: Bound, before: Bound | None) -> bool:
 
 def no_deadline(account: Account, key: Key, job: Json, endless: Sequence[str]) -> Finding:
     """The error about a job that may hold its devices for ever; `job` may be a JobSet, and `endless` are its steps."""
-    message = f"nothing keeps {'/'.join(key)} within the budget of {account.glob}: it has no deadline"
+    message = f"nothing keeps {qualified(*key)} within the budget of {account.glob}: it has no deadline"
     path: Path = ("spec", "activeDeadlineSeconds")
     where = "under spec, or in its runtime"
     if job.get("kind") == "JobSet":
@@ -94,7 +99,7 @@ def no_deadline(account: Account, key: Key, job: Json, endless: Sequence[str]) -
         path = ("spec", "replicatedJobs", index, "template", *path)
         where = "under spec of the template of each Job"
     elif value_at(job, path) is not None:
-        message = f"nothing keeps {'/'.join(key)} within the budget of {account.glob}: its deadline does not reach the Jobs {', '.join(endless)}"
+        message = f"nothing keeps {qualified(*key)} within the budget of {account.glob}: its deadline does not reach the Jobs {', '.join(endless)}"
         where = f"in the runtime, under template.spec of the replicatedJobs {', '.join(endless)}"
     hint = f"write after how many seconds it ends, as in `activeDeadlineSeconds: 86400` {where}"
     return Finding("DeadlineMissing", "error", message, hint, path)
