@@ -177,7 +177,8 @@ def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> s
 
 def edit_distance(left: str, right: str, most: int) -> int:
     """Return the edit distance (with swaps) between `left` and `right`, or `most` + 1 if it is larger than `most`."""
-    if abs(len(left) - len(right)) > most:
+    # An edit replaces at most one letter by another.
+    if abs(len(left) - len(right)) > most or len(set(left).symmetric_difference(right)) > 2 * most:
         return most + 1
     before: list[int] = []
     row = list(range(len(right) + 1))

@@ -70,12 +70,18 @@ def parse(text: str) -> Relation:
     return Relation(tuple(words[:at]), words[at], tuple(words[after:]))
 
 
-def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
+@lru_cache(maxsize=4096)
+def _parts(word: str) -> tuple[int | float | None, str, str, str]:
+    """Return an atom as a number, or as the name of a function, if any, that of a fact, and its default."""
     name, _, default = word.partition("?")
-    if number(name) is not None:
-        return Term(number(name), (), name)
     function, _, listed = name.partition("(") if name.endswith(")") else ("", "", name)
-    name = listed.rstrip(")")
+    return number(name), function, listed.rstrip(")"), default
+
+
+def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
+    constant, function, name, default = _parts(word)
+    if constant is not None:
+        return Term(constant, (), name)
     fact = facts.find(name)
     if fact is not None and function:
         items = [item for item in _ITEM_ENDS.split(str(fact.value).strip("[]()\"' ")) if item]
@@ -311,7 +317,9 @@ class Facts:
 
     def find(self, name: str) -> Fact | None:
         """Return the value of a key or a role, or None."""
-        return next(self.all_of(name), None)
+        if (fact := self.by_key.get(name)) is not None:
+            return fact
+        return next((self.by_key[key] for key in self.roles.get(name, ()) if key in self.by_key), None)
 
     def is_absent(self, name: str) -> bool:
         """Return whether a key is certainly not given, or switched off."""

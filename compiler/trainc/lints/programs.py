@@ -20,7 +20,7 @@ _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _NODES = pattern(r"\bNODES\b")
-_MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))")
+_MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))(?!\w)")
 # Programs that fill in files before others read them.
 _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 # How many options of an open table a command has to have, and how long a name is that no other script has by chance.
@@ -43,12 +43,11 @@ def programs(training: Training) -> Iterator[Finding]:
 
 def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     """Yield findings about a program; with `whole`, also about the script that runs it, which has one text."""
-    given = run.facts.by_key
     for known in run.tables:
         if known.name == "shell" and not whole:
             continue
         for row in known.rows:
-            if not row.key or row.key in given or row.key in run.facts.roles:
+            if not row.key or run.facts.find(row.key) is not None:
                 yield from _check(run, row)
         yield from _types(run, known)
         yield from _other_versions(run, known)
