@@ -130,7 +130,7 @@ def test_environments_jobs_and_revisions_are_suggested(folder: Path, monkeypatch
 
 def test_names_on_which_a_shell_acts_are_not_suggested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    (folder / "trainc.yaml").write_text('environments: {"$(id)": {}, "a\\nb": {}, dev: {}}\n')
+    (folder / "trainc.yaml").write_text("environments: {dev: {}}\n")
     names = ("$(id)", "a\nb", "`id`", "a;id", "a b", "a\x1b[31m", "\ud800", "ok")
     documents = [{"kind": "TrainJob", "metadata": {"name": name, "namespace": 5}} for name in names]
     (folder / "jobs" / "odd.yaml").write_text(

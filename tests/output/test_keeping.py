@@ -256,9 +256,9 @@ PROOFS = {
     "a moved source": Proof(ELSEWHERE + BEFORE + OLD_BODY, JOB, ""),
     "another TrainJob": Proof(FIRST + BEFORE + OLD_BODY, LONGER, "its TrainJob has changed", permitted=True),
     "no TrainJob": Proof(FIRST + BEFORE + OLD_BODY, None, "its TrainJob has changed", permitted=True),
-    "another body": Proof(FIRST + BEFORE + NEW_BODY, JOB, "the file has changed"),
-    "a shorter body": Proof(FIRST + BEFORE + OLD_BODY[:-5], JOB, "the file has changed"),
-    "a longer body": Proof(FIRST + BEFORE + "a: 1\n" + OLD_BODY, JOB, "the file has changed"),
+    "another body": Proof(FIRST + BEFORE + NEW_BODY, JOB, "this file was changed by hand"),
+    "a shorter body": Proof(FIRST + BEFORE + OLD_BODY[:-5], JOB, "this file was changed by hand"),
+    "a longer body": Proof(FIRST + BEFORE + "a: 1\n" + OLD_BODY, JOB, "this file was changed by hand"),
     "another second line": Proof(FIRST + OF_OTHER + OLD_BODY, JOB, "the file has changed", permitted=True),
     "no second line": Proof(FIRST + OLD_BODY, JOB, "the file has changed", permitted=True),
     "a file of somebody else's": Proof(f"# x\n{BEFORE}{OLD_BODY}", JOB, "the file has changed"),
@@ -279,7 +279,7 @@ def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) ->
     elif refused:
         (error,) = errors
         assert error.code == "KeptNotProven"
-        assert f"and {refused} since main" in error.message
+        assert f"{refused} since main" in error.message
         assert ("adopted: [rendered/nlp/llm.yaml]" in error.hint) is permitted
     else:
         assert (errors, let_in) == ([], [])

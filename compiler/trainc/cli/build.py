@@ -412,7 +412,7 @@ def _output_of(arguments: Arguments, settings: Settings) -> str:
     if target != STDOUT and {os.path.realpath(path) for path in settings.paths} == {os.path.realpath(target)}:
         raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     others = settings.other_environments or settings.configuration.environments.values()
-    for other in others if arguments.output and target != STDOUT else ():
+    for other in others if arguments.output and not arguments.overlay and target != STDOUT else ():
         paths = [os.path.realpath(path) for path in (target, other.output or os.devnull)]
         if is_below(*paths) or is_below(*reversed(paths)):
             raise UsageError(f"{other.output} is the output of {other.environment}: use --env {other.environment}")

@@ -70,6 +70,15 @@ def parse(text: str) -> Relation:
     return Relation(tuple(words[:at]), words[at], tuple(words[after:]))
 
 
+def needed(text: str) -> Iterator[str]:
+    """Yield the keys and roles without which a condition cannot hold: those on its left, unless they have a default."""
+    relation = parse(text)
+    for word in relation.left if relation.operator != "!" else ():
+        constant, _, name, default = _parts(word)
+        if word not in _OPERATORS and constant is None and not default:
+            yield name
+
+
 @lru_cache(maxsize=4096)
 def _parts(word: str) -> tuple[int | float | None, str, str, str]:
     """Return an atom as a number, or as the name of a function, if any, that of a fact, and its default."""
@@ -320,6 +329,11 @@ class Facts:
         if (fact := self.by_key.get(name)) is not None:
             return fact
         return next((self.by_key[key] for key in self.roles.get(name, ()) if key in self.by_key), None)
+
+    @property
+    def names(self) -> set[str]:
+        """The keys that are given, and the roles of which one is."""
+        return {*self.by_key, *(role for role, keys in self.roles.items() if not self.by_key.keys().isdisjoint(keys))}
 
     def is_absent(self, name: str) -> bool:
         """Return whether a key is certainly not given, or switched off."""

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from trainc.findings import Severity
+from trainc.knowledge.conditions import needed
 from trainc.startup.records import dataclass, field
 from trainc.startup.shipped import read_data
 from trainc.startup.typing import Any
@@ -31,7 +32,7 @@ from trainc.startup.typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A check of a table, as described above. `key` is one that has to be given, so that most rows are passed over at once."""
+    """A check of a table, as described above. `keys` all have to be given, so that most rows are passed over at once."""
 
     so: str
     check: str = ""
@@ -40,7 +41,7 @@ class Row:
     code: str = ""
     level: Severity = "warning"
     at: str = ""
-    key: str = ""
+    keys: frozenset[str] = frozenset()
     reads: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -140,14 +141,7 @@ def _row(data: Mapping[str, Any]) -> Row:
         data.get("code", ""),
         data.get("level", "warning"),
         data.get("at", ""),
-        next(
-            (
-                c.split()[0]
-                for c in data.get("if", ())
-                if c[0] != "!" and c[:4] not in ("not ", "job:") and "?" not in c.split()[0]
-            ),
-            "",
-        ),
+        frozenset(key for condition in data.get("if", ()) for key in needed(condition)),
         data.get("reads", {}),
     )
 

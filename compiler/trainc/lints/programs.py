@@ -43,11 +43,12 @@ def programs(training: Training) -> Iterator[Finding]:
 
 def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     """Yield findings about a program; with `whole`, also about the script that runs it, which has one text."""
+    names = run.facts.names
     for known in run.tables:
         if known.name == "shell" and not whole:
             continue
         for row in known.rows:
-            if not row.key or run.facts.find(row.key) is not None:
+            if row.keys <= names:
                 yield from _check(run, row)
         yield from _types(run, known)
         yield from _other_versions(run, known)

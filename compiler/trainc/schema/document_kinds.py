@@ -27,7 +27,7 @@ WORDS: Schema = {"type": "array", "items": WORD}
 REGISTRY: Schema = {
     **WORD,
     "pattern": "^(?![a-z]+://)",
-    "errorMessage": "write the name as in images, without https://: registry.example.com/team",
+    "errorMessage": "write the name as in images, without https://: ghcr.io/team",
 }
 
 

@@ -159,7 +159,7 @@ _FIELDS: Schema = {
         "For a registry, or a part of one, that from which all its images come instead.",
         {
             **map_of(REGISTRY),
-            "errorMessage": "write `REGISTRY: MIRROR` lines, as in mirrors: {docker.io: mirror.example.com}",
+            "errorMessage": "write `REGISTRY: MIRROR` lines, as in mirrors: {docker.io: harbor.corp/hub}",
         },
     ),
     "values": about("Variables for templates.", {"type": "object"}),

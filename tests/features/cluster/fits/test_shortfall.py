@@ -108,7 +108,7 @@ def test_what_the_hint_says_would_do() -> None:
         (
             jobset(to="b"),
             [queue("a", 8), local("a")],
-            "there is no LocalQueue b in namespace team-a\nhelp: the namespace has the LocalQueues a",
+            "there is no LocalQueue b in namespace team-a\nhelp: the namespace has the LocalQueues a: use a queue or a namespace that is there, or have one created",
         ),
         (
             jobset(),

