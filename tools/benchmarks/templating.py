@@ -237,7 +237,7 @@ def write_templates(folder: Path, jobs: Path, count: int, python: str) -> dict[s
         commands[HELM] = [str(helm), "template", "jobs", str(chart)]
     modules = Path(python).parents[2] / "bench-node" / "node_modules"
     if (node := shutil.which("node")) and modules.exists():
-        (folder / "node_modules").symlink_to(modules)
+        (folder / "node_modules").symlink_to(modules.absolute())
         (folder / "jobs.js").write_text(_PROGRAM)
         commands[CDK8S] = [node, str(folder / "jobs.js")]
     return commands
