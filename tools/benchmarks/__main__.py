@@ -56,9 +56,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def main() -> None:
     """Measure, and write the results."""
-    python, kubectl, *rest = sys.argv[1:]
+    # Some commands run in another folder.
+    python, kubectl = (str(Path(path).absolute()) for path in sys.argv[1:3])
+    rest = sys.argv[3:]
     trainc = str(Path(python).with_name("trainc"))
-    earlier = {f"trainc {commit}": path for commit, _, path in (word.partition("=") for word in rest)}
+    earlier = {
+        f"trainc {commit}": str(Path(path).absolute()) for commit, _, path in (word.partition("=") for word in rest)
+    }
     before = {name: str(Path(path).with_name("trainc")) for name, path in earlier.items()}
     with TemporaryDirectory() as folder:
         processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
