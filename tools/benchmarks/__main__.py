@@ -80,7 +80,11 @@ def main() -> None:
         editing = _editing(python)
         one = [f"{job}/job-00000.yaml", "--runtimes", job]
         editing[EXPLAIN] = least({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
-    many = _json([other, "-m", "benchmarks.many"]) if (other := next(_next_to(python, "dask"), "")) else None
+    many = (
+        _json([other, "-m", "benchmarks.many"], PYTHONPATH="tools")
+        if (other := next(_next_to(python, "dask"), ""))
+        else None
+    )
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
