@@ -45,9 +45,24 @@ def test_a_runtime_that_is_misspelt_is_one_finding_of_several() -> None:
     assert codes(document) == sorted(
         ["RuntimeNotFound", "InvalidLauncherArguments", "PlaceholderNotReplaced", "InvalidVariableValue"]
     )
-    assert codes(training(command, runtime="our-own-runtime")) == ["RuntimeNotFound"]
+    document["spec"]["runtimeRef"]["name"] = "our-own-runtime"
+    assert codes(document) == ["InvalidLauncherArguments", "InvalidVariableValue", "RuntimeNotFound"]
     document["spec"]["trainer"]["numNodes"] = "two"
     assert {"RuntimeNotFound", "InvalidLauncherArguments", "WrongType"} <= set(codes(document))
+
+
+@pytest.mark.parametrize("fields", [{"env": {"PET_NNODES": "4"}}, {"mounts": [{"name": "x", "mountPath": "/x"}]}])
+def test_a_job_that_is_refused_shows_what_is_wrong_with_its_command(fields: Json) -> None:
+    document = training(["torchrun", "--nnodes=8", "--nproc_per_node=16", "t.py"], **fields)
+    for patch in document["spec"].get("runtimePatches", ()):
+        patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]["name"] = "worker"
+    refused = {"UnknownPatchTarget", "ReservedEnv"} & set(codes(document))
+    assert set(codes(document)) == {*refused, "RanksDoNotMeet", "MoreProcessesThanDevices"} and len(refused) == 1
+    # The nodes of a runtime that nobody sees are its own.
+    document = training(["torchrun", "--nnodes=8", "t.py"], runtime="our-own-runtime")
+    assert codes(document) == ["RanksDoNotMeet", "RuntimeNotFound"]
+    del document["spec"]["trainer"]["numNodes"]
+    assert codes(document) == ["RuntimeNotFound"]
 
 
 @cases("document", "expected")

@@ -137,7 +137,26 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
     if not session.refuses(result):
         trace.on_lowered(result)
         result.objects = assemble(lowered, report, trace, document.document.siblings)
+    elif info.gitops and not session.errors_only:
+        report.add("lint", _of_command(lowered, document.document.siblings))
     return result
+
+
+# What is wrong with a command whatever else its pods have: it holds for a refused job too, and with another runtime.
+OF_COMMAND = frozenset(
+    "ArgumentNotSplit CommandCannotStart FailureIgnored HeldAfterEnd HeredocRewritten InvalidLauncherArguments"
+    " InvalidVariableValue MisplacedSetting MisspeltVariable MoreProcessesThanDevices ParallelismMismatch PlainToken"
+    " RanksDoNotMeet SettingRefused SettingsDisagree UnexpandedShellVariable".split()
+)
+
+
+def _of_command(lowered: Lowered, files: Sequence[Document]) -> list[Finding]:
+    """Return what is wrong with the commands of a job that is refused for something else."""
+    trainers = [pod_set for pod_set in lowered.info.pod_sets if pod_set.main_container is not None]
+    others = (*lowered.session.index.other_documents, *files)
+    info = registry.enforce(lowered.job, lowered.info, lowered.plugins, SILENT.on_pass) if trainers else lowered.info
+    found = lint(lowered.job, info, "sized", documents=others) if trainers else []
+    return [finding for finding in found if finding.code in OF_COMMAND]
 
 
 def check_lowered(lowered: Lowered, report: Report) -> None:

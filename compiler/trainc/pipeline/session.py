@@ -11,12 +11,13 @@ from trainc.findings import CompileError, Diagnostic, Finding, Report, format_pa
 from trainc.findings.codes import stage_of
 from trainc.findings.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
+from trainc.kube import names
 from trainc.kube.documents import Json, Manifest, identity_of, mapping, with_value
 from trainc.kube.releases import NEWEST_RELEASE, PREVIEWS
 from trainc.lints.manifests import RESTARTS, Claim, Services
 from trainc.lints.registry import lint_all_jobs, lint_applied
 from trainc.options import Options
-from trainc.pipeline.compiler import SILENT, Result, Trace, compile_job
+from trainc.pipeline.compiler import OF_COMMAND, SILENT, Result, Trace, compile_job
 from trainc.pipeline.index import InputIndex, Shipped, find_runtime, index_documents, meant_runtime, with_catalog
 from trainc.pipeline.lowering import Prepared
 from trainc.pipeline.valid_document import ValidDocument
@@ -49,6 +50,9 @@ _BY_SIZE = frozenset(
     "RanksDoNotMeet TorchrunArgOverridesPolicy ParallelismMismatch BatchDoesNotDivide NoLauncher"
     " TensorParallelAcrossNodes TooManyNodes MultiNodeLoRA".split()
 )
+
+# What compiles a command whose runtime is not there, to see what is wrong with it.
+_STAND_IN = "torch-distributed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ class Session:
             return self._keep_as_built(result, manifests)
         diagnostics = self._judged(result, self.judge, self.judge_at_base)
         if objects is None:
-            return None, [*diagnostics, *self._with_meant_runtime(job, result)]
+            return None, [*diagnostics, *self._with_other_runtime(job, result)]
         compiled = CompiledJob(*job.key, objects.manifests, objects.secrets, job.document.file)
         if not has_errors(diagnostics):
             return compiled, diagnostics
@@ -202,13 +206,23 @@ class Session:
         lowered = None if earlier.lowered is None else replace(earlier.lowered, session=self)
         return replace(earlier, job=job, home=job, runtime=runtime, lowered=lowered)
 
-    def _with_meant_runtime(self, job: ValidDocument, result: Result) -> Iterator[Diagnostic]:
-        """Yield what else is wrong with a job whose reference misspells the name of its runtime."""
-        if result.runtime is None and (name := meant_runtime(job.data, self.index)):
-            data = with_value(job.data, ("spec", "runtimeRef", "name"), name)
-            for diagnostic in self.diagnose(compile_job(replace(job, data=data), self)):
-                if diagnostic.source is None or diagnostic.source.file == job.document.file:
-                    yield diagnostic
+    def _with_other_runtime(self, job: ValidDocument, result: Result) -> Iterator[Diagnostic]:
+        """Yield what else is wrong with a job without a runtime: with the one that is meant, or of its command with any."""
+        if result.runtime is not None:
+            return
+        name, trainer, session = meant_runtime(job.data, self.index), job.data["spec"].get("trainer") or {}, self
+        any_runtime = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", "name": _STAND_IN}
+        reference = {**job.data["spec"]["runtimeRef"], "name": name} if name else any_runtime
+        # Another runtime may have another framework, which starts other processes and sets other variables.
+        by_torchrun = "torchrun" in " ".join((*trainer.get("command", ()), *trainer.get("args", ())))
+        codes = OF_COMMAND if by_torchrun and trainer.get("numNodes") else OF_COMMAND - _BY_SIZE
+        job = replace(job, data=with_value(job.data, ("spec", "runtimeRef"), reference))
+        if not name:
+            session = self._with(replace(self.index, jobs=(job,), references=()))
+        for diagnostic in session.diagnose(compile_job(job, session)):
+            at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
+            if at_home and (name or diagnostic.code in codes):
+                yield diagnostic
 
     def count(self, compiled: int) -> None:
         """Say how many jobs are compiled."""
