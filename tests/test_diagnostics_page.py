@@ -18,6 +18,6 @@ def test_every_code_has_one_entry_with_wrong_and_right_input() -> None:
     lacking = [
         e.partition("\n")[0]
         for e in entries
-        if "\n### Wrong\n\n```yaml\n" not in e or "\n### Right\n\n```yaml\n" not in e
+        if not re.search(r"\n### Wrong\n\n```yaml\n.*\n### Right\n\n```(yaml|diff)\n", e, re.DOTALL)
     ]
     assert lacking == []

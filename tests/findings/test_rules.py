@@ -18,7 +18,7 @@ RULES = {
     for rule in (Path(__file__).parents[2] / "compiler" / "trainc").rglob("rules/*.md")
 }
 SOURCES = sorted((Path(__file__).parents[2] / "compiler" / "trainc").rglob("*.py"))
-_BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^## (Wrong|Right)\n+```(yaml|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 
@@ -70,6 +70,24 @@ ABOUT_CALLERS = {
 ELSEWHERE = ABOUT_FILES | ABOUT_CALLERS | ABOUT_PLUGINS | ABOUT_MACHINES | ABOUT_CLUSTERS
 
 
+def blocks_of(code: str) -> dict[str, str]:
+    """What a page calls wrong, and what it calls right, which a long page says as a difference of it."""
+    blocks: dict[str, str] = {}
+    for heading, language, text in _BLOCK.findall(RULES[code]):
+        blocks[heading] = text if language == "yaml" else _patched(blocks["Wrong"], text)
+    return blocks
+
+
+def _patched(text: str, difference: str) -> str:
+    for hunk in re.split(r"^@@\n", difference, flags=re.MULTILINE):
+        lines = hunk.splitlines(keepends=True)
+        assert {line[0] for line in lines} <= set(" +-")
+        old, new = ("".join(line[1:] for line in lines if line[0] != other) for other in "+-")
+        assert f"\n{text}".count(f"\n{old}") == 1, f"it does not say where this is:\n{old}"
+        text = f"\n{text}".replace(f"\n{old}", f"\n{new}")[1:]
+    return text
+
+
 def reported(block: str, tmp_path: Path) -> set[tuple[str, str]]:
     """The severities and codes that a block gives. Its first line may name a command or a function of trainc's, and flags.
 
@@ -106,7 +124,7 @@ def _of_function(name: str, block: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("code", sorted(set(RULES) - ELSEWHERE))
 def test_a_rule_tells_wrong_from_right(code: str, tmp_path: Path) -> None:
-    blocks = dict(_BLOCK.findall(RULES[code]))
+    blocks = blocks_of(code)
     assert RULES[code].startswith(f"# {code}\n\n")
     assert set(blocks) == {"Wrong", "Right"}
     assert code in {name for _, name in reported(blocks["Wrong"], tmp_path)}
@@ -121,7 +139,7 @@ OLDER = ("2.0", "2.1", "2.2")
 
 @pytest.mark.parametrize("code", sorted(set(RULES) - ELSEWHERE))
 def test_what_is_right_is_so_for_all_releases_that_have_its_fields(code: str, tmp_path: Path) -> None:
-    right = dict(_BLOCK.findall(RULES[code]))["Right"]
+    right = blocks_of(code)["Right"]
     if right.startswith("# trainc:"):
         return  # For one release, or for another command.
     for release in OLDER:
