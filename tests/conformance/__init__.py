@@ -55,4 +55,5 @@ SETS = (
     Recorded("round-3", "runs.judge_twins", least=0.8),
     Recorded("round-4", "runs.judge_twins", least=0.97),
     Recorded("round-5", "runs.judge_twins", least=0.52),
+    Recorded("round-6", "runs.judge_twins", least=0.9),
 )

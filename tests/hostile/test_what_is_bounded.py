@@ -117,6 +117,8 @@ def test_numbers_in_one_line_are_no_key() -> None:
 
 def test_brackets_without_an_end_are_not_followed() -> None:
     assert settings.syntax_problem("a.yaml", "[" * 100_000) is None
+    assert settings.python_value("a = " + "(" * 100_000) is None
+    assert settings.python_value("a = dict(b=" * 3_000) is None
     assert hosts.tasks("""export TF_CONFIG='{"cluster": {"a": """ + "[" * 5_000) is None
 
 

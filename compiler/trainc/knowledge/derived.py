@@ -15,8 +15,15 @@ _PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "ac
 _SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
 # deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
 _STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
-_LIST = pattern(r"\[(?:\d{1,3}[, ]*)+\]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
-_LISTS = ("trainer.devices", "trainer.gpus", "devices", "device", "gpus", "gpu_ids", "gpu_id")
+_LIST = pattern(r"[\[(](?:\d{1,3}[, ]*)+[\])]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
+# What options are called that name devices, and those of which one number is no count; a device of PyTorch; and what examples have.
+_LISTS = pattern(
+    r"(?:.*[._])?(?:devices?|gpus?|cuda|(?:gpu|device|cuda)_?(?:ids?|idx|list|index|indices|devices?)|visible_(?:gpus|devices))",
+    2,
+)
+_INDEX = pattern(r"(?:.*[._])?(?:(?:gpu|device|cuda)_?(?:ids?|idx|index|indices)|cuda_device)", 2)
+_DEVICE = pattern(r"cuda:(\d{1,3})(,.*)?")
+_EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolute/path.*", 2)
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
@@ -96,10 +103,24 @@ def _named(facts: Facts) -> Iterator[Fact]:
                 file, key="ds:zero_optimization.stage", value=int(stage[1]), text=f"the stage of {file.value}"
             )
             yield Fact("job:named", 1, "the name of a file")
-    devices = next((one for key in _LISTS for one in facts.all_of(key)), None)
-    if devices is not None and _LIST.fullmatch(text := str(devices.value)):
-        highest = max(int(part) for part in text.strip("[]").replace(",", " ").split())
-        yield replace(devices, key="job:highest", value=highest, text=f"the highest of {devices.text}")
+    highest = -1
+    for one in tuple(facts.by_key.values()):
+        if not one.is_placed or one.value is None or one.value is True or one.key.startswith("env:"):
+            continue
+        text = str(one.value)
+        if one.file is not None and _EXAMPLE.fullmatch(text):
+            yield replace(one, key="job:example")
+        device, listed = _DEVICE.fullmatch(text), _LIST.fullmatch(text)
+        if device is not None and device[2]:
+            yield replace(one, key="job:no_device")
+        elif ":" not in one.key and _LISTS.fullmatch(one.name) and (device or listed or _INDEX.fullmatch(one.name)):
+            parts = (device[1] if device else text.strip("[]()")).replace(",", " ").split()
+            numbers = [int(part) for part in parts if part.isdecimal()]
+            if max(numbers, default=-1) > highest:
+                highest = max(numbers)
+                yield replace(one, key="job:highest", value=highest, text=f"the highest of {one.text}")
+            if listed and not text.endswith(","):
+                yield replace(one, key="job:listed", value=len(numbers), text=f"the number of devices in {one.text}")
 
 
 def _precision(facts: Facts) -> Iterator[Fact]:

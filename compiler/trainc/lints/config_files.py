@@ -9,11 +9,16 @@ from trainc.findings import Finding
 from trainc.knowledge.conditions import Fact
 from trainc.lints.training import Training
 from trainc.reading.document import TEXT_FILE
-from trainc.reading.settings import LIMITS, line_of, toml_value, yaml_value
+from trainc.reading.settings import LIMITS, ini_value, line_of, python_value, toml_value, yaml_value
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
 
-_MARKUP = (".yaml", ".yml", ".json", ".toml", "")
+_READERS = {
+    **dict.fromkeys((".yaml", ".yml", ".json", ".jsonnet", ""), yaml_value),
+    **dict.fromkeys((".cfg", ".ini", ".conf"), ini_value),
+    ".toml": toml_value,
+    ".py": python_value,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +41,19 @@ class ConfigFile:
 
     @property
     def value(self) -> Any:
-        """The content, if it is YAML, JSON or TOML; None if it is not, or cannot be read."""
+        """The content, if it is one of settings; None if it is not, or cannot be read."""
         suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
-        if self.text is None or len(self.text) > LIMITS.document_bytes or suffix not in _MARKUP:
+        if self.text is None or len(self.text) > LIMITS.document_bytes or suffix not in _READERS:
             return None
-        return toml_value(self.text) if suffix == ".toml" else yaml_value(self.text)
+        return _READERS[suffix](self.text)
 
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
         last = key.rpartition(".")[2]
         value = None if isinstance(value, str) and "${" in value else value
-        form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}"}.get(self.name.rpartition(".")[2], f"{last}: {{}}")
+        form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}", "py": f"{last}={{}}"}.get(
+            self.name.rpartition(".")[2], f"{last}: {{}}"
+        )
         text = f"{key} in {self.name}"
         return Fact(f"{space}{key}", value, text, form, file=(self, key))
 

@@ -71,6 +71,12 @@ def slips(training: Training) -> Iterator[Finding]:
     for file in visible_files(training) if training.documents else ():
         if file.name.endswith(".py") and file.text is not None and file.path in training.text:
             yield from _python(training, file)
+        if file.name.endswith("sh") and "\r\n" in (file.text or "") and file.path in training.text:
+            message = (
+                f"the lines of {file.name} end as on Windows, and the carriage return becomes a part of each last word"
+            )
+            finding = training.finding("ArgumentNotSplit", "warning", message, "save it with the line ends of Unix", 0)
+            yield file.at("", finding)
 
 
 def _launched(training: Training, start: Start) -> Iterator[Finding]:
@@ -149,6 +155,9 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         ):
             message = f"-m takes the name of a module, and {word!r} is one of a file"
             hint = f"write -m {word.removesuffix('.py').replace('/', '.')}"
+        elif training.line.script is None and word.endswith(";") and _SETTING.match(word) and ";" not in word[:-1]:
+            message = f"no shell runs this command, so the semicolon is a part of {word}"
+            hint = f"write {word[:-1]}"
         elif training.line.script is None and index > 1 and _AT_HOME.fullmatch(word):
             message = f"no shell runs this command, so {word} is in a folder called ~, and not in the home folder"
             hint = "write the whole path"

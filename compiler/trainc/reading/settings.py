@@ -1,4 +1,4 @@
-"""Files of settings in YAML, JSON and TOML: their values, the lines of their keys, and why one cannot be read."""
+"""Files of settings in YAML, JSON, TOML, INI and Python: their values, the lines of their keys, and why one cannot be read."""
 
 from __future__ import annotations
 
@@ -144,3 +144,58 @@ def _lines_of_keys(text: str) -> Mapping[str, list[int]]:
 
 
 _KEY = pattern(r"""(?<![^\s{,\[."'])([\w/-]++)["']?\s*[:=\]]""")
+
+
+@lru_cache(maxsize=64)
+def ini_value(text: str) -> Any:
+    """Return the sections of a file in INI, with values as text; None if it cannot be read."""
+    from configparser import Error, RawConfigParser
+
+    parser = RawConfigParser(delimiters=("=",), inline_comment_prefixes=("#",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(text)
+    except Error:
+        return None
+    return {name: {key: value.strip("\"'") for key, value in parser[name].items()} for name in parser.sections()}
+
+
+@lru_cache(maxsize=64)
+def python_value(text: str) -> Any:
+    """Return what a Python file of settings alone assigns, with a call such as dict(...) as a mapping; None if it has code.
+
+    An expression that is not known here is left out.
+    """
+    import ast
+
+    names: dict[str, Any] = {}
+    data = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Import, ast.ImportFrom)
+    try:
+        for statement in ast.parse(text).body if not is_deeper(text, LIMITS.depth) else ():
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                names[statement.targets[0].id] = _of_expression(statement.value, names)
+            elif not isinstance(statement, data):
+                return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return names
+
+
+def _of_expression(node: Any, names: Mapping[str, Any]) -> Any:
+    import ast
+
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):  # A mapping stands where it was first written.
+            return names[name] if isinstance(names.get(name), (str, int, float)) else None
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_of_expression(item, names) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return {key.value: _of_expression(each, names) for key, each in pairs if isinstance(key, ast.Constant)}
+        case ast.Call(args=[], keywords=keywords):
+            return {one.arg: _of_expression(one.value, names) for one in keywords if one.arg}
+    return None
