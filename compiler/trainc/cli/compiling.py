@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from io import BytesIO
 
 from trainc.cli.command import Arguments, Streams, UsageError
@@ -171,8 +172,7 @@ class Run:
         if keeping is not None:
             from trainc.cli.judging import Judgement
 
-            revision = None if self.bases is None else self.bases.find
-            judgement = Judgement(session, self.inputs, keeping, court, revision)
+            judgement = Judgement(session, self.inputs, keeping, court, self.bases.find if self.bases else None)
         found: list[Diagnostic] = []
         blocking = [d for d in self.diagnostics if stage_of(d.code) != "policy"]
         if court.snapshot is not None and (keeping is not None or not has_errors(blocking)):
@@ -186,8 +186,8 @@ class Run:
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
-                hint = "so says `cluster` of the base; what this change does to that folder counts once it is merged"
-                found += [replace(d, hint=f"{d.hint}; {hint}") for d in more]
+                hint = "; so says `cluster` of the base; what this change does to that folder counts once it is merged"
+                found += [replace(d, hint=d.hint + hint) for d in more]
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
@@ -464,12 +464,12 @@ def judge_of(settings: Settings, cluster: Sequence[Document] | None = None) -> t
 
 def images_judge(settings: Settings) -> Judge | None:
     """What trainc.yaml says about images."""
-    images = settings.configuration.images
-    if not images:
+    if not (images := settings.configuration.images):
         return None
     from trainc.project.boundaries import check_images
 
-    return lambda manifests: list(check_images(manifests, images))
+    place = cache(partial(settings.place, "images"))
+    return lambda manifests: list(check_images(manifests, images, place))
 
 
 def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.findings import CompileError, Diagnostic, Path, Source, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
@@ -133,22 +133,20 @@ class Judgement:
         # JobSets that are sources, and as the base has them.
         raw = {key: of_jobset for key, of_jobset in found.items() if key not in self.keeping.rendered}
         if not answering and not whole:
-            note = self._note(raw, [d for of_jobset in raw.values() for d in of_jobset])
-            return [*errors, *self.session.rules(note, False)]
+            return [*errors, *self._notes(raw, ())]
         before = self._before({*answering})
         new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
         self.excused = [d for d in whole if not before.lacks(d)]
-        old = [d for key, of_job in answering.items() for d in of_job if not new[key]]
-        old += [d for of_jobset in raw.values() for d in of_jobset]
-        kept = {*raw, *(key for key in answering if not new[key])} | {key for d in self.excused if (key := job_of(d))}
-        note = self._note(kept, [*old, *self.excused])
-        return [*errors, *self._by_cause(new, jobs, before), *self.session.rules(note, False)]
+        old = {key: of_job for key, of_job in answering.items() if not new[key]}
+        return [*errors, *self._by_cause(new, jobs, before), *self._notes({**old, **raw}, self.excused)]
 
-    def _note(self, jobs: Iterable[JobKey], errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return the note about kept jobs at the first line that is to blame, which is none of a job that nobody touched."""
-        files = {document.file for document in (*self.inputs.jobsets, *(job.document for job in self.session.jobs))}
-        source = next((d.source for d in sort_diagnostics(errors) if d.source and d.source.file not in files), None)
-        return [replace(note, source=source) for note in self.keeping.note(jobs, errors)]
+    def _notes(self, kept: Mapping[JobKey, Sequence[Diagnostic]], others: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the notes about kept jobs, and others of the input, that would be refused."""
+        overlays = (each.overlay for loaded in self.court.settings.overlays for each in loaded.in_order)
+        shared = {overlay.document.file for overlay in overlays}
+        shared |= {runtime.document.file for runtime in self.session.index.runtimes.values()}
+        refused = chain(((key, d) for key, errors in kept.items() for d in errors), ((job_of(d), d) for d in others))
+        return self.session.rules(self.keeping.notes(refused, shared), False)
 
     def _not_compiled(self, rendered: Rendered, standing: Standing) -> dict[JobKey, list[Diagnostic]]:
         """Return why a job that is changed in place does not compile, such as for want of its runtime."""
@@ -236,6 +234,7 @@ class Judgement:
             settings = replace(settings, configuration=configuration, at_base=None)
             rules = settings.policy()
             session = Session(settings.options, inputs.catalog, place, rules, court.judge, now.cluster)
+            session = replace(session, judge_runtimes=now.judge_runtimes)
             session = session.with_input(inputs.documents, inputs.runtime_sources)
             before.add(rules([*inputs.diagnostics, *settings.boundaries(inputs)], True))
             before.add(session.diagnostics())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
@@ -176,13 +177,13 @@ class Settings:
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *_not_used(self.paths)])
         return inputs
 
-    def place(self, key: str) -> Source | None:
+    def place(self, key: str, *below: str) -> Source | None:
         """Return the line at which an overlay or trainc.yaml sets something; None if neither does."""
         overlays = [each.overlay.document for loaded in self.overlays for each in reversed(loaded.in_order)]
         file = self.configuration.file
         documents = read_paths([file], self.options.limits, everything=True)[0] if file else []
-        environment = ("environments", self.configuration.environment, key)
-        tried = ((document, path) for path in (environment, (key,)) for document in (*overlays, *documents))
+        environment = ("environments", self.configuration.environment, key, *below)
+        tried = ((document, path) for path in (environment, (key, *below)) for document in (*overlays, *documents))
         return next((d.locate(path) for d, path in tried if path_exists(d.data, path)), None)
 
     def repeated_jobsets(self, documents: Sequence[Document]) -> list[Diagnostic]:
@@ -206,7 +207,8 @@ class Settings:
         shared = [document for source in platform for document in source]
         documents = [document for document in inputs.documents if document.data.get("kind") != "JobSet"]
         documents += inputs.jobsets
-        return check_boundaries(documents, shared, self.configuration, at_base, self.options.namespace or "")
+        namespace, place = self.options.namespace or "", cache(partial(self.place, "namespaces"))
+        return check_boundaries(documents, shared, self.configuration, at_base, namespace, place=place)
 
     def elsewhere(self) -> Callable[[Json, str], bool]:
         """What tells whether another environment compiles a TrainJob."""

@@ -60,6 +60,10 @@ class Source:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    def refusing(self, hint: str) -> str:
+        """Return a hint that knows this line as that of the rule which is not met."""
+        return Hint(hint, *(hint.fixes if isinstance(hint, Hint) else ()), rule=self)
+
 
 @dataclass(frozen=True, slots=True)
 class Fix:
@@ -76,20 +80,24 @@ class Fix:
 
 
 class Hint(str):
-    """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is."""
+    """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is.
 
-    __slots__ = ("fixes",)
+    `rule` is the line of the policy, setting or object of the cluster that is not met.
+    """
+
+    __slots__ = ("fixes", "rule")
     fixes: tuple[Fix, ...]
+    rule: Source | None
 
-    def __new__(cls, text: str, *fixes: Fix) -> Self:
+    def __new__(cls, text: str, *fixes: Fix, rule: Source | None = None) -> Self:
         """Return `text` with fixes."""
         hint = super().__new__(cls, text)
-        hint.fixes = fixes
+        hint.fixes, hint.rule = fixes, rule
         return hint
 
     def __add__(self, more: str, /) -> Hint:
         """Return the hint with more text, and the same fixes."""
-        return Hint(f"{self}{more}", *self.fixes)
+        return Hint(f"{self}{more}", *self.fixes, rule=self.rule)
 
 
 # These return a Hint. Its type is that of text, because a message's hint may be either.
@@ -139,6 +147,11 @@ class Diagnostic:
     def fixes(self) -> tuple[Fix, ...]:
         """Return the edits that would do what the hint says; only one of them is needed."""
         return self.hint.fixes if isinstance(self.hint, Hint) else ()
+
+    @property
+    def rule(self) -> Source | None:
+        """Return the line of the policy, setting or object of the cluster that is not met, as far as it is known."""
+        return self.hint.rule if isinstance(self.hint, Hint) else None
 
     def __str__(self) -> str:
         position = str(self.source) if self.source else self.object

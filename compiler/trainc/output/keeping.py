@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
@@ -283,7 +283,7 @@ class Keeping:
     @property
     def all_refused(self) -> list[Diagnostic]:
         """The note about all jobs that could not be built again, for commands that judge nothing."""
-        return self.note(self.refused, [d for errors in self.refused.values() for d in errors])
+        return self.notes((key, d) for key, errors in self.refused.items() for d in errors)
 
     @property
     def kept_files(self) -> list[Rendered]:
@@ -451,15 +451,28 @@ class Keeping:
         self.problems += problems
         return manifests
 
-    def note(self, jobs: Iterable[JobKey], errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return the note about jobs that stay as they are, and runtimes, that would be refused if they were built today."""
-        names = sorted(qualified(*job) for job in jobs)
-        runtimes = sorted({d.object for d in errors if d.object.partition(" ")[0] in RUNTIME_KINDS})
-        counts = [counted(len(names), "kept job")] * bool(names) + [counted(len(runtimes), "runtime")] * bool(runtimes)
-        reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(errors)))
-        message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
-        hint = f"it counts when they are built again: {first_of(reasons, 2)}"
-        return [Diagnostic("KeptCannotRebuild", "info", message, hint)] if counts else []
+    def notes(
+        self, refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Container[str] = ()
+    ) -> list[Diagnostic]:
+        """Return notes about jobs that stay as they are, and runtimes, that would be refused if they were built today.
+
+        There is one for each rule that they do not meet, or line of the `shared` files: a job that stays is not to blame.
+        """
+        causes: dict[Source | None, list[tuple[JobKey | None, Diagnostic]]] = {}
+        for key, d in refused:
+            source = d.source if d.source and d.source.file in shared else None
+            causes.setdefault(d.rule or source, []).append((key, d))
+        notes = []
+        for source, broken in causes.items():
+            names = sorted({qualified(*key) for key, _ in broken if key})
+            runtimes = sorted({d.object for _, d in broken if d.object.partition(" ")[0] in RUNTIME_KINDS})
+            counts = [counted(len(names), "kept job")] * bool(names)
+            counts += [counted(len(runtimes), "runtime")] * bool(runtimes)
+            reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(d for _, d in broken)))
+            message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
+            hint = f"it counts when they are built again: {first_of(reasons, 2)}"
+            notes.append(Diagnostic("KeptCannotRebuild", "info", message, hint, source=source))
+        return notes
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""

@@ -256,7 +256,10 @@ def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[
         if session.judge_runtimes is not None:
             result.objects = objects
             report.add("policies", [replace(f, about=label) for label, f in session.judge_runtimes(objects.manifests)])
-    diagnostics = [*runtime_diagnostics(), *(session.diagnose_objects(result) if report.about_objects() else ())]
+    built = session.diagnose_objects(result) if report.about_objects() else ()
+    # The stand-in has a name that nobody knows.
+    about_runtime = [replace(d, object=runtime.label, path=f"spec.template.{d.path}") for d in built]
+    diagnostics = [*runtime_diagnostics(), *about_runtime]
     # Infos describe the output, and a dry run has none.
     return [diagnostic for diagnostic in diagnostics if diagnostic.severity != "info"]
 

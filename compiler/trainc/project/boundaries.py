@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path, Severity
+from trainc.findings import Diagnostic, Finding, Hint, Path, Severity, Source
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
+from trainc.findings.text import first_of
 from trainc.kube.bounds import decimal
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.jobset import JobSet
@@ -26,18 +27,23 @@ _IMAGES: Sequence[tuple[str, Path]] = (
     ("volumes", ("image", "reference")),
 )
 
+Place: TypeAlias = Callable[[str], "Source | None"]
 
-def check_boundaries(
+
+def check_boundaries(  # noqa: PLR0913 - the last one goes by its name
     documents: Sequence[Document],
     runtimes: Sequence[Document],
     configuration: Configuration,
     at_base: Mapping[str, tuple[str, ...]],
     namespace: str = "",
+    *,
+    place: Place = lambda _: None,
 ) -> list[Diagnostic]:
     """Report documents in a namespace that is not their folder's, and runtimes that take the place of the platform's.
 
     JobSets count as jobs, and `runtimes` are those of the folders that trainc.yaml names. What `at_base`, the namespaces before a change under review,
-    did not allow, it does not allow either. `namespace` is that of documents which set none.
+    did not allow, it does not allow either. `namespace` is that of documents which set none, and `place` says where
+    trainc.yaml has a glob of `namespaces`.
     """
     trainer_documents = [document for document in documents if is_trainer_document(document.data)]
     found: list[Diagnostic] = []
@@ -46,7 +52,7 @@ def check_boundaries(
         *(document for document in documents if document.data.get("kind") == "JobSet"),
     ):
         refused = [
-            _foreign_namespace(document, configuration, of, namespace)
+            _foreign_namespace(document, configuration, of, namespace, place)
             for of in (configuration.namespaces, at_base)
             if of
         ]
@@ -77,7 +83,11 @@ def _key(document: Document) -> tuple[Any, ...]:
 
 
 def _foreign_namespace(
-    document: Document, configuration: Configuration, namespaces: Mapping[str, Sequence[str]], default: str
+    document: Document,
+    configuration: Configuration,
+    namespaces: Mapping[str, Sequence[str]],
+    default: str,
+    place: Place,
 ) -> Diagnostic | None:
     if document.data.get("kind") not in (*JOB_KINDS, "TrainingRuntime", "JobSet"):
         return None
@@ -86,33 +96,46 @@ def _foreign_namespace(
         original = original.before
     namespace = identity_of(original.data)[0] or identity_of(document.data)[0] or default
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
-    allowed = next((names for glob, names in reversed(tuple(namespaces.items())) if matches(inside, glob)), None)
+    globs = [glob for glob in namespaces if matches(inside, glob)]
+    allowed = namespaces[globs[-1]] if globs else None
     if any(matches(namespace, name) for name in allowed or () if namespace) or (allowed is None and not namespace):
         return None
     where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
-    message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ()) or 'none'}"
+    message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ())}"
     hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
+    if allowed == ():
+        message = f"{inside} may not have jobs: `namespaces` in trainc.yaml allows {globs[-1]} none"
+        others = [glob for glob, names in namespaces.items() if any(matches(namespace, name) for name in names)]
+        where = f" to a folder that may have jobs in {namespace}, {first_of(others, 2)}" if others else ""
+        hint = f"move the file{where}, or give its folder a glob of its own"
     if allowed is None:
         message = f"{inside} may not have jobs {where}: no glob of `namespaces` in trainc.yaml is about this file"
         hint = f'add its folder to trainc.yaml, as in `namespaces: {{"{os.path.dirname(inside)}/**": [{namespace}]}}`, or move the file'
+    if globs:
+        hint = Hint(hint, rule=place(globs[-1]))
     finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
     return original.diagnose(finding, label_of(document.data))
 
 
-def check_images(manifests: Iterable[Mapping[str, Any]], images: Images) -> Iterator[tuple[str, Finding]]:
-    """Yield, with the label of its object, each image that is not pinned or comes from another registry."""
+def check_images(
+    manifests: Iterable[Mapping[str, Any]], images: Images, place: Place = lambda _: None
+) -> Iterator[tuple[str, Finding]]:
+    """Yield, with the label of its object, each image that is not pinned or comes from another registry.
+
+    `place` says where trainc.yaml has `pinned` and `registries`.
+    """
     for manifest in manifests:
         if manifest["kind"] != "JobSet":
             continue
         for path, image in _images(manifest):
             if images.pinned and "@sha256:" not in image:
                 message = f"the image {image} is not pinned by its digest, as trainc.yaml requires"
-                hint = f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>"
+                hint = Hint(f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>", rule=place("pinned"))
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)
             name = full_name(image)
             if images.registries and not is_in_registry(name, *images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
-                hint = f"use an image from {' or '.join(images.registries)}"
+                hint = Hint(f"use an image from {' or '.join(images.registries)}", rule=place("registries"))
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 

@@ -103,7 +103,7 @@ def test_nodes_of_another_flavor_or_with_a_taint_do_not_count() -> None:
     others = [*(node(f"o{i}", "r0", gpu="a100") for i in range(5)), *tainted(LARGE)]
     message = alone(jobset(), [*QUEUE, *others]).diagnostics[0].message
     assert message.endswith(
-        "no node can run a pod of node: 5 nodes: labels do not match the node selector or affinity, "
+        "no node can run a pod of node: 5 nodes: labels do not match nodeLabels {gpu: h100} of ResourceFlavor h100, "
         "2 nodes: taint spot:NoSchedule not tolerated"
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, first_of, format_path
-from trainc.api.kube import POD_SPEC, mapping, names, value_at
+from trainc.api.kube import POD_SPEC, mapping, names, objects, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
@@ -202,7 +202,8 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
-_QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
+_NAMED = pattern(r"(?:ClusterQueue|LocalQueue|ResourceFlavor) (?:[-a-z0-9.]*/)?[-a-z0-9.]*[a-z0-9]")
+_NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
 _INITIALIZER = (("initializer",), ())
@@ -216,13 +217,13 @@ def place_in_input(
 ) -> list[Diagnostic]:
     """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
 
-    The hint ends with the location of the queue that prevents admission.
+    The hint ends with the location of the object of the cluster that prevents it.
     """
-    queues = _by_name(snapshot)
+    by_name = _by_name(snapshot)
     placed = []
     for diagnostic in diagnostics:
         job = diagnostic.object.removeprefix("JobSet ")
-        located = replace(diagnostic, hint=diagnostic.hint + _line_of_queue(diagnostic.message, queues))
+        located = replace(diagnostic, hint=_with_rule(diagnostic, by_name))
         if home := homes.get(job):
             path = steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
@@ -234,15 +235,42 @@ def place_in_input(
     return placed
 
 
-def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
-    """The location of the ClusterQueue that a message names; empty if it names none of the snapshot."""
-    named_queue = _QUEUE.search(message)
-    document = queues.get(named_queue.group()) if named_queue else None
-    if document is None:
-        return ""
-    part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
-    source = document.locate(("spec", part))
-    return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
+def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
+    """The hint, with the line of what a message names of the snapshot: the last object of it, or the nodes."""
+    message = diagnostic.message
+    named = [by_name[label] for label in _NAMED.findall(message) if label in by_name]
+    if "no node can run" in message and not _NO_NODE_OF_FLAVOR.search(message):
+        named = [document for document in by_name.values() if document.data.get("kind") in ("Node", "Cluster")]
+        named = named if len(named) == 1 else []
+    if not named:
+        return diagnostic.hint
+    source = named[-1].locate(_path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
+    if source is None:
+        return diagnostic.hint
+    is_of_kueue = named[-1].data["kind"] not in ("Node", "Cluster")
+    where = f" ({label_of(named[-1].data)} is at {source.file}:{source.line})" if is_of_kueue else ""
+    return source.refusing(diagnostic.hint + where)
+
+
+def _path_of_rule(data: Any, text: str) -> Path:
+    """The field of an object of the cluster that a finding is about."""
+    if data["kind"] in ("Node", "Cluster"):
+        return ("status", "allocatable") if data["kind"] == "Node" else ("nodes",)
+    spec = mapping(data.get("spec"))
+    for g, group in enumerate(objects(spec.get("resourceGroups"))):
+        where: Path = ("spec", "resourceGroups", g)
+        if "no quota for" in text:
+            return (*where, "coveredResources")
+        for f, flavor in enumerate(objects(group.get("flavors"))):
+            if f"no ResourceFlavor {flavor.get('name')}" in text:
+                return (*where, "flavors", f, "name")
+            for r, quota in enumerate(objects(flavor.get("resources"))):
+                if f"for {quota.get('name')} in flavor {flavor.get('name')} " in text:
+                    return (*where, "flavors", f, "resources", r, "nominalQuota")
+    words = {"stopPolicy": "stopPolicy", "namespaceSelector": "namespaceSelector", "topologyName": "Topology"}
+    field = next((field for field, word in words.items() if word in text and field in spec), None)
+    fields = ("clusterQueue", "resourceGroups", "nodeLabels")
+    return "spec", field or next((field for field in fields if field in spec), "")
 
 
 def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:

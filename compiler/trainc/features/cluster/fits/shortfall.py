@@ -103,7 +103,8 @@ class Inventory:
             rooms: Counter[tuple[tuple[str, int], ...]] = Counter()
             for node in (*self.nodes, *(self.down if with_down else ())):
                 if why := _exclusion_reason(constrained, tolerations, node):
-                    excluded[why] += 1
+                    labels = [f for f in flavors if why == _NO_MATCH and not f.labels.items() <= node.labels.items()]
+                    excluded[_other_flavor(labels[0]) if labels else why] += 1
                 else:
                     accepting.append(node)
                     rooms[tuple(sorted(node.allocatable.items()))] += 1 if node.counted else UNLIMITED
@@ -152,7 +153,15 @@ def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str
         matches = node_matches(pod, node.labels, node.name)
     except selectors.MalformedSelector:
         matches = False
-    return "" if matches else "labels do not match the node selector or affinity"
+    return "" if matches else _NO_MATCH
+
+
+_NO_MATCH = "labels do not match the node selector or affinity"
+
+
+def _other_flavor(flavor: Flavor) -> str:
+    labels = ", ".join(f"{key}: {value}" for key, value in flavor.labels.items())
+    return f"labels do not match nodeLabels {{{labels}}} of ResourceFlavor {flavor.name}"
 
 
 # Taints that Kubernetes removes when the node is Ready and no longer cordoned.
@@ -185,6 +194,9 @@ def too_small(pod_set: PodSet, usable: Usable, where: str = "") -> str:
     which = f"the only node{where}" if usable.count == 1 else f"the largest of the {usable.count} nodes{where}"
     if usable.count >= UNLIMITED:
         which = f"the largest node{where}"
+    others_there = sorted({name for room, _ in usable.rooms for name in room if name not in pod_set.scheduled})
+    near = [name for name in others_there if did_you_mean(short, [name], 0.9)] if not usable.largest(short) else []
+    most += f" and, under another name, {near[0]}" if near else ""
     return f"each requests {amount_with_unit(short, pod_set.scheduled[short])}, and {which} has {most}{others}"
 
 

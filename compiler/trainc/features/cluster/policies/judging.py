@@ -13,7 +13,7 @@ from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
 from trainc.features.cluster.policies.children import Subject, as_stored, children
 from trainc.features.cluster.policies.loading import Binding, Expression, Policy, PolicySet, Validation
-from trainc.features.cluster.policies.pod_security import Violation, standards, violations
+from trainc.features.cluster.policies.pod_security import LABEL, Violation, standards, violations
 
 # Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
 # The API server counts in other units and stops one expression at as many (kubernetes apiserver pkg/apis/cel/config.go,
@@ -44,6 +44,8 @@ class Judge:
     secured: bool = False
     # The parameters of each binding, by binding and namespace.
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
+    # Where the namespaces are.
+    homes: Mapping[str, Document] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, policies: PolicySet, minor: int, cluster: Sequence[Document] = ()) -> Judge:
@@ -58,7 +60,8 @@ class Judge:
         looks_inside = _are_secured(namespaces) or any(
             matching.is_about(constraints, matching.CHILDREN) for constraints in about
         )
-        return cls(policies, namespaces, minor, looks_inside, secured)
+        homes = {name: d for d in (*cluster, *policies.other_documents) for name in matching.namespaces_of([d])}
+        return cls(policies, namespaces, minor, looks_inside, secured, homes=homes)
 
     @property
     def is_idle(self) -> bool:
@@ -151,7 +154,11 @@ class Judge:
         where: Path = () if is_pod else ("spec", "template")
 
         def finding(action: str, message: str, violated: Sequence[Violation]) -> Finding:
-            path, hint = (*where, *violated[0].path), f"{violated[0].hint}; see {_POD_SECURITY}"
+            path = (*where, *violated[0].path)
+            mode = "enforce" if action == "Deny" else action.lower()
+            rule = self.homes[name].locate(("metadata", "labels", f"{LABEL}/{mode}")) if name in self.homes else None
+            hint = f"{violated[0].hint}; see {_POD_SECURITY}"
+            hint = rule.refusing(hint) if rule else hint
             message = f"{message}: {', '.join(map(str, violated))}"
             source = subject.source(path)
             return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
@@ -287,9 +294,13 @@ class _Case:
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]
         text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
-        source = self._policy.document.locate(("spec",) if expression is None else expression.path)
+        # An error in a variable is that of its own line.
+        failed = [e for name, e in self._policy.variables.items() if f'variable "{name}" fails to evaluate' in message]
+        place = failed[0] if failed else expression
+        source = self._policy.document.locate(("spec",) if place is None else place.path)
         where = f" ({source.file}:{source.line})" if source else ""
         hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
+        hint = source.refusing(hint) if source else hint
         return self._place(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
 
     def _place(self, finding: Finding) -> Finding:

@@ -14,7 +14,7 @@ from trainc.api.findings import Finding, Path, did_you_mean
 from trainc.api.kube import Json, mapping
 from trainc.api.records import dataclass, pattern
 
-_LABEL = "pod-security.kubernetes.io"
+LABEL = "pod-security.kubernetes.io"
 _LEVELS = ("privileged", "baseline", "restricted")
 _VERSION = pattern(r"v1\.(0|[1-9][0-9]{0,2})")
 _NEWEST = 37
@@ -50,14 +50,14 @@ def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
     """What a namespace's labels enforce, warn about and audit."""
     by_mode = {}
     for mode in ("enforce", "warn", "audit"):
-        level = labels.get(f"{_LABEL}/{mode}", "privileged")
+        level = labels.get(f"{LABEL}/{mode}", "privileged")
         if level not in _LEVELS:
             # An unknown level is taken for the strictest one where it is enforced, and for none elsewhere.
             level = "restricted" if mode == "enforce" else "privileged"
-        version = _VERSION.fullmatch(labels.get(f"{_LABEL}/{mode}-version", "latest"))
+        version = _VERSION.fullmatch(labels.get(f"{LABEL}/{mode}-version", "latest"))
         by_mode[mode] = Standard(level, int(version[1]) if version else None)
-    if f"{_LABEL}/warn" not in labels and labels.get(f"{_LABEL}/enforce") in _LEVELS:
-        warned = by_mode["enforce"].minor if f"{_LABEL}/warn-version" not in labels else by_mode["warn"].minor
+    if f"{LABEL}/warn" not in labels and labels.get(f"{LABEL}/enforce") in _LEVELS:
+        warned = by_mode["enforce"].minor if f"{LABEL}/warn-version" not in labels else by_mode["warn"].minor
         by_mode["warn"] = Standard(by_mode["enforce"].level, warned)
     return by_mode
 
@@ -65,14 +65,14 @@ def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
 def misspelt(namespace: Json) -> Iterator[Finding]:
     """What of a Namespace's labels the API server refuses, or takes for somebody else's."""
     labels = mapping(mapping(namespace.get("metadata")).get("labels"))
-    keys = [f"{_LABEL}/{mode}{part}" for mode in ("enforce", "warn", "audit") for part in ("", "-version")]
+    keys = [f"{LABEL}/{mode}{part}" for mode in ("enforce", "warn", "audit") for part in ("", "-version")]
     for key, value in labels.items():
         path, text = ("metadata", "labels", key), str(value)
         if key not in keys:
-            near = did_you_mean(key, keys, 0.9 if _LABEL not in key else 0.6)
-            if near or key.startswith(f"{_LABEL}/"):
+            near = did_you_mean(key, keys, 0.9 if LABEL not in key else 0.6)
+            if near or key.startswith(f"{LABEL}/"):
                 message = f"{key} is not a label of Pod Security, so it enforces nothing"
-                yield Finding("PolicyNotEvaluated", "warning", message, near or f"write {_LABEL}/enforce", path)
+                yield Finding("PolicyNotEvaluated", "warning", message, near or f"write {LABEL}/enforce", path)
         elif key.endswith("-version"):
             if text != "latest" and not _VERSION.fullmatch(text):
                 message = f"{text!r} is not a version of Pod Security, and the API server refuses it"
