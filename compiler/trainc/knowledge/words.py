@@ -11,7 +11,7 @@ from trainc.startup.patterns import pattern
 # Variables with further arguments, by their names.
 _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
 _OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
-_YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+")
+_YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+|(?:NUM|SHARD|OUTPUT)_[A-Z]+")
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 
