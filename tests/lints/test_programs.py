@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tables import cases
-from trainings import reported, training
+from trainings import findings, reported, training
 
 HF = "torchrun run_clm.py --per_device_train_batch_size 4 "
 MEGATRON = "torchrun pretrain_gpt.py --num-layers 32 --tensor-model-parallel-size 4 "
@@ -17,6 +17,23 @@ def test_a_slip_is_reported_with_a_hint(command: Any, part: Any) -> None:
     warnings = [d for d in reported(training(command)) if part in d.message and d.severity == "warning"]
     assert len(warnings) == 1
     assert warnings[0].hint
+
+
+@cases("job", "env")
+def test_each_wrong_value_of_a_variable_is_reported_and_a_right_one_is_not(job: Any, env: Any) -> None:
+    job = {"command": ["python" if "runtime" in job else "torchrun", "t.py"]} | job
+    for name, (bad, good) in env.items():
+        assert any(name in d.message for d in reported(training(**job, env={name: bad}))), name
+        twin = reported(training(**job, env={name: good} if good is not None else {}))
+        assert [str(d) for d in twin if name in d.message or d.severity == "warning"] == [], name
+
+
+@cases("bad", "good")
+def test_a_mistake_in_a_command_is_reported_and_its_twin_is_left_alone(bad: Any, good: Any) -> None:
+    runtime = "deepspeed-distributed" if bad[0] == "mpirun" else "torch-distributed"
+    said = {d.message for d in reported(training(good, runtime=runtime))}
+    assert [d for d in reported(training(bad, runtime=runtime)) if d.severity != "info" and d.message not in said]
+    assert findings(training(good, runtime=runtime)) == []
 
 
 def test_a_slip_that_is_near_to_several_options_is_taken_for_the_nearest() -> None:

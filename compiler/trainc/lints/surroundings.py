@@ -65,14 +65,8 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
         if not isinstance(value, str) or "$" not in value:
             continue
         for other in _REFERENCE.findall(value):
-            if places.get(other, -1) > place:
-                message = f"{name} refers to $({other}), which is set after it, so Kubernetes keeps the text as it is"
-                hint = f"move {other} above {name}"
-                if other not in {str(variable["name"]) for variable in entry.trainer.env}:
-                    hint = (
-                        f"write $({other}) in the command instead: Trainer adds {other} behind the job's own variables"
-                    )
-                yield Finding("UnsetVariable", "warning", message, hint, *entry.variable_path(name))
+            if places.get(other, -1) >= place:
+                yield _unexpanded(entry, name, other)
         for match in _SHELL_REFERENCE.finditer(value):
             other = match[1] or match[2]
             if other.startswith(("SLURM_", "PBS_", "LSB_")) and not entry.shell:
@@ -85,6 +79,18 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
                     message += ", in the place of what the image has"
                     hint = f"write the whole value, or export {name} in a script that bash -c runs"
                 yield Finding("UnexpandedShellVariable", "info", message, hint, *entry.variable_path(name))
+
+
+def _unexpanded(entry: Entrypoint, name: str, other: str) -> Finding:
+    """Return the finding for a variable that refers to itself, or to one that is set after it."""
+    message = f"{name} refers to $({other}), which is set after it, so Kubernetes keeps the text as it is"
+    hint = f"move {other} above {name}"
+    if other == name:
+        message = f"{name} refers to itself, and Kubernetes does not know its value in the image: $({name}) stays in it as text"
+        hint = f"write the whole value, or export {name} in a script that bash -c runs"
+    elif other not in {str(variable["name"]) for variable in entry.trainer.env}:
+        hint = f"write $({other}) in the command instead: Trainer adds {other} behind the job's own variables"
+    return Finding("UnsetVariable", "warning", message, hint, *entry.variable_path(name))
 
 
 def _keys(training: Training) -> Iterator[Finding]:

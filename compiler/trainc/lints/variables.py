@@ -30,7 +30,7 @@ _SHORTEST_TOKEN = 14
 _SHORTEST_SECRET = 6
 _LONG_NAME = 10
 # The first two letters of the variables that are checked.
-_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF"))
+_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF", "JA", "XL", "NV"))
 _INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
 _DURATION = pattern(r"(\d{1,9})\s*([smh])\w*")
 # Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
