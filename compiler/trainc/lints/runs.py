@@ -349,17 +349,15 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
 
 
 def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fact]:
-    """Yield the variables that `-x` sets for all ranks, one that it names and nothing sets, and one that it leaves out.
-
-    `--mca NAME VALUE` is another way to set OMPI_MCA_NAME.
-    """
+    """Yield the variables that `-x` and `--mca` set for all ranks, one that is named and not set, and one that is left out."""
     variables = [*map(str, (variable["name"] for variable in training.entry.trainer.env))]
     known = {*variables, *training.variables, *start.variables}
     for one in launch.options:
         if one.name in ("mca", "gmca"):
             name, _, value = (one.value or "").partition(" ")
-            form = f"{one.spelling} {name} {{}}"
-            yield Fact(f"env:OMPI_MCA_{name}", value or None, f"{one.spelling} {name}", form, word=one.index)
+            yield Fact(
+                f"env:OMPI_MCA_{name}", value or None, text := f"{one.spelling} {name}", f"{text} {{}}", word=one.index
+            )
         name, equals, value = (one.value or "").partition("=") if one.name == "x" else ("", "", "")
         if equals:
             form = f"{one.spelling} {name}={{}}"

@@ -83,10 +83,9 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
 
 def _unexpanded(entry: Entrypoint, name: str, other: str) -> Finding:
     """Return the finding for a variable that refers to itself, or to one that is set after it."""
-    message = f"{name} refers to $({other}), which is set after it, so Kubernetes keeps the text as it is"
+    message = f"{name} refers to $({other}), which is not set before it, so Kubernetes keeps the text as it is"
     hint = f"move {other} above {name}"
     if other == name:
-        message = f"{name} refers to itself, and Kubernetes does not know its value in the image: $({name}) stays in it as text"
         hint = f"write the whole value, or export {name} in a script that bash -c runs"
     elif other not in {str(variable["name"]) for variable in entry.trainer.env}:
         hint = f"write $({other}) in the command instead: Trainer adds {other} behind the job's own variables"
