@@ -36,6 +36,23 @@ def test_a_mistake_in_a_command_is_reported_and_its_twin_is_left_alone(bad: Any,
     assert findings(training(good, runtime=runtime)) == []
 
 
+HUB = "torchrun run_clm.py --per_device_train_batch_size 1 --model_name_or_path Qwen/Qwen2.5-7B"
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "part"),
+    [
+        (HUB, {"limits": {"ephemeral-storage": "10Gi"}}, "takes 14 GB"),
+        (HUB, {"limits": {"ephemeral-storage": "40Gi"}}, ""),
+        (HUB, {"pod": {"securityContext": {"runAsUser": 1000}}}, "/.cache"),
+        (HUB, {"pod": {"securityContext": {"runAsUser": 1000}}, "env": {"HF_HOME": "/tmp/hf"}}, ""),
+    ],
+)
+def test_a_model_that_a_pod_cannot_keep_is_reported(command: str, fields: Any, part: str) -> None:
+    said = [d for d in reported(training(command, **fields)) if d.code in {"UnlikelyAmount", "UnsetVariable"}]
+    assert [d.message for d in said if part and part in d.message] or (said == [] and not part)
+
+
 def test_a_slip_that_is_near_to_several_options_is_taken_for_the_nearest() -> None:
     verl = "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.clip_ratio_b=0.1"
     (finding,) = [d for d in reported(training(verl)) if "clip_ratio_b" in d.message]

@@ -266,8 +266,9 @@ def _derived(
     yield from _resources(training, network)
     cpus = read_quantity(amounts.get("cpu"))
     yield Fact("job:cpus", int(cpus.units) if cpus is not None else None, "CPUs of the pod")
-    mounts = [normpath(str(mount.get("mountPath"))) for mount in container.mounts]
+    mounts = {normpath(str(mount.get("mountPath"))): not mount.get("readOnly") for mount in container.mounts}
     yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
+    yield Fact("job:writable", sum(mounts.values()) - mounts.get("/dev/shm", False), "volumes to write to")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     spec = training.info.pod_spec(training.entry.pod_set.name)
@@ -306,8 +307,9 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     paths = " ".join(str(mapping(v.get("hostPath")).get("path", "")) for v in sources.values())
     yield Fact("job:host_paths", paths, "the folders of the node")
     in_memory = mapping(mapping(sources.get(volume_at(training, "/dev/shm")[1])).get("emptyDir"))  # noqa: S108
-    limit = (container.resources.get("limits") or {}).get("memory")
-    for key, amount in (("memory_limit", limit), ("shm_size", in_memory.get("sizeLimit"))):
+    limits = mapping(container.resources.get("limits"))
+    sizes = ("memory_limit", limits.get("memory")), ("ephemeral_limit", limits.get("ephemeral-storage"))
+    for key, amount in (*sizes, ("shm_size", in_memory.get("sizeLimit"))):
         read = read_quantity(amount)
         yield Fact(f"job:{key}", read.units >> 20 if read is not None else None, f"{key.split('_')[0]}: {amount}")
 
