@@ -114,6 +114,14 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ("*.data/purelib/openrlhf/cli/train_*.py",),
     ),
     "composer": {"mosaicml==0.32.1": ("composer/cli/launcher.py",)},
+    "ultralytics": {
+        **dict.fromkeys(
+            ("ultralytics==8.4.190", "ultralytics==8.3.0", "ultralytics==8.2.0", "ultralytics==8.1.0"),
+            ("ultralytics/cfg/default.yaml",),
+        ),
+        "ultralytics==8.0.50": ("ultralytics/yolo/cfg/default.yaml",),
+    },
+    "open_clip": dict.fromkeys(("open_clip_torch==3.3.0", "open_clip_torch==2.30.0"), ("open_clip_train/params.py",)),
     "lightning": {
         "lightning==2.6.6": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
         "lightning==2.2.5": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),

@@ -147,6 +147,8 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         problem = _of_other_form(known, fact, kind)
         if problem is not None or isinstance(value, Nested):
             return problem
+    if bare and kind in ("int", "float") and fact.text.startswith("--"):
+        return f"{fact.text} has no value, and {program} takes a number", f"write {fact.text}=1, with the value for 1"
     quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
     if kind == "list" and choices and isinstance(value, (str, Items)):
         kind, value = "str", next((each for each in str(value).split() if each not in choices), choices[0])

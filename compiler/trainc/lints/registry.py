@@ -149,8 +149,7 @@ def _may_slip(training: Training) -> bool:
     return (
         training.line.script is not None
         or bool(training.documents)
-        or any(mark in text for mark in ("'", '"', "python"))
-        or "~/" in text
+        or any(mark in text for mark in ("'", '"', "python", " = ", "~/"))
         or ".py" in text.partition(" ")[0]
         or any(str(variable.get("value"))[:1] in _STARTING_VALUE for variable in training.entry.container.env)
         or bool(training.line.launches)
