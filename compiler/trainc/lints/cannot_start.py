@@ -23,7 +23,7 @@ _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\
 _LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPTION_AND_VALUE = pattern(r"--[A-Za-z][A-Za-z0-9_.-]*(?:=[^\s\"'-]\S*\s+--[A-Za-z]|\s+\S)")
-_OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
+_OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>", "&"))
 # Programs that hand a script to another scheduler.
 _SUBMITTING = {"sbatch": "Slurm", "salloc": "Slurm", "qsub": "PBS", "bsub": "LSF"}
 # Images of the catalog that start no program by default: their entrypoint is a shell, or runs its arguments.

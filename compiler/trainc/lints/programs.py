@@ -147,17 +147,15 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         problem = _of_other_form(known, fact, kind)
         if problem is not None or isinstance(value, Nested):
             return problem
-    if bare and kind in ("int", "float") and fact.text.startswith("--"):
-        return f"{fact.text} has no value, and {program} takes a number", f"write {fact.text}=1, with the value for 1"
     quoted = isinstance(value, str) and fact.file is not None and known.space == "ds:"
     if kind == "list" and choices and isinstance(value, (str, Items)):
         kind, value = "str", next((each for each in str(value).split() if each not in choices), choices[0])
-    if kind in ("int", "float") and not bare:
+    if kind in ("int", "float"):
         better = number(value)
-        if better is not None and not quoted:
+        if (better is not None and not quoted) or (bare and not fact.text.startswith("--")):
             return None
         noun = "an integer" if kind == "int" else "a number"
-        shown = f"the text {value!r}" if quoted else repr(value)
+        shown = "without a value" if bare else f"the text {value!r}" if quoted else repr(value)
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
     if choices and kind in ("str", "name") and not bare and str(value) not in choices:

@@ -51,6 +51,7 @@ _QUOTES = "\"'“”‘’"  # noqa: RUF001
 _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
 # A longer one is no slip of somebody who types, and takes long to match.
 _LONGEST_WORD = 1_000
+_NUMBER = pattern(r"-?\d[\d.e-]*")
 _AT_HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
 
 
@@ -213,11 +214,11 @@ def _apart(training: Training, start: Start) -> Iterator[Finding]:
             message = f"single quotes keep ${quoted} as it is, and the program gets it as text"
             yield training.finding("UnexpandedShellVariable", "warning", message, "write double quotes", first + index)
     several = sum(_SETTING.match(word) is not None for word in words) > 1
-    for index, (word, after) in enumerate(pairwise(words) if several else ()):
-        match = _SETTING.match(word)
+    for index, (word, after) in enumerate(pairwise(words)):
+        match = _SETTING.match(word) if several or _NUMBER.fullmatch(after) else None
         if match is not None and match.end() == len(word) and _VALUE.fullmatch(after):
             message = f"a space follows {word}, so {after!r} is a word of its own, which the program does not know"
-        elif after.startswith("=") and len(after) > 1 and "=" not in word:
+        elif several and after.startswith("=") and len(after) > 1 and "=" not in word:
             message = f"a space is before {after}, so it is a word of its own, which the program does not know"
         elif match is not None and word.count("[") > word.count("]") and not word.startswith("-") and "]" in after:
             message = f"a space is in the brackets of {word}, so {after!r} is a word of its own"
@@ -313,6 +314,13 @@ def _setting(command: Any) -> tuple[str, str] | None:
     if (third if declares else second)[:1] == "=" and (declares or _SET.match(f"{first}=")) and first not in _TESTING:
         name = second if declares else first
         return f"spaces are around the equals sign of {name}, so the shell sets nothing", f"write {name}=..."
+    if first == "export" and any(word in _STARTERS for word in command.words[1:]):
+        return (
+            f"export takes {second} for another variable, and runs nothing",
+            f"remove export, or end the line before {second}",
+        )
+    if first.isdecimal() and any(one.value.endswith(",") for one in command.assignments):
+        return f"a space is in front of {first}, which the shell takes for a program", "write the list without spaces"
     if first == "export" and second and any(one.value == "" for one in command.assignments):
         return f"a space is in front of {second}, so the variable is empty", f"write NAME={second}"
     if first == "cd" and third and second[:1] != "-":
