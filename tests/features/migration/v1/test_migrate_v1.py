@@ -189,6 +189,26 @@ def test_a_job_goes_onto_a_runtime_that_gives_the_same_pods(case: str, folder: P
         assert run("check", str(folder)).status == 0
 
 
+@pytest.mark.parametrize("field", ["initContainers", "env"])
+@pytest.mark.parametrize("is_same", [True, False])
+def test_what_runs_in_order_has_the_order_of_the_job(field: str, is_same: bool, folder: Path) -> None:
+    items = ["{name: a, image: x}", "{name: b, image: x}"]
+    items = ["{name: A, value: x}", "{name: B, value: $(A)}"] if field == "env" else items
+    wanted, had = (", ".join(each) for each in (items, items if is_same else items[::-1]))
+    in_job = ("            resources", f"            env: [{wanted}]\n            resources")
+    in_runtime = (":1}", f":1, env: [{had}]}}")
+    if field != "env":
+        in_job = ("          containers", f"          initContainers: [{wanted}]\n          containers")
+        in_runtime = (
+            "                containers",
+            f"                initContainers: [{had}]\n                containers",
+        )
+    for name, text, change in (("a", PYTORCH, in_job), ("ours", OURS, in_runtime)):
+        (folder / f"{name}.yaml").write_text(text.replace(*change), encoding="utf-8")
+    assert run("migrate", "--into", "ours", str(folder)).status == 0
+    assert ("name: ours" in (folder / "a.yaml").read_text(encoding="utf-8")) is is_same
+
+
 def test_a_runtime_that_nobody_has_is_wrong_usage(folder: Path) -> None:
     (folder / "ours.yaml").write_text(OURS, encoding="utf-8")
     (folder / "a.yaml").write_text(PYTORCH, encoding="utf-8")

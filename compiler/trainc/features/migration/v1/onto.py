@@ -75,15 +75,19 @@ def _differing(before: Any, after: Any, path: Path) -> Iterator[Path]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys(chain(before, after)):
             yield from _differing(before.get(key), after.get(key), (*path, key))
-    elif isinstance(before, list) and isinstance(after, list) and (by_name := _by_name(before, after)) is not None:
+    elif isinstance(before, list) and isinstance(after, list) and (by_name := _by_name(path, before, after)):
         for name in dict.fromkeys(chain(*by_name)):
             yield from _differing(by_name[0].get(name), by_name[1].get(name), (*path, name))
     else:
         yield path
 
 
-def _by_name(*lists: list[Any]) -> list[dict[str, Any]] | None:
-    """Return lists of objects with names as mappings, None if they are others."""
+def _by_name(path: Path, *lists: list[Any]) -> list[dict[str, Any]] | None:
+    """Return lists of objects with names as mappings, None if they are others, or have another order where that counts."""
     if not all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in chain(*lists)):
         return None
-    return [{item["name"]: item for item in items} for items in lists]
+    named = [{item["name"]: item for item in items} for items in lists]
+    common = [[item["name"] for item in items if all(item["name"] in other for other in named)] for items in lists]
+    # A variable refers to those before it, and each init container waits for the one before it.
+    is_ordered = path[-1] in ("env", "initContainers")
+    return None if is_ordered and common[0] != common[1] else named
