@@ -189,6 +189,7 @@ def commit_of(repository: Repository, revision: str) -> str:
 _NAVIGATION = pattern(r"[~^:]|@\{|^@$")
 _OBJECT_ID = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ABBREVIATED = pattern(r"[0-9a-fA-F]{7,}")
+_URL = pattern(r"(?![/.]|file:)[\w.+:/@~%=?&,-]+")
 # Where git looks for a name (refs.c, ref_rev_parse_rules), without what lies in .git itself.
 _PLACES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
 
@@ -281,13 +282,12 @@ def branches_and_tags(folder: str) -> list[str]:
 def origin_of(folder: str) -> tuple[str, str | None] | None:
     """Return the URL from which others clone the repository around `folder`, and HEAD's commit if they can fetch it.
 
-    None if git knows no such URL.
+    None if git knows no such URL, or YAML and lists of requirements would read more in it.
     """
-    try:
+    url = ""
+    with suppress(CompileError):
         url = run_git(folder, ["remote", "get-url", "origin"]).decode().strip()
-    except CompileError:
-        return None
-    if url.startswith(("/", ".", "file:")):
+    if not _URL.fullmatch(url):
         return None
     try:
         published = run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip()

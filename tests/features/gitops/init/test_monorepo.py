@@ -77,6 +77,41 @@ def test_a_second_folder_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("init", "vision", "--only", "gitops", "--gitops", "flux").status == 0
 
 
+@pytest.mark.parametrize("folder", ["a;id", "$(id)", "a'b", 'a"b', "${{ x }}", "a#b", "a\nb", "a`id`", "a: b"])
+def test_a_folder_that_a_script_would_run_is_refused(folder: str) -> None:
+    write(f"{folder}/trainc.yaml", SETTINGS)
+    write("ml/trainc.yaml", json.dumps({"release": "2.3", "output": f"rendered/{folder}"}))
+    for part in ("dump", "workflow", "hooks", "gitops"):
+        for where in (folder, "ml"):
+            result = run("init", where, "--only", part)
+            assert (result.status, "cannot stand in scripts" in result.stderr) == (2, True), (part, where)
+
+
+def test_a_folder_with_a_space_is_one_word_everywhere() -> None:
+    write("my team/trainc.yaml", SETTINGS)
+    assert run("init", "my team", "--only", "dump", "--only", "workflow").status == 0
+    script = Path(".github/workflows/trainc-dump.yaml").read_text(encoding="utf-8")
+    assert 'git add -- "my team/live/"*/' in script
+    assert "/my\\ team/rendered/\n" in Path(".github/CODEOWNERS").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("repos", ["[x]", "[3]", "[{hooks: x}]", "[{hooks: [x]}]", "[{hooks: {a: b}}]", "x", "[[]]"])
+def test_hooks_of_any_shape_are_left_alone(repos: str) -> None:
+    write(".pre-commit-config.yaml", f"repos: {repos}\n")
+    write("ml/trainc.yaml", SETTINGS)
+    assert "FileInTheWay" in run("init", "ml", "--only", "hooks").stderr
+    write("ml/.vscode/settings.json", '{"a": "\\ud800"}')
+    assert "FileInTheWay" in run("init", "ml", "--only", "editor").stderr
+
+
+@pytest.mark.parametrize("url", ["https://[::1", "x\ny: z", "https://h/a: b # c"])
+def test_an_origin_that_yaml_reads_otherwise_is_no_address(url: str) -> None:
+    git("config", "remote.origin.url", url)
+    write("ml/trainc.yaml", SETTINGS)
+    assert run("init", "ml", "--only", "gitops").status == 0
+    assert load("ml/argocd/training.yaml")["spec"]["source"]["repoURL"] == "https://git.example.com/ml/training.git"
+
+
 def test_from_below_and_from_the_root_the_same_files_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     write("ml/trainc.yaml", SETTINGS)
     write("ml/jobs/bert.yaml", JOB)

@@ -13,7 +13,7 @@ from trainc.api.command import report
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic
 from trainc.api.git import git
-from trainc.api.records import replace
+from trainc.api.records import pattern, replace
 from trainc.api.settings import Configuration, Limits, settings_file
 from trainc.features import ask
 from trainc.features.gitops.init import PARTS, REPOSITORY
@@ -38,6 +38,8 @@ from trainc.features.gitops.init.scaffold import (
     with_settings,
 )
 
+# What is neither of a shell, of YAML, of GitHub's expressions nor of CODEOWNERS, in the names of folders.
+_IN_SCRIPTS = pattern(r"[\w .+@=/-]+")
 _LEFT_ALONE = (README, REQUIREMENTS, CODEOWNERS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
 
@@ -103,6 +105,10 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     if arguments.repository == REPOSITORY and (origin := git.origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
+    for path in filter(None, (inside, *(output.path for output in delivered))):
+        if not _IN_SCRIPTS.fullmatch(path):
+            hint = "rename it, with letters, digits, spaces and  . _ - + @ = /  only"
+            raise UsageError(f"the folder {path!r} cannot stand in scripts and workflows: {hint}")
     gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
     application_set = arguments.application_set
     return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)
@@ -221,7 +227,8 @@ def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if name not in _ADDED_TO:
         return None
     try:
-        return _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
+        combined = _ADDED_TO[name](opening.read_file(target, Limits().file_bytes).decode(), text)
+        return combined if combined is None else combined.encode().decode()  # Halves of characters are ValueErrors.
     except (OSError, ValueError):
         return None
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from trainc.api.documents import opening, yaml_reader
 from trainc.api.findings import has_errors
 from trainc.api.git import git
-from trainc.api.kube import releases
+from trainc.api.kube import objects, releases
 from trainc.api.records import dataclass, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features import ask
@@ -121,9 +121,9 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     }
     above = f"/{plan.inside}/" if plan.inside else "/"
     values |= {
-        "jobs": f"{above}jobs/",
+        "jobs": f"{above}jobs/".replace(" ", "\\ "),
         # The files of an output folder that a GitOps tool applies.
-        "rendered": "\n".join(f"/{delivered.path}/" for delivered in plan.delivered),
+        "rendered": "\n".join(f"/{delivered.path}/".replace(" ", "\\ ") for delivered in plan.delivered),
         "home": f"{above[1:]}live/",
         "contexts": " ".join(delivered.environment or "cluster" for delivered in plan.delivered),
     }
@@ -293,11 +293,11 @@ def with_hooks(text: str, ours: str) -> str | None:
     documents, problems = yaml_reader.read_documents(text.encode(), "", Limits())
     if has_errors(problems) or len(documents) != 1:
         return None
-    repos = documents[0].data.get("repos")
-    if not isinstance(repos, list) or not repos:
+    repos = objects(documents[0].data.get("repos"))
+    if not repos:
         return None
     mine = pattern(r"id: (\S+)").findall(ours)[0]
-    if any(hook.get("id") == mine for repo in repos for hook in repo.get("hooks") or ()):
+    if any(hook.get("id") == mine for repo in repos for hook in objects(repo.get("hooks"))):
         return text
     first = documents[0].locate(("repos", 0))
     lines = text.splitlines(keepends=True)
