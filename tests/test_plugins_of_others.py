@@ -32,6 +32,32 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, image: example.com/train:1, command: [torchrun, train.py]}
 """
+FAILING_MODULE = """\
+from trainc.api.findings import Finding
+from trainc.api.plugins import Lint, Passes, Plugin, always
+
+
+def run(job, policy, info):
+    if job.name == "llm":
+        {body}
+    return info
+
+
+def lint(job, info):
+    return (Finding("A", "bad", 1, None, "spec"),) if "{name}" == "misfinds" and job.name == "llm" else ()
+
+
+PASSES = Passes(enforce_ml_policy=run)
+PLUGIN = Plugin("{name}", "{name}", applies_to=always, lints=(Lint("lowered", "{name}", "lint"),))
+"""
+FAILING = {
+    "raises": "raise OSError('no licence')",
+    "leaves": "raise SystemExit(0)",
+    "recurses": "run(job, policy, info)",
+    "forgets": "return None",
+    "misfinds": "pass",
+    "prints": "print('kind: Evil')",
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +75,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metadata = target / "useless-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: useless\nVersion: 1\n", encoding="utf-8")
-    points = ("useless = useless:PLUGIN", "failing = failing:PLUGIN", "again = acme_trainc:PLUGIN")
+    for name, body in FAILING.items():
+        (target / f"{name}.py").write_text(FAILING_MODULE.format(name=name, body=body), encoding="utf-8")
+    points = (
+        *(f"{name} = {name}:PLUGIN" for name in FAILING),
+        "useless = useless:PLUGIN",
+        "failing = failing:PLUGIN",
+        "again = acme_trainc:PLUGIN",
+    )
     (metadata / "entry_points.txt").write_text("\n".join(["[trainc.plugins]", *points]), encoding="utf-8")
     return target
 
@@ -119,7 +152,7 @@ def test_a_name_that_is_not_installed_is_refused_with_those_that_are(site: Path,
     assert (done.returncode, done.stdout) == (1, "")
     assert "error[UnknownPlugin] there is no plugin 'acm'" in done.stderr
     assert "did you mean acme?" in done.stderr
-    assert "installed are acme, again, failing, useless" in trainc(site, folder, "check", "--plugin", "x").stderr
+    assert "installed are acme, again, failing, " in trainc(site, folder, "check", "--plugin", "x").stderr
 
 
 @pytest.mark.parametrize(
@@ -143,6 +176,20 @@ def test_a_plugin_that_is_of_no_use_is_refused(site: Path, folder: Path, name: s
     done = trainc(site, folder, "build", "job.yaml", "--plugin", name)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"error[BrokenPlugin] plugin '{name}' {reason}" in done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in FAILING if name != "prints"])
+def test_a_plugin_that_fails_at_a_job_is_an_error_of_that_job(site: Path, folder: Path, name: str) -> None:
+    (folder / "other.yaml").write_text(JOB.replace("llm", "other"), encoding="utf-8")
+    (folder / "trainc.yaml").write_text(f"plugins: [{name}]\noutput: out\n", encoding="utf-8")
+    done = trainc(site, folder, "build", "--keep-going")
+    assert (done.returncode, [file.name for file in (folder / "out" / "team-a").iterdir()]) == (1, ["other.yaml"])
+    assert f"error[BrokenPlugin] metadata.name: a plugin failed at this job ({name})" in done.stderr
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_manifests(site: Path, folder: Path) -> None:
+    done = trainc(site, folder, "build", "job.yaml", "--plugin", "prints")
+    assert (done.returncode, "Evil" in done.stdout, "Evil" in done.stderr) == (0, False, True)
 
 
 def test_two_plugins_of_one_name_are_refused(site: Path, folder: Path) -> None:

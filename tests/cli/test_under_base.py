@@ -107,6 +107,13 @@ def test_an_environment_that_is_gone_is_named() -> None:
     assert expected in run("diff", "git:main").stdout.replace("\n    ", " ")
 
 
+def test_a_plugin_that_is_gone_is_named() -> None:
+    write("trainc.yaml", SETTINGS + "plugins: [acme]\n")
+    on_branch()
+    write("trainc.yaml", SETTINGS)
+    assert "`plugins`: What acme finds is no longer reported" in run("check", "--base", "main").stderr
+
+
 def test_a_base_that_cannot_be_read_is_an_error_with_the_command_that_fetches_it() -> None:
     on_branch()
     result = run("check", "--base", "origin/main")

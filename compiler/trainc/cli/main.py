@@ -45,7 +45,9 @@ def run() -> NoReturn:
     # A command is short-lived and creates few reference cycles; collecting them would cost about 5% of its run time.
     # `lsp` keeps running, so collection is postponed rather than disabled.
     gc.set_threshold(_ALLOCATIONS_BETWEEN_SEARCHES)
-    status = main()
+    streams = _own_streams()
+    sys.stdout = sys.stderr  # What a plugin or a library prints is no part of manifests or of frames.
+    status = main(streams=streams)
     # Output is flushed by now; interpreter teardown would cost another 5%.
     os._exit(status)
 
@@ -111,7 +113,7 @@ class _Closed(RawIOBase):
 
 def _discard_output(streams: Streams) -> None:
     """Discard buffered output; otherwise Python reports a write error at exit."""
-    for own, stream in ((sys.stdout, streams.out), (sys.stderr, streams.err)):
+    for own, stream in ((sys.__stdout__, streams.out), (sys.__stderr__, streams.err)):
         with suppress(OSError, ValueError):
             if own is not None and stream.fileno() == own.fileno():
                 os.dup2(os.open(os.devnull, os.O_WRONLY), own.fileno())

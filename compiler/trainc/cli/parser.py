@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -73,8 +72,8 @@ class _Formatter(RawDescriptionHelpFormatter):
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     """A formatter as wide as the terminal. argparse would import shutil, and with it every compression module."""
     try:
-        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
-    except (AttributeError, ValueError, OSError):  # AttributeError if the process has no standard output.
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
+    except (ValueError, OSError):
         columns = 80
     return _Formatter(prog, width=columns - 2)
 

@@ -24,13 +24,14 @@ from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
-from trainc.startup.typing import TYPE_CHECKING, Any, Protocol
+from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.lints.manifests import Claim, Services
     from trainc.lints.training import Training
     from trainc.options import Options
     from trainc.pods.admission_plugins import ClusterObjects
+    from trainc.reading.document import Document
 
 
 # A command's words, and the keys of its options.
@@ -280,14 +281,6 @@ def lint(
     return [replace(finding, severity="warning") if finding.severity == "error" else finding for finding in findings]
 
 
-class Document(Protocol):
-    """A document of the input, as its reader calls it."""
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """Its fields."""
-
-
 class _Subjects(dict[str, Sequence[Any]]):
     """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
 
@@ -310,9 +303,7 @@ class _Subjects(dict[str, Sequence[Any]]):
 
 def lint_applied(manifests: Sequence[Manifest], around: ClusterObjects, options: Options) -> Iterator[Finding]:
     """Yield findings about the objects of a job among those of the cluster."""
-    for group in _at("applied", options.plugins):
-        for function in group.functions:
-            yield from function(manifests, around)
+    return _guarded("applied", options, "whether the cluster takes its pods", manifests, around)
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[Finding]:
@@ -320,22 +311,22 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
 
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """
-    for group in _at("all_jobs", options.plugins):
-        for function in group.functions:
-            yield from function(claims, services)
+    return _guarded("all_jobs", options, "whether it goes with the other jobs", claims, services)
 
 
 def lint_rendered(
     jobset: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], options: Options
 ) -> Iterator[Finding]:
-    """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet.
+    """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
+    foreign, plugins = [Foreign(data) for data in objects], enabled(options.plugins)
+    return _guarded("rendered", options, "whether its names match the other manifests", jobset, foreign, plugins)
 
-    No schema has checked the objects: a lint that fails because of one is a finding, not the end of everybody's check.
-    """
-    foreign = [Foreign(data) for data in objects]
-    for group in _at("rendered", options.plugins):
+
+def _guarded(stage: Stage, options: Options, unknown: str, *arguments: Any) -> Iterator[Finding]:
+    """Run lints of which one that fails, at what no schema has checked, is a finding, not the end of everybody's check."""
+    for group in _at(stage, options.plugins):
         for function in group.functions:
             try:
-                yield from function(jobset, foreign, enabled(options.plugins))
+                yield from function(*arguments)
             except Exception as error:  # noqa: BLE001 - see above
-                yield Finding.of_failure("whether its names match the other manifests", function.__name__, error)
+                yield Finding.of_failure(unknown, function.__name__, error)

@@ -104,21 +104,33 @@ class Result:
 
 
 def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT) -> Result:
-    """Take one valid TrainJob through all stages."""
+    """Take one valid TrainJob through all stages. A plugin of others that fails is an error of this job."""
     result = Result(document, document)
+    try:
+        _run_stages(document, session, trace, result)
+        if session.options.plugins:
+            registry.check_results(result.report.findings, result.objects.manifests if result.objects else ())
+    except (Exception, SystemExit) as error:
+        if not session.options.plugins:
+            raise
+        result.objects, result.report = None, Report([registry.failure(error, session.options.plugins)])
+    return result
+
+
+def _run_stages(document: ValidDocument, session: Session, trace: Trace, result: Result) -> None:
     report, options, release = result.report, session.options, session.release
     controller = options.semantics == "controller"
 
     result.runtime, findings = find_runtime(document.data, session.index, release)
     report.add("reference", findings)
     if (runtime := result.runtime) is None:
-        return result
+        return
     report.add("reference", group_mismatch(document.document.data, runtime.document.data))
     job = lower_job(document.data)
     if controller and release.managed_by_honored and job.managed_by == names.MULTIKUEUE_MANAGED_BY:
         report.add("reference", [_MANAGED_ELSEWHERE])
         result.objects = Objects()
-        return result
+        return
 
     if controller and release.runtime_snapshot:
         report.add("lowering", unstorable_text(runtime.data))
@@ -139,7 +151,7 @@ def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT
         result.objects = assemble(lowered, report, trace, document.document.siblings)
     elif info.gitops and not session.errors_only:
         report.add("lint", _of_command(lowered, document.document.siblings))
-    return result
+    return
 
 
 # What is wrong with a command whatever else its pods have: it holds for a refused job too, and with another runtime.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -88,7 +88,6 @@ def programs(policy: str) -> Programs:
 
 
 # The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
-#
 # Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
 
 
@@ -145,23 +144,15 @@ def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> t
     return tuple(_results("secrets", job, info, plugins))
 
 
-# Third-party plugins: found through the entry-point group `trainc.plugins`, and used only if they are enabled by
-# name.
-#
-# The name is that of an entry point, never of a module, so a repository's trainc.yaml can only enable plugins that
-# are already installed.
-
-
-GROUP = "trainc.plugins"
-
-
 @cache
 def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
-    """Return the plugins with these names, and an error for each that is not installed or cannot be used."""
+    """Return the installed plugins with these names of entry points, and an error for each that is not installed or cannot be used."""
+    from importlib.metadata import entry_points
+
     plugins: list[Plugin] = []
     problems: list[Diagnostic] = []
     used_names = {plugin.name for plugin in PLUGINS}
-    points = _entry_points() if names else ()
+    points = entry_points(group="trainc.plugins") if names else ()
     for name in dict.fromkeys(names):
         plugin = _load(name, used_names, points)
         if isinstance(plugin, Plugin):
@@ -178,30 +169,46 @@ def _load(name: str, used_names: set[str], installed: Sequence[EntryPoint]) -> P
         return _unknown(name, installed)
     try:
         plugin = points[0].load()
-    except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
+        if not isinstance(plugin, Plugin):
+            return _broken(name, f"refers to {points[0].value}, which is not a trainc.api.plugins.Plugin")
+        if not isinstance(load_attribute(plugin.passes, "PASSES"), Passes):
+            return _broken(name, f"has no PASSES in {plugin.passes} that are trainc.api.plugins.Passes")
+        for lint in plugin.lints:
+            load_attribute(lint.module, lint.function)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
         return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
-    if not isinstance(plugin, Plugin):
-        return _broken(name, f"refers to {points[0].value}, which is not a trainc.api.plugins.Plugin")
     if plugin.name in used_names:
         return _broken(name, f"is called {plugin.name!r}, like another plugin")
     return plugin
 
 
-def _entry_points() -> Sequence[EntryPoint]:
-    from importlib.metadata import entry_points
+def failure(error: BaseException, names: Sequence[str]) -> Finding:
+    """Say that a plugin failed at a job, so that the others go on: in its last function, if the traceback has one."""
+    from traceback import walk_tb
 
-    return tuple(entry_points(group=GROUP))
+    places = [(frame.f_globals.get("__name__"), line) for frame, line in walk_tb(error.__traceback__)]
+    at = [f" in {module}, line {line}" for module, line in places if not str(module).startswith("trainc.")][-1:]
+    message = f"a plugin failed at this job ({', '.join(names)}): {type(error).__name__}: {error}{''.join(at)}"
+    hint = "report this to the authors of the plugin, or remove it from `plugins` to see what trainc alone does"
+    return Finding("BrokenPlugin", "error", message, hint, ("metadata", "name"), stage="validation")
+
+
+def check_results(findings: Iterable[Any], manifests: Iterable[object]) -> None:
+    """Raise TypeError for what a plugin must not return, while it is known that one has."""
+    import json
+
+    for one in findings:
+        is_one = isinstance(one, Finding) and one.severity in ("error", "warning", "info") and type(one.path) is tuple
+        if not is_one or not all(isinstance(text, str) for text in (one.code, one.message, one.hint, one.about)):
+            raise TypeError(f"{one!r} is not a Finding as trainc.api.findings describes it")
+    json.dumps(list(manifests))
 
 
 def _unknown(name: str, points: Sequence[EntryPoint]) -> Diagnostic:
     installed = sorted({point.name for point in points})
-    available = (
-        f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
-    )
-    hint = (
-        did_you_mean(name, installed, 0.5)
-        or f"{available}; install the distribution that provides {name!r}, or remove the name"
-    )
+    there = f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
+    near = did_you_mean(name, installed, 0.5)
+    hint = near or f"{there}; install the distribution that provides {name!r}, or remove the name"
     return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
 
 

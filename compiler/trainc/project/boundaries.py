@@ -164,6 +164,8 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     yield from _looser_rules(before.rules, after.rules)
     yield from _extra("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")
     yield from _extra("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
+    plugins, left = (configuration.options.get("plugins", ()) for configuration in (before, after))
+    yield from _extra("plugins", left, plugins, "What {} finds is no longer reported")
     yield from _extra(
         "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
     )

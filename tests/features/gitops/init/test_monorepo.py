@@ -84,7 +84,7 @@ def test_a_folder_that_a_script_would_run_is_refused(folder: str) -> None:
     for part in ("dump", "workflow", "hooks", "gitops"):
         for where in (folder, "ml"):
             result = run("init", where, "--only", part)
-            assert (result.status, "cannot stand in scripts" in result.stderr) == (2, True), (part, where)
+            assert (result.status, "is no plain word in scripts" in result.stderr) == (2, True), (part, where)
 
 
 def test_a_folder_with_a_space_is_one_word_everywhere() -> None:

@@ -108,7 +108,7 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     for path in filter(None, (inside, *(output.path for output in delivered))):
         if not _IN_SCRIPTS.fullmatch(path):
             hint = "rename it, with letters, digits, spaces and  . _ - + @ = /  only"
-            raise UsageError(f"the folder {path!r} cannot stand in scripts and workflows: {hint}")
+            raise UsageError(f"the folder {path!r} is no plain word in scripts and workflows: {hint}")
     gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
     application_set = arguments.application_set
     return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)
