@@ -199,7 +199,7 @@ LINTS: tuple[Lint, ...] = (
         "sized",
         "trainc.lints.variables",
         "tokens_of_initializers",
-        lambda job, _: job.dataset is not None or job.model is not None,
+        lambda job, _: (job.dataset, job.model) != (None, None),
     ),
     Lint("sized", "trainc.lints.variables", "tuning_variables", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.devices", "unlikely_amounts", per="container"),
@@ -239,9 +239,8 @@ class _Group:
 @cache
 def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[_Group, ...]:
     groups: dict[Any, _Group] = {}
-    general: list[tuple[Plugin | None, Sequence[Lint]]] = [(None, LINTS)]
-    for plugin, lints in [*general, *((plugin, plugin.lints) for plugin in enabled(plugins))]:
-        for lint in lints:
+    for plugin in (None, *enabled(plugins)):
+        for lint in LINTS if plugin is None else plugin.lints:
             if lint.stage == stage:
                 key = plugin and plugin.name, lint.applies_to, lint.per, lint.when
                 groups.setdefault(key, _Group(plugin, lint)).lints.append(lint)
@@ -265,8 +264,8 @@ def lint(
     subjects = _Subjects(job, info, documents)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
-        applies_to, per, when = group.applies_to, group.per, group.when
-        if applies_to is not None and not applies_to(job, info):
+        per, when = group.per, group.when
+        if group.applies_to is not None and not group.applies_to(job, info):
             continue
         if per in arguments:
             for function in group.functions if per == "job" or documents else ():
@@ -311,7 +310,7 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
 
     `services` collects the Services of all jobs of the input, and is updated by each call.
     """
-    return _guarded("all_jobs", options, "whether it goes with the other jobs", claims, services)
+    return _guarded("all_jobs", options, "whether it fits the other jobs", claims, services)
 
 
 def lint_rendered(

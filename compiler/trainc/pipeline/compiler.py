@@ -105,14 +105,12 @@ class Result:
 
 def compile_job(document: ValidDocument, session: Session, trace: Trace = SILENT) -> Result:
     """Take one valid TrainJob through all stages. A plugin of others that fails is an error of this job."""
-    result = Result(document, document)
+    result, failures = Result(document, document), (Exception, SystemExit) if session.options.plugins else ()
     try:
         _run_stages(document, session, trace, result)
         if session.options.plugins:
             registry.check_results(result.report.findings, result.objects.manifests if result.objects else ())
-    except (Exception, SystemExit) as error:
-        if not session.options.plugins:
-            raise
+    except failures as error:
         result.objects, result.report = None, Report([registry.failure(error, session.options.plugins)])
     return result
 

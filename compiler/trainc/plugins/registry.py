@@ -42,12 +42,10 @@ def enabled(names: tuple[str, ...]) -> tuple[Plugin, ...]:
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
-    pairs = [
-        (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
-    ]
-    carries_env = any(
-        plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in pairs
-    )
+    policies = ((plugin, plugin.policy_of(job, info)) for plugin in enabled(info.plugins))
+    pairs = [(plugin, policy) for plugin, policy in policies if policy is not None]
+    spans = (plugin.carries_env for plugin, _ in pairs)
+    carries_env = any(span is not None and info.release.minor in span for span in spans)
     return [
         Applied(plugin, load_attribute(plugin.passes, "PASSES"), policy)
         for plugin, policy in pairs
@@ -149,15 +147,12 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     """Return the installed plugins with these names of entry points, and an error for each that is not installed or cannot be used."""
     from importlib.metadata import entry_points
 
-    plugins: list[Plugin] = []
-    problems: list[Diagnostic] = []
-    used_names = {plugin.name for plugin in PLUGINS}
+    plugins, problems = list[Plugin](), list[Diagnostic]()
     points = entry_points(group="trainc.plugins") if names else ()
     for name in dict.fromkeys(names):
-        plugin = _load(name, used_names, points)
+        plugin = _load(name, {plugin.name for plugin in (*PLUGINS, *plugins)}, points)
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
-            used_names.add(plugin.name)
         else:
             problems.append(plugin)
     return tuple(plugins), tuple(problems)

@@ -38,7 +38,7 @@ from trainc.features.gitops.init.scaffold import (
     with_settings,
 )
 
-# What is neither of a shell, of YAML, of GitHub's expressions nor of CODEOWNERS, in the names of folders.
+# What is neither of a shell, of YAML nor of GitHub's expressions, in the name of a folder.
 _IN_SCRIPTS = pattern(r"[\w .+@=/-]+")
 _LEFT_ALONE = (README, REQUIREMENTS, CODEOWNERS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
@@ -105,10 +105,10 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
     if arguments.repository == REPOSITORY and (origin := git.origin_of(root)) is not None:
         arguments.repository = shared_url(origin[0])
     delivered = _delivered(arguments, configuration, root, inside)
-    for path in filter(None, (inside, *(output.path for output in delivered))):
-        if not _IN_SCRIPTS.fullmatch(path):
-            hint = "rename it, with letters, digits, spaces and  . _ - + @ = /  only"
-            raise UsageError(f"the folder {path!r} is no plain word in scripts and workflows: {hint}")
+    if (inside and not _IN_SCRIPTS.fullmatch(inside)) or not all(output.path.isprintable() for output in delivered):
+        hint = "rename it, with letters, digits, spaces and  . _ - + @ = /  only"
+        wrong = next((output.path for output in delivered if not output.path.isprintable()), inside)
+        raise UsageError(f"scripts and workflows do not take the folder {wrong!r} as one word: {hint}")
     gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
     application_set = arguments.application_set
     return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)
