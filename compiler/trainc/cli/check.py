@@ -17,7 +17,9 @@ from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, did_you_mean
-from trainc.kube.documents import qualified, value_at
+from trainc.knowledge.software import is_like
+from trainc.kube.documents import Json, qualified, value_at
+from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits
 from trainc.pipeline.fragments import check_fragments
@@ -97,6 +99,7 @@ class _Checked:
     compiled: list[tuple[str, str]]
     runs: list[str]
     counted: str
+    images: set[str]
 
 
 def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, bases: Bases) -> _Checked:
@@ -105,8 +108,11 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking = start(settings, stdin, checks_fragments=True, step=progress.step, output=settings.output, bases=bases)
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
+    images: set[str] = set()
     for job in checking.jobs():
         compiled.append((job.namespace, job.name))
+        if settings.configuration.software:
+            images |= {str(container.get("image")) for container in _containers(job)}
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
     inputs, rules = checking.inputs, checking.session.rules
@@ -137,8 +143,18 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     counts.insert(2, f"{counted(len(inputs.jobsets), 'JobSet')} kept as it is" if inputs.jobsets else "")
     newest = "" if settings.options.release else f" for Trainer {NEWEST_RELEASE}, the newest"
     return _Checked(
-        checking, compiled, runs, ", ".join(filter(None, counts if checking.runtimes_tried else counts[:3])) + newest
+        checking,
+        compiled,
+        runs,
+        ", ".join(filter(None, counts if checking.runtimes_tried else counts[:3])) + newest,
+        images,
     )
+
+
+def _containers(job: CompiledJob) -> Iterator[Json]:
+    for jobset in JobSet.among(job.manifests):
+        for replicated in jobset.jobs:
+            yield from replicated.pod_spec.get("containers", ())
 
 
 def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: Bases) -> Iterator[Diagnostic]:
@@ -163,13 +179,13 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
 
 
 def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
-    """Warn about names in trainc.yaml that no job has, where they are like those of jobs."""
+    """Warn about names in trainc.yaml that no job has, where they are like those of jobs, and about images that no job has."""
     configurations = [check.checking.settings.configuration for check in checks]
     jobs = [qualified(*key) for check in checks for key in check.compiled]
     file = configurations[0].file
     documents = (
         read_paths([file], Limits(), everything=True)[0]
-        if file and any(c.budgets or c.frozen for c in configurations)
+        if file and any(c.budgets or c.frozen or c.software for c in configurations)
         else []
     )
     found: dict[tuple[Path, str], Diagnostic] = {}
@@ -180,6 +196,11 @@ def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
             named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
             for i, entry in enumerate(settings.get("frozen", ())):
                 named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
+            for glob in settings.get("software", ()) if any(check.images for check in checks) else ():
+                if not any(is_like(image, glob) for check in checks for image in check.images):
+                    message, hint = f"no job here has an image like {glob}", "write a glob such as ghcr.io/team/train:*"
+                    unused = Finding("SettingsNotUsed", "warning", message, hint, (*above, "software", glob))
+                    found[above, glob] = document.diagnose(unused, CONFIGURATION_FILE)
             for path, glob in named:
                 names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
                 others = [other for at, other in named if at[0] == path[0] and other != glob]

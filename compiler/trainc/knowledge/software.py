@@ -58,7 +58,10 @@ def _numbers(version: str) -> list[int]:
 
 
 def of_image(image: str, software: Software) -> Iterator[tuple[str, Version, str]]:
-    """Yield what is known of the packages of an image, each with how it is known; the last of a package counts."""
+    """Yield what is known of the packages of an image, each with how it is known; the last of a package counts.
+
+    Of globs that the image has, that with the most letters is the last.
+    """
     reference = image.partition("@")[0]
     folders, _, last = reference.rpartition("/")
     name, _, tag = last.partition(":")
@@ -67,9 +70,16 @@ def of_image(image: str, software: Software) -> Iterator[tuple[str, Version, str
             yield package, Version(match[1]), "as the tag of the image says"
     for match in _IN_TAG.finditer(tag):
         yield _ALIASES.get(match[1], match[1]), Version(match[2]), "as the tag of the image says"
-    for glob, packages in software:
-        if any(fnmatchcase(known, glob) for known in (image, reference, f"{folders}/{name}".lstrip("/"))):
+    for glob, packages in sorted(software, key=lambda known: len(known[0].replace("*", ""))):
+        if is_like(image, glob):
             yield from ((package, Version(version), "as trainc.yaml says") for package, version in packages)
+
+
+def is_like(image: str, glob: str) -> bool:
+    """Return whether a glob is about an image: with its digest, without, or without its tag."""
+    reference = image.partition("@")[0]
+    folders, slash, last = reference.rpartition("/")
+    return any(fnmatchcase(known, glob) for known in (image, reference, f"{folders}{slash}{last.partition(':')[0]}"))
 
 
 def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Version | None]:

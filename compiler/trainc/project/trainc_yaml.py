@@ -106,7 +106,7 @@ INPUT: Schema = {
         ),
     ),
     "software": about(
-        "Versions of packages in images, by globs of their references, or a file with an SBOM of each.",
+        "Versions of packages in images, by globs of their references, of which the one with the most letters counts, or a file with an SBOM of each.",
         map_of(
             {
                 "type": ["object", "string"],

@@ -9,6 +9,8 @@ from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 _PURL = pattern(r"pkg:pypi/([^@?#/]+)@([^?#]+)")
+# The letters that names of Python packages are made of.
+_NAME = pattern(r"[A-Za-z0-9][\w.-]*")
 _MOST_COMPONENTS = 50_000
 
 
@@ -32,6 +34,10 @@ def of_sbom(data: Any) -> dict[str, str] | None:
             for reference in (references if isinstance(references, list) else ())
             if isinstance(reference, Mapping)
         ]
+        name, version = component.get("name"), component.get("version")
+        if not any(purls) and component.get("type") == "library" and isinstance(name, str) and isinstance(version, str):
+            # Some tools write no purl. What is no package of Python is asked for by nobody.
+            purls = [f"pkg:pypi/{name}@{version}"] if _NAME.fullmatch(name) else []
         for match in map(_PURL.match, (purl for purl in purls if isinstance(purl, str))):
             if match is not None:
                 found.setdefault(normalized_package(match[1]), set()).add(match[2])
