@@ -35,7 +35,9 @@ def test_a_launcher_is_reported_once_at_its_first_mistake() -> None:
     assert found.path == "spec.trainer.command[1]"
 
 
-@pytest.mark.parametrize("command", [["python", "~/t.py"], ["~/bin/train"], ["bash", "~/run.sh"]])
+@pytest.mark.parametrize(
+    "command", [["python", "~/t.py"], ["~/bin/train"], ["bash", "~/run.sh"], ["torchrun", "~/t.py"]]
+)
 def test_a_home_folder_needs_a_shell(command: list[str]) -> None:
     assert ("error", "CommandCannotStart") in findings(training(command))
     assert ("error", "CommandCannotStart") not in findings(training(" ".join(command)))

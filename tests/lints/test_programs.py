@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import Json
 from tables import cases
 from trainings import findings, reported, training
 
@@ -175,3 +176,87 @@ def test_the_number_of_nodes_is_put_into_the_hint_and_into_no_name() -> None:
         d.hint for d in reported(training("swift sft --model a/b --train_type lora")) if d.code == "ForeignLauncher"
     ]
     assert "NNODES=4 " in hint
+
+
+MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cfg", "namespace": "team-a"}}
+ACCELERATE = (
+    "compute_environment: LOCAL_MACHINE\nnum_machines: 1\ndeepspeed_config: {deepspeed_config_file: /c/z.json}\n"
+)
+OF_MAP: dict[str, Any] = {"configMap": {"name": "cfg"}}
+
+
+@pytest.mark.parametrize(
+    ("command", "volume", "mount", "data", "expected"),
+    [
+        (["accelerate", "launch", "--config_file=/c/a.yaml", "t.py"], OF_MAP, {}, {"a.yaml": ACCELERATE}, "/c/z.json is not in"),
+        (["accelerate", "launch", "--config_file=/c/a.yaml", "t.py"], OF_MAP, {}, {"a.yaml": ACCELERATE, "z.json": "{}"}, ""),
+        (["torchrun", "t.py", "--config=/c/a.toml"], {"configMap": {"name": "config"}}, {}, {"a.toml": ""}, "did you mean cfg"),
+        (["torchrun", "t.py", "--config=/c/b.toml"], {"configMap": {"name": "config"}}, {}, {"a.toml": ""}, ""),
+        (["torchrun", "t.py", "--config=/c/a.toml"], {"configMap": {"name": "other"}}, {}, {"a.toml": ""}, ""),
+        (["torchrun", "t.py"], OF_MAP, {"mountPath": "/c/a.toml", "subPath": "b.toml"}, {"a.toml": ""}, "/c/a.toml is an empty folder"),
+        (["torchrun", "t.py"], OF_MAP, {"mountPath": "/c/b.toml", "subPath": "a.toml"}, {"a.toml": ""}, ""),
+        (["/c/run.sh"], OF_MAP, {}, {"run.sh": ""}, "is not executable"),
+        (["/c/run.sh"], {"configMap": {"name": "cfg", "defaultMode": 0o755}}, {}, {"run.sh": ""}, ""),
+        (["bash", "/c/run.sh"], OF_MAP, {}, {"run.sh": ""}, ""),
+        (["torchrun", "/c/t.py"], {"emptyDir": {}}, {}, {"t.py": ""}, "is empty in every new pod"),
+        (["torchrun", "-m", "acme.t"], {"emptyDir": {}}, {}, {}, ""),
+        (["bash", "-c", "git clone x /c && torchrun /c/t.py"], {"emptyDir": {}}, {}, {}, ""),
+        (["torchrun", "t.py"], {"emptyDir": {"medium": "Memory"}}, {"mountPath": "/dev/smh"}, {}, "did you mean /dev/shm?"),
+        (["torchrun", "t.py"], {"emptyDir": {"medium": "Memory"}}, {"mountPath": "/dev/hugepages"}, {}, ""),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_where_the_command_looks_is_named(
+    command: list[str], volume: Json, mount: Json, data: Json, expected: str
+) -> None:
+    pod = {"volumes": [{"name": "v", **volume}]}
+    job = training(command, nodes=1, pod=pod, mounts=[{"name": "v", "mountPath": "/c", **mount}])
+    said = [f"{d.message} {d.hint}" for d in reported(job, {**MAP, "data": data}) if d.severity == "warning"]
+    assert (expected in said[0]) if expected else said == []
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "expected"),
+    [
+        (["torchrun", "t.py", "--data=/workspace/data"], {}, "writes to /workspace/dataset"),
+        (["torchrun", "t.py"], {"MODEL_DIR": "/workspace/models"}, "writes to /workspace/model"),
+        (["torchrun", "t.py", "--model=/workspace/model/x"], {"DATA": "/workspace/dataset"}, ""),
+        (["torchrun", "t.py", "--save_model=/workspace/models"], {}, ""),
+    ],
+)
+def test_a_path_is_compared_with_those_that_initializers_fill(command: list[str], env: Json, expected: str) -> None:
+    steps = {name: {"storageUri": f"hf://acme/{name}"} for name in ("model", "dataset")}
+    job = training(command, nodes=1, env=env, runtime="torch-distributed-with-initializers", initializer=steps)
+    said = [d.message for d in reported(job) if d.code == "FileNotMounted"]
+    assert (expected in said[0]) if expected else said == []
+
+
+@pytest.mark.parametrize(
+    ("device", "env", "command", "code"),
+    [
+        ("neuroncore", {"NEURON_RT_NUM_CORES": "4"}, ["python", "t.py"], "InvalidVariableValue"),
+        ("neuroncore", {"NEURON_RT_VISIBLE_CORES": "0-2"}, ["python", "t.py"], "InvalidVariableValue"),
+        ("neuroncore", {"NEURON_RT_NUM_CORES": "2"}, ["python", "t.py"], ""),
+        ("neuroncore", {"NEURON_RT_VISIBLE_CORES": "0,1"}, ["python", "t.py"], ""),
+        ("neuron", {"NEURON_RT_NUM_CORES": "8"}, ["python", "t.py"], "InvalidVariableValue"),
+        ("neuron", {}, ["torchrun", "--nproc_per_node=5", "t.py"], "MoreProcessesThanDevices"),
+        ("neuron", {}, ["torchrun", "--nproc_per_node=4", "t.py"], ""),
+    ],
+)
+def test_neuron_cores_are_those_of_the_pod(device: str, env: Json, command: list[str], code: str) -> None:
+    node = {"nodeSelector": {"node.kubernetes.io/instance-type": "inf2.48xlarge"}}
+    job = training(command, nodes=1, gpus=0, limits={f"aws.amazon.com/{device}": 2}, env=env, pod=node)
+    assert [d.code for d in reported(job) if d.severity == "warning"] == [code] * bool(code)
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        (["tune", "run", "--nproc_per_node=8", "lora_finetune_distribtued", "--config", "a"], "neither a recipe nor a file"),
+        (["tune", "run", "--nproc_per_node=8", "recipes/mine.py", "--config", "a"], ""),
+        ("torchrun t.py trainer.devices=8 trainer.progress_bar_refresh_rate=10", "has such a setting"),
+        ("torchrun t.py trainer.devices=8 trainer.sft.max_steps=10", ""),
+    ],
+)  # fmt: skip
+def test_what_a_program_no_longer_has_is_named(command: Any, part: str) -> None:
+    said = [d.message for d in reported(training(command, nodes=1)) if d.severity != "info"]
+    assert (part in said[0]) if part else said == []

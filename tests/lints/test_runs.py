@@ -53,6 +53,13 @@ RIGHT: dict[str, dict[str, Any]] = {
     "a quoted here-document": {"command": shell("cat > t.py << 'EOF'\nprint('$HOME')\nEOF\ntorchrun t.py")},
     "configuration from variables": {"command": shell("cat > c.yaml << EOF\nout: $OUTPUT_DIR\nEOF\ntorchrun t.py")},
     "arguments for the shell": {"command": ["bash", "-c", 'exec torchrun "$@"', "--", "train.py"]},
+    "a command of the script's own": {"command": ["bash", "-c", 'exec "$0" "$@"', "torchrun", "train.py"]},
+    "a name for the script": {"command": ["bash", "-c", "set -e; torchrun train.py", "train"]},
+    "a loop that is waited for": {"command": shell("for i in 0 1; do python t.py & done; wait"), "nodes": 1},
+    "a loop beside another program": {
+        "command": shell("for i in 0 1; do python t.py & done; torchrun u.py"),
+        "nodes": 1,
+    },
     "a wrapper before it": {"command": ["timeout", "12h", "torchrun", "train.py"]},
     "all devices by name": {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1,2,3,4,5,6,7"}]},
     "an interface left out": {"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "^lo"}]},

@@ -297,7 +297,7 @@ class Facts:
     """All facts about one run. What is added later takes precedence; a role has the values of its keys.
 
     `hidden` means that there may be more: a word such as `$EXTRA_ARGS`, or a file that is not visible. `spaces` are those
-    of which all is visible, apart from that.
+    of which all is visible, apart from that, and `certain` those of which it is anyway.
     """
 
     def __init__(self) -> None:
@@ -305,6 +305,7 @@ class Facts:
         self.roles: dict[str, list[str]] = {}
         self.hidden = False
         self.spaces: set[str] = set()
+        self.certain = {"env", "job", "package"}
 
     def add(self, sayings: Iterable[Fact]) -> None:
         """Add values in the order of their precedence, the strongest last."""
@@ -341,6 +342,6 @@ class Facts:
         if fact is not None:
             return fact.value is not None and not is_on(fact.value)
         space = name.rpartition(":")[0]
-        if space in ("env", "job", "package"):
+        if space in self.certain:
             return True
         return not self.hidden and (not space or space in self.spaces)

@@ -152,7 +152,7 @@ def variable_names() -> Mapping[str, Any]:
 
     `known` are their full names, and `prefixes` what the checked ones begin with. `integers` are read as a number: other
     text is ignored, or an error. `words` have a fixed set of values, whose case does not matter, and `lists` a list of such,
-    all of which a leading ^ excludes. `allocators` have `allocator_settings` of PyTorch's allocator, NAME:VALUE.
+    all of which a leading ^ excludes; `meant` has what others stand for, and `consequences` what happens with them. `allocators` have `allocator_settings` of PyTorch's allocator, NAME:VALUE.
     """
     data: dict[str, Any] = read("names")
     return data | {"known": frozenset(data["known"]), "prefixes": tuple(data["prefixes"])}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from trainc.findings import Finding, Severity, suggest, write
-from trainc.ir.commands.programs import BUILTINS, SHELLS, program_name
+from trainc.ir.commands.programs import BUILTINS, SHELLS, program_name, program_of
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.kube.names import reference_problem
@@ -23,9 +23,9 @@ _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\
 _LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPTION_AND_VALUE = pattern(r"--[A-Za-z][A-Za-z0-9_.-]*(?:=[^\s\"'-]\S*\s+--[A-Za-z]|\s+\S)")
+_PARAMETER = pattern(r"\$\{?[0-9@*]")
+_HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>", "&"))
-# Programs that hand a script to another scheduler.
-_SUBMITTING = {"sbatch": "Slurm", "salloc": "Slurm", "qsub": "PBS", "bsub": "LSF"}
 # Images of the catalog that start no program by default: their entrypoint is a shell, or runs its arguments.
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
@@ -34,22 +34,19 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
     if entry.argv and not _starts(entry.argv, bool(entry.command)):
         first = _program if entry.command else _arguments_alone
-        findings = (list(check(entry)) for check in (first, _check_shell, _submission, _unsplit, _letters))
+        findings = (list(check(entry)) for check in (first, _check_shell, _unsplit, _letters))
         yield from next(filter(None, findings), ())
 
 
 @lru_cache(maxsize=1024)
 def _starts(command: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    excluded = command[0] in BUILTINS or program_name(command[0]) in _SUBMITTING
-    plain = is_command and command[0] != "" and not excluded and "=" not in command[0]
+    plain = is_command and command[0] != "" and command[0] not in BUILTINS and "=" not in command[0]
     return plain and all(map(_is_plain, command)) and not any(program_name(word) in SHELLS for word in command)
 
 
 def _is_plain(word: str) -> bool:
-    return (
-        word.isascii() and not word.startswith("~") and word not in _OPERATORS and (not word or word.split() == [word])
-    )
+    return word.isascii() and "~/" not in word and word not in _OPERATORS and (not word or word.split() == [word])
 
 
 def _program(entry: Entrypoint) -> Iterator[Finding]:
@@ -76,26 +73,23 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
 
 
-def _submission(entry: Entrypoint) -> Iterator[Finding]:
-    line = read_command(entry.argv, programs(""))
-    for start in line.starts:
-        if start.name in _SUBMITTING:
-            message = f"{start.name} hands a script to {_SUBMITTING[start.name]}, which no pod belongs to: nothing trains here"
-            hint = "write the commands of that script instead, as in command: [torchrun, train.py]"
-            severity: Severity = "error" if start.sure else "warning"
-            yield _finding(entry, line.word(0), message, hint, severity)
-
-
 def _at_home(entry: Entrypoint) -> Iterator[Finding]:
-    """Yield an error for a program or script below `~`, which only a shell replaces."""
+    """Yield a finding for each path below `~`, which only a shell replaces: an error for a program or its script."""
     line = read_command(entry.argv, programs(""))
     if line.script is not None:
         return
-    program = line.starts[0].program
-    for index in {0, program.start} if program.kind in ("python", "shell") else {0}:
-        if index < len(entry.argv) and entry.argv[index].startswith("~/"):
-            message = f"no shell runs this command, so {entry.argv[index]!r} is not in the home folder, and there is no folder called ~"
-            yield _finding(entry, index, message, "write the whole path")
+    start = line.starts[0]
+    first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+    for index, word in enumerate(entry.argv):
+        if _HOME.fullmatch(word):
+            message = (
+                f"no shell runs this command, so {word!r} is not in the home folder, and there is no folder called ~"
+            )
+            is_program = index == 0 or (index == first and start.kind != "unknown")
+            if is_program:
+                yield _finding(entry, index, message, "write the whole path")
+            else:
+                yield entry.finding("UnexpandedShellVariable", "warning", message, "write the whole path", index)
 
 
 def _arguments_alone(entry: Entrypoint) -> Iterator[Finding]:
@@ -131,11 +125,22 @@ def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
         joined = " ".join((script, *parameters))
         message = f"{shell} -c takes one argument: {parameters[0]!r} is not passed to {script}"
         yield _finding(entry, index, message, f'write [{words[shell_index]}, -c, "{joined}"]')
+    elif parameters and (lost := _lost(script, parameters)):
+        message = f"{shell} -c runs its first argument only: {lost!r} is another one, which never runs"
+        yield _finding(entry, index + 1, message, "write all commands in one text, and && between them")
     else:
         line = read_command(entry.argv, programs(""))
         if line.unclosed:
             message = f"a {line.unclosed} in this script is never closed, so {shell} fails with a syntax error"
             yield _finding(entry, index, message, "close it, or escape it with a backslash")
+
+
+def _lost(script: str, parameters: Sequence[str]) -> str:
+    """Return the command behind a script that is only its `$0`, or an empty string."""
+    first = parameters[0].split() or [""]
+    kind = program_of(first, programs("")).kind
+    is_command = kind in ("launcher", "python") or (len(first) > 1 and kind != "unknown") or parameters[0] in _OPERATORS
+    return parameters[0] if is_command and not _PARAMETER.search(script) else ""
 
 
 def _script_file(entry: Entrypoint, shell_index: int) -> Iterator[Finding]:

@@ -134,9 +134,9 @@ def _mounted_files(training: Training) -> Iterator[ConfigFile]:
         mount_path, sub_path = str(mount.get("mountPath", "")), str(mount.get("subPath") or "")
         for name, key in keys.items():
             text = data.get(key)
-            if isinstance(text, str) and (not sub_path or sub_path == name):
-                path = normpath(mount_path if sub_path else join(mount_path, str(name)))
-                yield ConfigFile(path, text, document, str(key))
+            inside = f"{name}/".removeprefix(f"{sub_path}/" if sub_path else "").rstrip("/")
+            if isinstance(text, str) and (not sub_path or f"{name}/".startswith(f"{sub_path}/")):
+                yield ConfigFile(normpath(join(mount_path, inside)), text, document, str(key))
 
 
 def config_maps(training: Training, kind: str = "ConfigMap") -> dict[str, Any]:

@@ -52,8 +52,6 @@ def processes(training: Training) -> Iterator[Finding]:
                 # accelerate takes one machine for all if it is not given their number.
                 whole_job = not launch.launcher.nodes or launch.find_option(launch.launcher.nodes) is not None
                 yield from _compare_processes(training, total, count, whole_job=whole_job)
-        elif launch.launcher.total and (machines := launch.find_option(launch.launcher.nodes)) is not None:
-            yield from _check_machines(training, launch, machines)
     if not counted and training.entry.trains and training.devices:
         yield from _check_requested(training)
 
@@ -74,19 +72,6 @@ def _check_per_node(training: Training, launch: Launch, option: Option) -> Itera
 def _processes(training: Training) -> str | None:
     value = training.info.processes.value
     return None if value is None else str(value)
-
-
-def _check_machines(training: Training, launch: Launch, machines: Option) -> Iterator[Finding]:
-    """Yield a finding for accelerate's default, which is the devices of one pod for all machines together."""
-    count = training.processes(launch)
-    if not count or count >= training.devices or launch.find_option(launch.launcher.own_way) is not None:
-        return
-    total = training.devices * training.nodes
-    message = (
-        f"without --num_processes, accelerate divides the {training.devices} of {training.device} of a pod by the number "
-        f"of machines: {count} per pod, so {training.devices - count} stay idle"
-    )
-    yield training.finding("IdleDevices", "warning", message, f"add --num_processes={total}", machines.index)
 
 
 def _compare_processes(training: Training, option: Option, count: int, whole_job: bool = False) -> Iterator[Finding]:
@@ -171,13 +156,13 @@ def _hidden_devices(training: Training) -> Iterator[Finding]:
             continue
         visible = env.get(name)
         if visible is not None and _fewer(visible, training.devices):
-            message_and_hint = _hidden_message(training, name, visible)
-            yield Finding("IdleDevices", "warning", *message_and_hint, *training.entry.variable_path(name))
+            code, message, hint = _hidden(training, name, visible)
+            yield Finding(code, "warning", message, hint, *training.entry.variable_path(name))
         for start in () if _side_by_side(training) else training.line.starts_of("launcher", "python"):
             inline = start.variables.get(name)
             if inline is not None and inline != visible and _fewer(inline, training.devices):
-                message_and_hint = _hidden_message(training, name, inline)
-                yield training.finding("IdleDevices", "warning", *message_and_hint, start.program.index)
+                code, message, hint = _hidden(training, name, inline)
+                yield training.finding(code, "warning", message, hint, start.program.index)
 
 
 def _shared_devices(training: Training) -> Iterator[Finding]:
@@ -205,9 +190,17 @@ def _fewer(visible: str, devices: int) -> bool:
     return fewer and "$" not in visible and visible != "all"
 
 
-def _hidden_message(training: Training, name: str, visible: str) -> tuple[str, str]:
+def _hidden(training: Training, name: str, visible: str) -> Problem:
+    hint = remove(f"remove {name}: a pod only sees the devices that it requests")
+    shown = sum(bool(part.strip()) for part in visible.split(","))
+    started = max((training.processes(launch) or 0 for _, launch in training.launches), default=0)
+    if 0 < shown < started <= training.devices:
+        message = (
+            f"{name} is {visible!r}, which shows {shown} devices to {started} processes: the others find none, and exit"
+        )
+        return "MoreProcessesThanDevices", message, hint
     message = f"{name} is {visible!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, remove(f"remove {name}: a pod only sees the devices that it requests")
+    return "IdleDevices", message, hint
 
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:

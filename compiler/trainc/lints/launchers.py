@@ -8,7 +8,6 @@ from trainc.findings import Finding, Severity, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.index import starts_processes
-from trainc.kube.quantity import whole_number
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
 from trainc.startup.patterns import pattern
@@ -34,9 +33,14 @@ def launchers(training: Training) -> Iterator[Finding]:
         # Scripts that run on Slurm as well choose their launcher by a condition.
         if not start.sure and fits:
             continue
-        if start.program.guessed and start.name in SRUN.programs:
-            message = f"srun hands {launch.launcher.name} to Slurm, which no pod belongs to: nothing trains here"
-            yield training.finding("ForeignLauncher", "warning", message, "remove srun and its options", 0)
+        if start.name in SRUN.programs:
+            message = "srun starts programs through Slurm, which no pod belongs to: it is not there, or exits at once"
+            hint = (
+                "remove srun and its options"
+                if start.program.guessed
+                else "write torchrun in the place of srun and its options"
+            )
+            yield training.finding("ForeignLauncher", "warning", message, hint, 0)
         else:
             yield from _foreign(training, launch)
 
@@ -46,8 +50,6 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
     if training.nodes < 2 or launch.find_option(launcher.hosts | launcher.own_way) is not None:
         return
     if training.native(launcher):
-        if launcher.name == "accelerate launch":
-            yield from _single_process(training, launch)
         return
     refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
     if _is_configured(training, launch) or (refused and launch.find_option(launcher.nodes) is not None):
@@ -101,22 +103,6 @@ def _foreign_message(training: Training, launch: Launch) -> tuple[str, str]:
     return message, hint
 
 
-def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
-    """Yield a finding for accelerate with at most one device and no option for several machines: it starts one process."""
-    several = launch.find_option(
-        launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu"))
-    )
-    resources = training.entry.container.resources
-    unknown = any("/" in name for name in resources.get("limits") or {}) or resources.get("claims")
-    if training.devices > 1 or several is not None or (not training.devices and unknown):
-        return
-    amount = "one device" if training.devices else "no device"
-    message = f"with {amount} per pod, accelerate starts a single process without distributed training: {training.nodes} separate trainings"
-    hint = "use torchrun, or add --multi_gpu and --num_machines with the rank and address"
-    hint = hint if training.devices else "start it with torchrun, or request devices"
-    yield training.finding("NoLauncher", "warning", message, hint, launch.index)
-
-
 def _missing(training: Training) -> Iterator[Finding]:
     starting, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
     if starting is None or not starting.needed:
@@ -127,6 +113,9 @@ def _missing(training: Training) -> Iterator[Finding]:
     if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
         return
     start = starts[-1]
+    # A loop may start one for each device, or each of them has its own.
+    if line.background and (len(starts) > 1 or not start.sure):
+        return
     if (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):
         return
     severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
@@ -208,8 +197,6 @@ def _problems(training: Training, start: Start, launch: Launch) -> Iterator[Prob
     for option in launch.options:
         yield from _of_option(training, launch, option)
     yield from _of_program(training, start, launch)
-    if launch.launcher.name in _RULES:
-        yield from _RULES[launch.launcher.name](training, start, launch)
 
 
 def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[Problem]:
@@ -331,9 +318,6 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
         message = f"{first!r} is one word, which {name} takes for the name of the program"
         hint = f'write two words, "{option}", "{value.strip()}", or one with =: "{option}={value.strip()}"'
         yield index, message, hint
-    elif first.startswith("~/") and training.line.script is None:
-        message = f"no shell runs this command, so {first!r} is not in the home folder, and there is no folder called ~"
-        yield index, message, "write the whole path"
 
 
 def _is_cut(training: Training) -> bool:
@@ -341,77 +325,3 @@ def _is_cut(training: Training) -> bool:
     script = training.line.script
     words = training.line.argv
     return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))
-
-
-def _accelerate(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
-    """Yield what accelerate refuses or fails at (huggingface/accelerate commands/launch.py, utils/launch.py)."""
-    if launch.find_option(launch.launcher.own_way) is not None:
-        return
-    machines = launch.find_option(launch.launcher.nodes)
-    several = whole_number(training.value(machines.value or "", launch)) if machines is not None else None
-    if machines is None or several is None or several < 2:
-        return
-    for role, reference, unknown in (
-        (launch.launcher.rank, "PET_NODE_RANK", "the rank of its machine, and fails"),
-        (launch.launcher.address, "PET_MASTER_ADDR", "the address of the first machine, so they never connect"),
-    ):
-        if launch.find_option(role) is None:
-            name = max(role).replace("-", "_")
-            message = f"with {machines.spelling} {several}, accelerate needs --{name}: it does not know {unknown}"
-            yield machines.index, message, f"add --{name}={training.reference(reference)}, or use torchrun"
-            return
-
-
-def _deepspeed(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
-    """Yield what DeepSpeed's runner refuses (deepspeed launcher/runner.py)."""
-    hosts = launch.find_option(launch.launcher.hosts)
-    nodes = launch.find_option(launch.launcher.nodes)
-    count = whole_number(training.value(nodes.value or "", launch)) if nodes is not None else None
-    has_default = any("/job/hostfile".startswith(str(m.get("mountPath"))) for m in training.entry.container.mounts)
-    if nodes is None or hosts is not None or has_default or count is None or count < 2:
-        return
-    message = f"{nodes.spelling} {count} without a list of hosts is an error of deepspeed, in each of the pods"
-    hint = "start the program with torchrun, which the runtime configures, or use a runtime with mlPolicy mpi"
-    if training.policy == "mpi":
-        hint = "add --hostfile=/etc/mpi/hostfile, or start the program with mpirun"
-    yield nodes.index, message, hint
-
-
-def _tune(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:
-    """Yield what `tune run` refuses: it looks at its own words to see whether a run is distributed (_cli/run.py)."""
-    arguments = training.arguments(start)
-    recipe = arguments[0] if arguments else ""
-    recipe_index = len(start.argv) - len(launch.program)
-    if "distributed" in recipe and not launch.options and recipe.isidentifier():
-        options = f"--nproc_per_node={training.devices or 2}"
-        if training.nodes > 1:
-            first = f"{training.reference('PET_MASTER_ADDR')}:{training.reference('PET_MASTER_PORT')}"
-            options = f"--rdzv_endpoint={first} {options}"
-        message = f"{recipe} needs several processes, which tune starts only if it has options of torchrun"
-        hint = f"write tune run {options} {recipe}, or command: [tune, run], which Trainer completes"
-        yield launch.index, message, hint
-    elif (
-        launch.options
-        and recipe.isidentifier()
-        and recipe.endswith(("_single_device", "generate", "eleuther_eval", "quantize"))
-    ):
-        option = launch.options[0]
-        message = f"{recipe} runs as a single process, so tune refuses {option.spelling}"
-        hint = "remove the options of torchrun, or run the recipe of this name that is distributed"
-        yield option.index, message, hint
-    if "--config" not in arguments and not any("$" in word for word in arguments):
-        joined = next((i for i, word in enumerate(arguments) if word.startswith("--config=")), None)
-        message = "tune run needs --config after the recipe, and exits"
-        if joined is None:
-            hint = "add --config with the name or the file of a configuration, such as llama3_2/1B_lora"
-            yield recipe_index, message, hint
-        else:
-            value = arguments[joined].partition("=")[2]
-            yield recipe_index + joined, f"{message}: it does not read --config=", f"write two words: --config {value}"
-
-
-_RULES: Mapping[str, Callable[[Training, Start, Launch], Iterator[Problem]]] = {
-    "accelerate launch": _accelerate,
-    "deepspeed": _deepspeed,
-    "tune run": _tune,
-}

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from posixpath import join, normpath
 
-from trainc.findings import Finding, Severity, suggest
+from trainc.findings import Finding, Severity, choose, suggest
+from trainc.ir.entrypoints import pod_path
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
 from trainc.knowledge.tables import Row, Table
-from trainc.lints.config_files import folders, visible_files
+from trainc.knowledge.words import flat
+from trainc.kube.documents import mapping
+from trainc.lints.config_files import ConfigFile, config_maps, folders, visible_files
 from trainc.lints.runs import Run, runs
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
@@ -106,7 +109,7 @@ def _shown(fact: Fact) -> str:
 def _filled(text: str, facts: Facts) -> str:
     def value(name: str) -> str:
         fact = facts.find(name)
-        return str(fact.value) if fact is not None else name
+        return name if fact is None else str(name.rpartition(":")[2].upper() if fact.value is None else fact.value)
 
     return _NAMED.sub(lambda match: value(match[1]), text) if "{" in text else text
 
@@ -195,13 +198,17 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
     if known is not next(table for table in of_space if table.strict == known.strict):
         return
     names = {option for table in of_space for option in table.options}
+    placed = {key for keys in known.sections.values() for key in keys}
     given = {fact.name for fact in run.facts.by_key.values()}
     for fact in facts:
         name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
+        section, _, last = name.rpartition(".")
+        if fact.file is not None and last in placed and section in known.sections:
+            continue  # It is in the wrong section.
         strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
         strict = strict and fact.text[:1] not in ("+", "~")
         if known.closed_file and fact.file is not None:
-            strict = "." not in name and not any(name in keys for keys in known.sections.values())
+            strict = "." not in name
         # Short names of a script's own options are close to others by chance.
         if (len(name) < 8 and not strict) or _has(of_space, names, name):
             continue
@@ -210,7 +217,6 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         others = (other for other in names if other not in given and not (is_option and name.startswith(other)))
         near = _nearest(name, others, 2 if len(name) > 13 or strict else 1)
         if not near and strict:
-            last = name.rpartition(".")[2]
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
         if near or strict:
             ignored = f"{known.program} ignores {fact.text}, which it does not know"
@@ -390,11 +396,13 @@ def _missing_files(training: Training) -> Iterator[Finding]:
 
     yield from _unreadable(training)
     yield from _elsewhere(training)
+    yield from _misnamed(training)
     known = dict(folders(training))
-    for index, word in enumerate(training.line.argv if known else ()):
-        for path in dict.fromkeys(_MENTIONED.findall(word)):
+    words = ((word, None, index, "") for index, word in enumerate(training.line.argv))
+    for text, file, index, key in (*words, *_named_in_files(training)) if known else ():
+        for path in dict.fromkeys(_MENTIONED.findall(text)):
             folder, _, name = path.rpartition("/")
-            if folder not in known or name in known[folder] or f">{path}" in word.replace(" ", ""):
+            if folder not in known or name in known[folder] or f">{path}" in text.replace(" ", ""):
                 continue
             has = ", ".join(sorted(known[folder]))
             near = correct_spelling(name, known[folder], 4) or (
@@ -403,7 +411,47 @@ def _missing_files(training: Training) -> Iterator[Finding]:
             message = f"{path} is not in the ConfigMap that is mounted at {folder}, which has {has}"
             hint = suggest(name, [near], f"write {folder}/{near}") if near else "add it to the ConfigMap"
             place = 0 if training.line.script is not None else index
-            yield training.finding("FileNotMounted", "warning", message, hint, place)
+            finding = training.finding("FileNotMounted", "warning", message, hint, place)
+            yield finding if file is None else file.at(key, finding)
+
+
+def _named_in_files(training: Training) -> Iterator[tuple[str, ConfigFile | None, int, str]]:
+    """Yield the values of the files that a command reads, which may name others, each with its file and key."""
+    for file in visible_files(training):
+        if file.document is not None and file.path in training.text:
+            yield from ((str(value), file, 0, key) for key, value in flat(file.value).items())
+
+
+def _misnamed(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a mount of one file that a ConfigMap lacks, and for a ConfigMap that lacks what another one has.
+
+    The other has nearly its name, and the file that the command wants; the first is not in the input.
+    """
+    from trainc.findings.text import correct_spelling
+
+    entry, documents = training.entry, config_maps(training)
+    for volume in entry.pod_set.volumes:
+        name = str(mapping(volume.get("configMap")).get("name") or "")
+        mounts = [mount for mount in entry.container.mounts if mount.get("name") == volume.get("name")]
+        data = mapping(getattr(documents.get(name), "data", None))
+        has = {**mapping(data.get("data")), **mapping(data.get("binaryData"))}
+        for mount in mounts if has and "items" not in volume["configMap"] else ():
+            sub_path = str(mount.get("subPath") or "").rstrip("/")
+            if sub_path and sub_path not in has and "$" not in sub_path:
+                message = f"the ConfigMap {name} has no key {sub_path}, so {mount.get('mountPath')} is an empty folder"
+                place = entry.at("volumeMounts", ("mountPath", mount.get("mountPath")), "subPath")
+                hint = choose(sub_path, sorted(has), "write one of its keys:")
+                yield Finding("FileNotMounted", "warning", message, hint, *place)
+        for other, document in documents.items() if name and name not in documents else ():
+            keys = mapping(document.data.get("data"))
+            paths = [normpath(join(str(mount.get("mountPath")), str(key))) for mount in mounts for key in keys]
+            short, long = sorted((name, other), key=len)
+            letters = iter(long)
+            near = correct_spelling(name, [other]) or all(letter in letters for letter in short)
+            if near and (path := next((path for path in paths if path in training.text), "")):
+                message = f"{path} is in the ConfigMap {other} of this input, and the volume {volume.get('name')!r} is of another one, {name}"
+                place = pod_path(training.job, training.info, entry.pod_set.name, "volumes", ("name", volume["name"]))
+                yield Finding("FileNotMounted", "warning", message, suggest(name, [other]), *place)
 
 
 def _unreadable(training: Training) -> Iterator[Finding]:

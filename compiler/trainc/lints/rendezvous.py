@@ -73,9 +73,6 @@ def _check_launch(training: Training, start: Start, launch: Launch) -> Iterator[
         hint = remove("remove it: the runtime sets up the rendezvous", option.word)
         yield _finding(training, (start, option), "error", message, hint)
         return
-    if training.nodes > 1 and roles.together and not _is_given_an_address(training, launch):
-        yield _apart(training, launch)
-        return
     if (option := launch.find_option(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
     if training.nodes > 1:
@@ -89,27 +86,6 @@ def _check_launch(training: Training, start: Start, launch: Launch) -> Iterator[
 
 # Options of torchrun that decide about the rendezvous.
 _JUDGED = frozenset(("rdzv-backend", "rdzv-endpoint", "rdzv-id", "master-addr", "node-rank", "local-addr"))
-
-
-def _is_given_an_address(training: Training, launch: Launch) -> bool:
-    """Return whether a launcher that ignores the runtime's address is given another, by an option or its own variable.
-
-    torchtune takes a run for distributed only if it has options, and their defaults from the environment like torchrun
-    (pytorch/torchtune torchtune/_cli/run.py).
-    """
-    if launch.find_option(launch.launcher.together) is not None:
-        return True
-    endpoint = launch.variables.get(_ENDPOINT, training.variables.get(_ENDPOINT, ""))
-    return bool(launch.options) and endpoint != ""
-
-
-def _apart(training: Training, launch: Launch) -> Finding:
-    name = min(launch.launcher.together)
-    message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
-    hint = f"add --{name.replace('-', '_')}={_first_pod(training)} before the recipe"
-    # With options, each pod waits for the others at its own address. Without any, it starts a single process.
-    severity: Severity = "error" if launch.options else "warning"
-    return training.finding("RanksDoNotMeet", severity, message, hint, launch.index)
 
 
 def _first_pod(training: Training) -> str:

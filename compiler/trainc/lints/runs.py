@@ -110,9 +110,11 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     if start.launch is not None:
         for name in tables_of_program([start.launch.launcher.name]):
             found[name] = table(name)
-        space = next((known.space for known in found.values()), "launcher:")
+        space = next((known.space for known in found.values() if known.space), "launcher:")
         launched = [_of_launcher(training, start, option, space) for option in start.launch.options]
         facts.spaces.add(space.rstrip(":"))
+        if start.launch.find_option(start.launch.launcher.own_way) is None:
+            facts.certain.add(space.rstrip(":"))
     _choose(found, names, [one.key for one in given])
     paths = [str(one.value) for one in (*launched, *given) if isinstance(one.value, str)]
     paths += [word for _, word in others]
@@ -198,7 +200,7 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "nodes": (training.nodes, "nodes"),
         "devices": (training.devices or None, f"{training.device or 'devices'} per pod"),
         "gpus": (training.nodes * training.devices or None, "devices of the job"),
-        "device": (training.device or "none", "the device"),
+        "device": (training.device or (None if _is_unknown(training) else "none"), "the device"),
         "policy": (training.policy, "the policy"),
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
@@ -227,6 +229,12 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         if not name.isdecimal():
             known = None if "$" in str(value) else value
             yield Fact(f"env:{name}", known, name, f"{name}={{}}", word=start.program.index)
+
+
+def _is_unknown(training: Training) -> bool:
+    """Return whether a container has devices of a kind that is not known."""
+    resources = training.entry.container.resources
+    return bool(resources.get("claims")) or any("/" in name for name in resources.get("limits") or {})
 
 
 def _packages(training: Training) -> Iterator[Fact]:
@@ -259,6 +267,9 @@ def _derived(
     if start.launch is not None and start.launch.program:
         first = start.launch.program[0]
         yield Fact("job:program", first, first, word=len(start.argv) - len(start.launch.program))
+    if start.launch is not None:
+        yield Fact("job:options", len(start.launch.options), "options")
+        yield Fact("job:launcher", start.launch.launcher.name, "the launcher")
     yield Fact("job:launched", int(any(one.launch is not None for one in training.line.starts)), "launchers")
     yield Fact("job:secrets", int(_has_secrets(training)), "Secrets")
     yield Fact("job:servers", int(served), "servers")
@@ -319,6 +330,9 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
     launch = start.launch
     if launch is None or launch.launcher.reaches != "hosts":
         return
+    mounts = training.entry.container.mounts
+    found = any("/job/hostfile".startswith(str(mount.get("mountPath"))) for mount in mounts)
+    yield Fact("job:hosts", int(found), "the hostfile that deepspeed looks for")
     option = launch.find_option(launch.launcher.hosts)
     value = training.value(option.value or "", launch) if option is not None else None
     size = training.info.processes

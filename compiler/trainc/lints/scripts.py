@@ -61,6 +61,11 @@ def _script(training: Training, trains: Start) -> Iterator[Finding]:
     # Not inside a condition, a loop or a function.
     indexes = [i for i, item in enumerate(line.items) if any(_holds(stage, trains) for stage in item.stages)]
     if not indexes:
+        behind = [item for item in line.items[-1:] if not _is_left(item, trains) and _runs(item)]
+        waits = any(command.words[:1] == ("wait",) for command, _ in commands(line.items))
+        if not (waits or behind) and any(_is_left(item, trains) for item in line.items):
+            message = "all of these run in the background, and the pod ends without waiting for them"
+            yield training.finding("FailureIgnored", "warning", message, "write wait at the end", trains.program.index)
         return
     for item in line.items[: indexes[-1]]:
         options = _after(item, options)
@@ -93,6 +98,14 @@ def _holds(stage: Stage, trains: Start) -> bool:
     if isinstance(stage, Command):
         return stage.line == trains.line and stage.words == trains.raw_words
     return stage.kind in "{(" and any(_holds(inner, trains) for item in stage.body for inner in item.stages)
+
+
+def _is_left(item: Item, trains: Start) -> bool:
+    """Return whether a loop starts the training in the background."""
+    bodies = [stage.body for stage in item.stages if isinstance(stage, Compound) and stage.kind != "function"]
+    inner = [part for body in bodies for part in body]
+    here = any(part.then == "&" and any(_holds(stage, trains) for stage in part.stages) for part in inner)
+    return here or any(_is_left(part, trains) for part in inner)
 
 
 def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, str] | None:

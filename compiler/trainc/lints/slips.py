@@ -52,7 +52,6 @@ _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # 
 # A longer one is no slip of somebody who types, and takes long to match.
 _LONGEST_WORD = 1_000
 _NUMBER = pattern(r"-?\d[\d.e-]*")
-_AT_HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
 
 
 def slips(training: Training) -> Iterator[Finding]:
@@ -159,14 +158,9 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         elif training.line.script is None and word.endswith(";") and _SETTING.match(word) and ";" not in word[:-1]:
             message = f"no shell runs this command, so the semicolon is a part of {word}"
             hint = f"write {word[:-1]}"
-        elif training.line.script is None and index > 1 and _AT_HOME.fullmatch(word):
-            message = f"no shell runs this command, so {word} is in a folder called ~, and not in the home folder"
-            hint = "write the whole path"
         else:
             continue
-        yield training.finding(
-            "ArgumentNotSplit" if "~" not in word else "UnexpandedShellVariable", "warning", message, hint, index
-        )
+        yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
 
 
 def _behind(training: Training, start: Start) -> Iterator[Finding]:

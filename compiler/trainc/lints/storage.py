@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from posixpath import basename, join, normpath
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Severity, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import Setting, read_arguments
@@ -92,6 +93,7 @@ def storage(training: Training) -> Iterator[Finding]:
         return
     yield from _shared_memory(training)
     yield from _caches(training)
+    yield from _programs(training)
     copied = any(start.name in _COPYING for start in training.line.starts)
     reported: set[str] = set()
     for start in training.line.starts_of("launcher", "python"):
@@ -107,6 +109,29 @@ def storage(training: Training) -> Iterator[Finding]:
             elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
                 reported.add(_SHM)
                 yield _few_shared_memory(training, setting.text, first + setting.index)
+
+
+def _programs(training: Training) -> Iterator[Finding]:
+    """Yield a finding for a script that an empty volume hides, and for a file of a ConfigMap that nobody may execute."""
+    for start in training.line.starts:
+        first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+        words = {0: start.argv[0]} | ({first: start.argv[first]} if first < len(start.argv) else {})
+        for index, word in words.items():
+            path = normpath(join(str(training.entry.container.fields.get("workingDir", "")), word))
+            kind, name = volume_at(training, path) if path.startswith("/") and "$" not in path else (None, "")
+            source = mapping(_volume(training, name).get(kind or ""))
+            modes = [item.get("mode") for item in items(source.get("items")) if str(item.get("path")) == basename(path)]
+            mode = next((mode for mode in (*modes, source.get("defaultMode")) if isinstance(mode, int)), 0o644)
+            filled = any(
+                mount.get("name") == name for c in training.entry.pod_set.init_containers for mount in c.mounts
+            )
+            if kind == "emptyDir" and not filled and training.line.script is None and path.endswith((".py", ".sh")):
+                message = f"{word} is in the volume {name!r}, which is empty in every new pod and hides what the image has there"
+                yield training.finding("CommandCannotStart", "warning", message, "mount the volume elsewhere", index)
+            elif kind in ("configMap", "secret") and index == 0 and not mode & 0o111:
+                message = f"{word} is a file of the {kind} volume {name!r}: it is not executable, so its start fails with permission denied"
+                hint = f"write bash {word}, or defaultMode: 0755 in the volume"
+                yield training.finding("CommandCannotStart", "warning", message, hint, index)
 
 
 def _caches(training: Training) -> Iterator[Finding]:
@@ -272,7 +297,15 @@ def _few_shared_memory(training: Training, option: str, index: int) -> Finding:
 
 def _shared_memory(training: Training) -> Iterator[Finding]:
     """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
+    from trainc.findings.text import correct_spelling
+
     kind, name = volume_at(training, _SHM)
+    for mount in training.entry.container.mounts if kind is None else ():
+        path, volume = str(mount.get("mountPath")), mapping(_volume(training, str(mount.get("name"))).get("emptyDir"))
+        if volume.get("medium") == "Memory" and correct_spelling(path.rstrip("/"), [_SHM]):
+            message = f"memory is mounted at {path}, where nothing looks for it: {_SHM} still has 64 MB"
+            place = training.entry.at("volumeMounts", ("name", mount.get("name")), "mountPath")
+            yield Finding("VolumeNotMounted", "warning", message, suggest(path, [_SHM]), *place)
     source = _volume(training, name).get("emptyDir")
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return

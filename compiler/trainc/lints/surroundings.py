@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from posixpath import basename
 from typing import Any
 
-from trainc.findings import Finding, Severity, suggest
+from trainc.findings import Finding, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
-from trainc.knowledge.tables import read
-from trainc.kube import names
 from trainc.kube.documents import mapping
 from trainc.lints.config_files import config_maps
 from trainc.lints.storage import security_of, volume_at
@@ -18,8 +16,6 @@ from trainc.startup.patterns import pattern
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 _SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_GIBIBYTE = 1 << 30
-_RDMA = ("rdma/", "nvidia.com/hostdev", "nvidia.com/mlnx", "openshift.io/ib", "mellanox.com/")
 # Programs that run until they are stopped, as their images and commands are called.
 _ENDLESS = (
     *("fluent-bit", "fluentd", "filebeat", "vector", "promtail", "logstash", "node-exporter", "dcgm-exporter"),
@@ -35,7 +31,6 @@ def surroundings(training: Training) -> Iterator[Finding]:
     yield from _references(entry)
     yield from _keys(training)
     yield from _owner(training)
-    yield from _gated(training)
     security = mapping(entry.container.fields.get("securityContext"))
     no_place = "TMPDIR" not in training.variables and volume_at(training, "/tmp")[0] is None  # noqa: S108
     if security.get("readOnlyRootFilesystem") is True and no_place and training.line.starts_of("launcher", "python"):
@@ -135,32 +130,3 @@ def _owner(training: Training) -> Iterator[Finding]:
             hint = training.patch(f"securityContext: {{fsGroup: {user}}}")
             path = pod_path(entry.job, entry.info, entry.pod_set.name, "volumes", ("name", volume["name"]))
             yield Finding("OutputNotKept", "info", message, f"hand it to the group: {hint}", *path)
-
-
-def _gated(training: Training) -> Iterator[Finding]:
-    job, info = training.job, training.info
-    for field, ancestor in (("model", names.MODEL_INITIALIZER), ("dataset", names.DATASET_INITIALIZER)):
-        step = job.initializer(ancestor)
-        uri = str(step.storage_uri or "") if step is not None else ""
-        if (
-            not uri.startswith("hf://")
-            or step is None
-            or step.secret
-            or any("TOKEN" in str(v["name"]) for v in step.env)
-        ):
-            continue
-        gated = any(uri.removeprefix("hf://").lower().startswith(start.lower()) for start in read("models")["gated"])
-        pod_set = next((p for p in info.pod_sets if p.ancestor == ancestor), None)
-        tokens = pod_set is not None and any(
-            "TOKEN" in str(variable["name"]) or container.fields.get("envFrom")
-            for container in pod_set.containers
-            for variable in (*container.env, {"name": ""})
-        )
-        if gated and not tokens:
-            message = f"{uri} is gated: without a token that was granted access, the download fails with 401 or 403"
-            hint = f"add secretRef: {{name: hf-token}} to spec.initializer.{field}, a Secret with the key HF_TOKEN"
-            # The runtimes for torchtune's recipes are for such models, and their namespaces may provide the token.
-            severity: Severity = "info" if job.runtime_name.startswith("torchtune-") else "warning"
-            yield Finding(
-                "UnusableStorageUri", severity, message, hint, ("spec", "initializer", field, "storageUri"), "trainjob"
-            )

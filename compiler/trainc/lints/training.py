@@ -136,9 +136,9 @@ class Training:
 
     @property
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
-        """The launchers that have options, need one, or read one from a variable, each with its command."""
+        """The launchers that have options, or read one from a variable, each with its command."""
         configured = any(name.startswith(("PET_RDZV", "PET_STANDALONE")) for name in self.variables)
-        return [pair for pair in self.launches if pair[1].options or pair[1].launcher.together or configured]
+        return [pair for pair in self.launches if pair[1].options or configured]
 
     def setting(self, launch: Launch, name: str) -> tuple[str | None, Option | None]:
         """Return an option's value, and the option if it is given: else the value is that of the variable, or empty.

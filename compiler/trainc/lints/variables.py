@@ -190,9 +190,16 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     if name in names["integers"] and not _INTEGER.fullmatch(value):
         return "which is not read: it must be a number", _number_for(value)
     if name in names["words"] and value.strip().upper() not in names["words"][name]:
-        near = correct_spelling(value, names["words"][name])
-        values = ", ".join(names["words"][name])
-        return f"which is not one of {values}", suggest(value, [near]) if near else "write one of them"
+        choices = names["words"][name]
+        begun = [choice for choice in choices if len(choice) > 1 and value.upper().startswith(choice)]
+        near = (
+            correct_spelling(value, choices)
+            or next(iter(begun), "")
+            or names["meant"].get(f"{name}={value.upper()}", "")
+        )
+        so = names["consequences"].get(name, "")
+        message = f"which is not one of {', '.join(choices)}{so and f': {so}'}"
+        return message, suggest(value, [near]) if near else "write one of them"
     for word in value.removeprefix("^").split(",") if name in lists else ():
         # Newer releases may know more of them.
         if word.lower() not in map(str.lower, lists[name]) and (near := correct_spelling(word, lists[name])):

@@ -325,7 +325,7 @@ def _explain_unknown(node: Node, owner: str, name: str, release: str, severity: 
         or spelling_hint(name, definition(release, owner).fields)
         or placement_hint(owner, name, node.value, release)
         or _deeper_hint(owner, name, release, _DEEPEST_SEARCH)
-        or _known_hint(owner, release)
+        or _known_hint(owner, release, path)
     )
     return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
 
@@ -397,11 +397,16 @@ def _deeper_hint(owner: str, name: str, release: str, levels: int) -> str:
     return ""
 
 
-def _known_hint(owner: str, release: str) -> str:
+def _known_hint(owner: str, release: str, path: Path) -> str:
     """List the known fields if there are not too many."""
     fields = definition(release, owner).fields
     if len(fields) == 1:
-        return f"remove it: the only field here is {next(iter(fields))}"
+        reads = (
+            "; the initializer reads the keys of the Secret as variables, such as ACCESS_TOKEN"
+            if "secretRef" in path
+            else ""
+        )
+        return f"remove it: the only field here is {next(iter(fields))}{reads}"
     return f"choose one of {', '.join(fields)}" if 0 < len(fields) <= _AT_A_GLANCE else ""
 
 

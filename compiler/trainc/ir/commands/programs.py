@@ -61,7 +61,7 @@ class Launcher:
       leading dashes and use `-` for `_`.
     - `nodes`, `per_node`, `total`, `rank`, `address`, `port`: number of nodes, processes per node, processes in the
       job, rank of the node, and where the nodes meet.
-    - `alone`: options that keep each pod to itself, as the absence of all `together` options does.
+    - `alone`: options that keep each pod to itself.
     - `hosts`: options that list the machines explicitly.
     - `own_way`: options for a rendezvous that cannot be analyzed.
     - `reads`: the prefix of environment variables that replace options ("PET_").
@@ -85,7 +85,6 @@ class Launcher:
     address: frozenset[str] = NONE
     port: frozenset[str] = NONE
     alone: frozenset[str] = NONE
-    together: frozenset[str] = NONE
     hosts: frozenset[str] = NONE
     own_way: frozenset[str] = NONE
     reads: str = ""

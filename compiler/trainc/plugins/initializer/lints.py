@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trainc.findings import Finding, Path
+from trainc.findings import Finding, Path, Severity, suggest
 from trainc.ir import info as gang
 from trainc.ir.entrypoints import variable_path
 from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge.tables import read
 from trainc.kube import names
 from trainc.kube.documents import JOBS
 from trainc.plugins.initializer import STEPS
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 _SOURCE = "STORAGE_URI"
 _URI = pattern(r"([A-Za-z][A-Za-z0-9+.-]*):(?://)?(.*)", 16)
 _HUB_PAGE = pattern(r"https?://(?:www\.)?huggingface\.co/(?:datasets/)?([\w.-]+/[\w.-]+).*", 16)
 # huggingface_hub utils/_validators.py (validate_repo_id).
 _REPOSITORY = pattern(r"(?:[\w.-]+/)?[\w.-]{1,96}")
+# Where initializers write (kubeflow/trainer pkg/initializers, constants), and what is written there by the training.
+_FOLDER = "/workspace"
+_BELOW_FOLDER = pattern(r"(?<![\w/.-])(/workspace/([a-z]{4,9}))(?![\w-])")
+_OUTPUT = pattern(r"out|save|ckpt|checkpoint|cache|log|tmp|result|write|dest|export", 2)
 _CACHE_NEEDS = ("METADATA_LOC", "IAM_ROLE", "CACHE_IMAGE", "TRAIN_JOB_NAME")
 
 
@@ -120,3 +126,61 @@ def _hub(location: str, *, is_dataset: bool) -> Iterator[tuple[str, str]]:
     elif not is_dataset and not _REPOSITORY.fullmatch(repository):
         message = f"hf://{location} is not the name of a repository: a branch, revision or file cannot be part of it"
         yield message, f"write hf://{owner}/{name.partition('/')[0].partition('@')[0]}"
+
+
+def gated_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield a finding for a source that is gated, for an initializer without a token."""
+    for field, ancestor in (("model", names.MODEL_INITIALIZER), ("dataset", names.DATASET_INITIALIZER)):
+        step = job.initializer(ancestor)
+        uri = str(step.storage_uri or "") if step is not None else ""
+        if (
+            not uri.startswith("hf://")
+            or step is None
+            or step.secret
+            or any("TOKEN" in str(v["name"]) for v in step.env)
+        ):
+            continue
+        gated = any(uri.removeprefix("hf://").lower().startswith(start.lower()) for start in read("models")["gated"])
+        pod_set = next((p for p in info.pod_sets if p.ancestor == ancestor), None)
+        tokens = pod_set is not None and any(
+            "TOKEN" in str(variable["name"]) or container.fields.get("envFrom")
+            for container in pod_set.containers
+            for variable in (*container.env, {"name": ""})
+        )
+        if gated and not tokens:
+            message = f"{uri} is gated: without a token that was granted access, the download fails with 401 or 403"
+            hint = f"add secretRef: {{name: hf-token}} to spec.initializer.{field}, a Secret with the key HF_TOKEN"
+            # The runtimes for torchtune's recipes are for such models, and their namespaces may provide the token.
+            severity: Severity = "info" if job.runtime_name.startswith("torchtune-") else "warning"
+            yield Finding(
+                "UnusableStorageUri", severity, message, hint, ("spec", "initializer", field, "storageUri"), "trainjob"
+            )
+
+
+def misspelt_folders(training: Any) -> Iterator[Finding]:
+    """Yield a finding for a path that is nearly the one to which an initializer of the job writes."""
+    from trainc.findings.text import edit_distance
+
+    entry, job = training.entry, training.job
+    steps = {"model": job.model, "dataset": job.dataset}
+    shared = any(str(mount.get("mountPath")).rstrip("/") == _FOLDER for mount in entry.container.mounts)
+    if not (entry.trains and shared and any(steps.values())):
+        return
+    texts = [(word, entry.word_path(index)) for index, word in enumerate(entry.argv)]
+    texts += [(f"{name}={value}", entry.variable_path(name)) for name, value in training.variables.items()]
+    for text, place in texts:
+        for match in _BELOW_FOLDER.finditer(text):
+            given = match[2]
+            near = [
+                f
+                for f, step in steps.items()
+                if step and (given == f"{f}s" or f.startswith(given) or edit_distance(given, f, 2) <= 2)
+            ]
+            if (
+                near
+                and given not in steps
+                and f"mkdir -p {match[1]}" not in training.text
+                and not _OUTPUT.search(text[: match.start(1)])
+            ):
+                message = f"{match[1]} is not where the {near[0]} is: its initializer writes to {_FOLDER}/{near[0]}"
+                yield Finding("FileNotMounted", "warning", message, suggest(match[1], [f"{_FOLDER}/{near[0]}"]), *place)

@@ -48,8 +48,6 @@ TUNE = replace(
     modules=("torchtune._cli.tune run",),
     subcommands=("run",),
     commands=("download", "ls", "cp", "run", "validate", "cat"),
-    # It makes torchrun --standalone without one, and without any option starts one process (_is_distributed_args).
-    together=frozenset(("rdzv-endpoint",)),
 )
 ACCELERATE = Launcher(
     name="accelerate launch",
