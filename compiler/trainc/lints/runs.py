@@ -284,9 +284,6 @@ def _derived(
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     spec = training.info.pod_spec(training.entry.pod_set.name)
     yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
-    security = {**(spec.get("securityContext") or {}), **(container.fields.get("securityContext") or {})}
-    user = security.get("runAsUser")
-    yield Fact("job:user", user if isinstance(user, int) else None, "the user")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:
         at, word = others[1]
@@ -314,6 +311,7 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     security = mapping(container.fields.get("securityContext"))
     added = (*items(mapping(security.get("capabilities")).get("add")), "ALL" if security.get("privileged") else "")
     yield Fact("job:locks", int(not {"IPC_LOCK", "ALL"}.isdisjoint(map(str, added))), "IPC_LOCK")
+    yield Fact("job:added", " ".join(map(str, added)).strip(), "the capabilities that are added")
     sources = {v.get("name"): v for v in training.entry.pod_set.volumes}
     paths = " ".join(str(mapping(v.get("hostPath")).get("path", "")) for v in sources.values())
     yield Fact("job:host_paths", paths, "the folders of the node")

@@ -15,7 +15,7 @@ from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
-_SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([^\W\d]\w*)\}|([^\W\d]\w*)|\((?:date|hostname|pwd|nproc|uuidgen) [^)]*\))")
 # Programs that run until they are stopped, as their images and commands are called.
 _ENDLESS = (
     *("fluent-bit", "fluentd", "filebeat", "vector", "promtail", "logstash", "node-exporter", "dcgm-exporter"),
@@ -63,16 +63,17 @@ def _references(entry: Entrypoint) -> Iterator[Finding]:
             if places.get(other, -1) >= place:
                 yield _unexpanded(entry, name, other)
         for match in _SHELL_REFERENCE.finditer(value):
-            other = match[1] or match[2]
+            other = match[1] or match[2] or ""
             if other.startswith(("SLURM_", "PBS_", "LSB_")) and not entry.shell:
                 message = f"{name} is the text {match[0]}: no shell reads it, and nothing sets {other} in a pod"
                 yield Finding("UnsetVariable", "warning", message, "write the value", *entry.variable_path(name))
-            elif (other in places or other == name) and (not entry.shell or other == name):
+            elif other == name or (not entry.shell and (other in places or other in ("", "HOSTNAME", "RANDOM"))):
                 message = f"no shell reads the value of {name}, so {match[0]} stays in it as text"
-                hint = suggest(match[0], [f"$({other})"], f"write $({other}), and {other} above it")
+                hint = f"write the whole value, or export {name} in a script that bash -c runs"
                 if other == name:
                     message += ", in the place of what the image has"
-                    hint = f"write the whole value, or export {name} in a script that bash -c runs"
+                elif other:
+                    hint = suggest(match[0], [f"$({other})"], f"write $({other}), and {other} above it")
                 yield Finding("UnexpandedShellVariable", "info", message, hint, *entry.variable_path(name))
 
 
