@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis.strategies import DataObject, data, from_regex
 from tables import cases
 
 from trainc.findings.codes import codes
 from trainc.knowledge import tables
 from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, parse
-from trainc.knowledge.index import names
+from trainc.knowledge.index import names, tables_of_text
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
 OTHERS = {"hardware", "models", "names"}
@@ -41,6 +45,19 @@ def test_a_table_has_the_fields_that_it_may_have(path: Path) -> None:
 def test_the_index_names_tables_that_there_are_and_each_is_named() -> None:
     extended = {parent for path in FILES for parent in json.loads(path.read_text(encoding="utf-8")).get("extends", ())}
     assert names() | extended == {path.stem for path in FILES} - OTHERS
+
+
+SHELL = json.loads(Path(tables.__file__).with_name("tables").joinpath("shell.json").read_text(encoding="utf-8"))["rows"]
+
+
+@pytest.mark.parametrize("row", [row for row in SHELL if "reads" in row], ids=lambda row: row["so"][:40])
+@given(data())
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_command_that_a_row_is_about_has_a_text_for_which_the_shell_is_looked_at(row: Any, data: DataObject) -> None:
+    reads = row["reads"]["job:script"]
+    text = data.draw(from_regex(re.compile(reads, re.ASCII)))
+    assume(re.search(reads, text))
+    assert "shell" in tables_of_text(text + " ".join(one for one in row["if"] if " ~ " in one))
 
 
 @cases("condition", "values", "expected")

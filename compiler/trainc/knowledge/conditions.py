@@ -15,7 +15,7 @@ pod, or may be given in a place that is not visible, a condition is neither true
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -39,6 +39,7 @@ _WORDS = {
 }
 _OPERATORS = frozenset(("+", "*", "/"))
 _ITEM_ENDS = pattern(r"[,\s]+")
+_reading = lru_cache(maxsize=1024)(pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,15 @@ def parse(text: str) -> Relation:
 
 
 def needed(text: str) -> Iterator[str]:
-    """Yield the keys and roles without which a condition cannot hold: those on its left, unless they have a default."""
+    """Yield the keys and roles without which a condition cannot hold: those on its left, unless they have a default.
+
+    With = in front they need a value that is known: a relation to another one is neither true nor false.
+    """
     relation = parse(text)
     for word in relation.left if relation.operator != "!" else ():
         constant, _, name, default = _parts(word)
         if word not in _OPERATORS and constant is None and not default:
-            yield name
+            yield f"={name}" if relation.right else name
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +110,7 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
         return Term(None if not known else default if parsed is None else parsed, (), text if default else name)
     value = fact.value
     if name in reads and value is not None:
-        match = pattern(reads[name]).search(str(value))
+        match = _reading(reads[name]).search(str(value))
         value = match[1] if match else None
     return Term(value, (fact,), fact.text)
 
@@ -138,7 +142,15 @@ def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
 
 
 def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
-    """Return whether a condition holds; None if that is unknown."""
+    """Return whether a condition holds; None if that is unknown. Many rows have the same conditions."""
+    if reads:
+        return _holds(facts, text, reads)
+    if text not in facts.held:
+        facts.held[text] = _holds(facts, text, reads)
+    return facts.held[text]
+
+
+def _holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
     relation = parse(text)
     if not relation.left:
         return facts.is_absent(relation.right[0]) and facts.find(relation.right[0]) is None
@@ -159,11 +171,22 @@ def holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
         texts = " ".join(relation.right).lower().split("|")
         if relation.operator in ("in", "not"):
             return (value in texts) != (relation.operator == "not")
-        return any(fnmatchcase(value, choice) for choice in texts) != (relation.operator == "!~")
+        return any(_glob(choice)(value) for choice in texts) != (relation.operator == "!~")
     if isinstance(left.value, Version):
         return left.value.compare(relation.operator, relation.right[0])
     right = term(facts, relation.right, reads)
     return _compare(left.value, relation.operator, _word(right, relation.right))
+
+
+@lru_cache(maxsize=4096)
+def _glob(choice: str) -> Callable[[str], bool]:
+    """Return `fnmatchcase` of a pattern; most ask for a part, a beginning or an end, which need no regular expression."""
+    plain = choice.strip("*")
+    if any(mark in plain for mark in "*?["):
+        return lambda value: fnmatchcase(value, choice)
+    if choice.startswith("*"):
+        return (lambda value: plain in value) if choice.endswith("*") else lambda value: value.endswith(plain)
+    return (lambda value: value.startswith(plain)) if choice.endswith("*") else plain.__eq__
 
 
 def _word(right: Term, words: Sequence[str]) -> Any:
@@ -306,9 +329,12 @@ class Facts:
         self.hidden = False
         self.spaces: set[str] = set()
         self.certain = {"env", "job", "package"}
+        # What `holds` found.
+        self.held: dict[str, bool | None] = {}
 
     def add(self, sayings: Iterable[Fact]) -> None:
         """Add values in the order of their precedence, the strongest last."""
+        self.held.clear()
         for fact in sayings:
             self.by_key[fact.key] = fact
 
@@ -333,8 +359,10 @@ class Facts:
 
     @property
     def names(self) -> set[str]:
-        """The keys that are given, and the roles of which one is."""
-        return {*self.by_key, *(role for role, keys in self.roles.items() if not self.by_key.keys().isdisjoint(keys))}
+        """The keys that are given, and the roles of which one is; with = in front too if their value is known."""
+        roles = [role for role, keys in self.roles.items() if not self.by_key.keys().isdisjoint(keys)]
+        given = {*self.by_key, *roles}
+        return given.union([f"={name}" for name in given if (fact := self.find(name)) and fact.value is not None])
 
     def is_absent(self, name: str) -> bool:
         """Return whether a key is certainly not given, or switched off."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from posixpath import basename
 
 from trainc.knowledge.conditions import Fact, Facts, is_on
@@ -77,8 +78,15 @@ def _of_hardware(what: str, facts: Facts) -> float | None:
     """Return the compute capability of the GPUs, or their memory in GB, by what a label calls them or their node."""
     product = facts.find("job:product")
     name = str(product.value).lower() if product is not None and product.value is not None else ""
-    known: Mapping[str, Sequence[str]] = read("hardware")[what]
-    return next((float(amount) for amount, names in known.items() if any(fnmatchcase(name, n) for n in names)), None)
+    amount = _kind("hardware", what, name)
+    return float(amount) if amount else None
+
+
+@lru_cache(maxsize=1024)
+def _kind(of: str, what: str, name: str) -> str:
+    """Return the first kind of which a glob is like a name, or an empty string."""
+    kinds: Mapping[str, Sequence[str]] = read(of)[what]
+    return next((kind for kind, globs in kinds.items() if any(fnmatchcase(name, glob) for glob in globs)), "")
 
 
 def _memory(facts: Facts) -> Iterator[Fact]:
@@ -142,10 +150,8 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
             yield replace(model, key="job:gated")
     data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
-    families: Mapping[str, Sequence[str]] = data["families"]
-    # The first family that has the name; that of models whose parts are called otherwise has no name itself.
-    family = next((kind for kind, globs in families.items() if any(fnmatchcase(short, glob) for glob in globs)), "")
-    if kind := known[4] if known is not None else family:
+    # The family of models whose parts are called otherwise has no name itself.
+    if kind := known[4] if known is not None else _kind("models", "families", short):
         yield Fact("model:type", kind, f"the type of {name}")
         yield Fact("model:targets", data["targets"].get(kind), "targets")
         yield Fact("model:layer", data["layer"].get(kind), f"the layer of {name}")

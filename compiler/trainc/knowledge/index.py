@@ -13,8 +13,8 @@ from functools import cache
 
 from trainc.startup.shipped import read_sections
 
-# What every container may concern.
-ALWAYS = ("variables", "devices", "shell")
+# What every container may concern; the table "shell" is for commands that have one of its texts.
+ALWAYS = ("variables", "devices")
 _COMMON = "nvidia.com/gpu"
 
 
@@ -80,7 +80,7 @@ def _marked(section: str, keys: frozenset[str]) -> Iterator[str]:
 def names() -> frozenset[str]:
     """Return the names of all tables that a job may name."""
     kinds = ("programs", "patterns", "anchors", "files")
-    return frozenset((*ALWAYS, *(table for kind in kinds for table, _ in _index()[kind])))
+    return frozenset((*ALWAYS, "shell", *(table for kind in kinds for table, _ in _index()[kind])))
 
 
 def starts_processes(words: Iterable[str]) -> bool:
@@ -88,8 +88,15 @@ def starts_processes(words: Iterable[str]) -> bool:
     return any(word.rpartition("/")[2] in _set("starting") for word in words)
 
 
+def tables_of_text(text: str) -> Iterator[str]:
+    """Yield the tables of which a row may be about the text of a command."""
+    for name, parts in _index()["texts"]:
+        if any(part in text for part in parts):
+            yield name
+
+
 def concerns(variables: Iterable[str], device: str, image: str, text: str) -> bool:
     """Return whether a row about variables or devices may concern a container."""
     if not _set("variables").isdisjoint(variables) or "rocm" in image or device not in {_COMMON, ""}:
         return True
-    return any(part in text for part in _set("texts"))
+    return next(tables_of_text(text), None) is not None

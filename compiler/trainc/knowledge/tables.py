@@ -21,6 +21,7 @@ A table has these fields, all but the first optional:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from trainc.findings import Severity
@@ -32,7 +33,7 @@ from trainc.startup.typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A check of a table, as described above. `keys` all have to be given, so that most rows are passed over at once."""
+    """A check of a table, as described above. What `keys` says is `needed` of the facts, so that most rows are passed over."""
 
     so: str
     check: str = ""
@@ -76,6 +77,14 @@ class Table:
     sections: Mapping[str, Sequence[str]]
     closed: frozenset[str]
     rows: tuple[Row, ...]
+    # The numbers of the rows by one of their keys: one that not every job has, if there is such a key.
+    rows_by_key: Mapping[str, Sequence[int]]
+
+    def rows_about(self, names: AbstractSet[str]) -> Iterator[Row]:
+        """Yield the rows, in their order, of which all keys are among these."""
+        for place in sorted(place for key in names & self.rows_by_key.keys() for place in self.rows_by_key[key]):
+            if self.rows[place].keys <= names:
+                yield self.rows[place]
 
 
 @cache
@@ -103,6 +112,12 @@ def table(name: str) -> Table:
         # What it no longer defines itself it may still have from the others.
         spans |= {name: span for name, span in _spans(generated) if name not in options}
         options |= generated["options"]
+    rows = (*(row for parent in parents for row in parent.rows), *map(_row, data.get("rows", ())))
+    rows_by_key: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        rows_by_key.setdefault(min(row.keys, key=lambda key: ("job:" in key, key), default="job:name"), []).append(
+            place
+        )
     return Table(
         name,
         data["program"],
@@ -121,7 +136,8 @@ def table(name: str) -> Table:
         data.get("alone", {}),
         data.get("sections", {}),
         frozenset(data.get("closed", ())),
-        (*(row for parent in parents for row in parent.rows), *map(_row, data.get("rows", ()))),
+        rows,
+        rows_by_key,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from posixpath import join, normpath
 
 from trainc.findings import Finding, Severity, choose, suggest
 from trainc.ir.entrypoints import pod_path
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
-from trainc.knowledge.tables import Row, Table
+from trainc.knowledge.tables import Row, Table, table
 from trainc.knowledge.words import flat
 from trainc.kube.documents import mapping
 from trainc.lints.config_files import ConfigFile, config_maps, folders, visible_files
@@ -50,9 +51,8 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     for known in run.tables:
         if known.name == "shell" and not whole:
             continue
-        for row in known.rows:
-            if row.keys <= names:
-                yield from _check(run, row)
+        for row in known.rows_about(names):
+            yield from _check(run, row)
         yield from _types(run, known)
         yield from _other_versions(run, known)
         if known.alone and run.training.nodes > 1:
@@ -194,10 +194,11 @@ def _of_other_form(known: Table, fact: Fact, kind: str) -> tuple[str, str] | Non
 
 def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]:
     """Yield a finding for a key that no table has: one that nearly is another, and in a strict table each one."""
-    of_space = [table for table in run.tables if table.space == known.space and table.options]
-    if known is not next(table for table in of_space if table.strict == known.strict):
+    of_space = [one for one in run.tables if one.space == known.space and one.options]
+    if known is not next(one for one in of_space if one.strict == known.strict):
         return
-    names = {option for table in of_space for option in table.options}
+    tables = tuple(one.name for one in of_space)
+    names = _options(tables)
     placed = {key for keys in known.sections.values() for key in keys}
     given = {fact.name for fact in run.facts.by_key.values()}
     for fact in facts:
@@ -210,12 +211,12 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         if known.closed_file and fact.file is not None:
             strict = "." not in name
         # Short names of a script's own options are close to others by chance.
-        if (len(name) < 8 and not strict) or _has(of_space, names, name):
+        if (len(name) < 8 and not strict) or _has(tables, name, is_option):
             continue
-        if is_option and (not fact.text.startswith("--") or any(other.startswith(name) for other in names)):
-            continue  # A parser takes the beginning of a name.
-        others = (other for other in names if other not in given and not (is_option and name.startswith(other)))
-        near = _nearest(name, others, 2 if len(name) > 13 or strict else 1)
+        if is_option and not fact.text.startswith("--"):
+            continue
+        others = _near(tables, name, 2 if len(name) > 13 or strict else 1)
+        near = next((one for one in others if one not in given and not (is_option and name.startswith(one))), "")
         if not near and strict:
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
         if near or strict:
@@ -261,11 +262,35 @@ def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
         yield run.finding("SettingRefused", "warning", message, hint, fact)
 
 
-def _nearest(name: str, others: Iterable[str], most: int) -> str:
+# Jobs of one program have the same options of their script, so that each of these is looked for once.
+
+
+@lru_cache(maxsize=64)
+def _options(tables: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(option for name in tables for option in table(name).options)
+
+
+@lru_cache(maxsize=1024)
+def _near(tables: tuple[str, ...], name: str, most: int) -> Sequence[str]:
+    """Return the options that a name misspells by so many edits at most, the nearest first."""
     from trainc.findings.text import edit_distance
 
-    distances = ((edit_distance(name, other, most), other) for other in others)
-    return min((found for found in distances if 0 < found[0] <= most), default=(0, ""))[1]
+    distances = sorted((edit_distance(name, other, most), other) for other in _options(tables))
+    return [other for distance, other in distances if 0 < distance <= most]
+
+
+@lru_cache(maxsize=1024)
+def _has(tables: tuple[str, ...], name: str, is_option: bool) -> bool:
+    """Return whether a key is known, is a section of known ones, or is below one that takes any keys.
+
+    A parser takes the beginning of an option, too.
+    """
+    known, begins = _options(tables), name if is_option else f"{name}."
+    if name in known or name.removeprefix("no_") in known or any(other.startswith(begins) for other in known):
+        return True
+    parts = name.split(".")
+    above = [".".join(parts[:depth]) for depth in range(1, len(parts))]
+    return any(table(one).options.get(key, ("map",))[0] != "map" for one in tables for key in above)
 
 
 def _respelled(fact: Fact, near: str) -> str:
@@ -274,15 +299,6 @@ def _respelled(fact: Fact, near: str) -> str:
         return suggest(fact.text, [f"--{spelled}" if fact.text.startswith("--") else spelled])
     (above, _, old), (above_near, _, last) = fact.name.rpartition("."), near.rpartition(".")
     return suggest(old, [last if above_near == above else spelled])
-
-
-def _has(tables: Sequence[Table], known: Collection[str], name: str) -> bool:
-    """Return whether a key is known, is a section of known ones, or is below one that takes any keys."""
-    if name in known or name.removeprefix("no_") in known or any(other.startswith(f"{name}.") for other in known):
-        return True
-    parts = name.split(".")
-    above = [".".join(parts[:depth]) for depth in range(1, len(parts))]
-    return any(table.options.get(key, ("map",))[0] != "map" for table in tables for key in above)
 
 
 def _misplaced(run: Run, known: Table) -> Iterator[Finding]:

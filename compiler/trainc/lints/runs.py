@@ -14,7 +14,7 @@ from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
 from trainc.knowledge.hosts import Hosts, read_file, read_list
-from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program
+from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program, tables_of_text
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
@@ -146,6 +146,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
     found |= {name: table(name) for name in ALWAYS}
+    if "shell" in tables_of_text(training.text):
+        found["shell"] = table("shell")
     for known in found.values():
         facts.add_roles(known.roles)
     facts.add(_derived(training, start, facts, others, words))
