@@ -50,6 +50,8 @@ def derived(facts: Facts) -> Iterator[Fact]:
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
         yield replace(processes, key="job:processes")
+    if (total := facts.find("accelerate:num_processes")) is not None:
+        yield replace(total, key="job:ranks")
     yield from _precision(facts)
     yield from _trackers(facts)
     model = facts.find("model.name") or facts.find("model_name_or_path")

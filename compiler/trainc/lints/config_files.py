@@ -111,11 +111,19 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
     if training.line.script is None:
         return
     from trainc.ir.commands.shell import commands
+    from trainc.ir.commands.shell_words import Heredoc
 
+    held: dict[
+        str, Heredoc
+    ] = {}  # As the Kubeflow SDK does: `read -r -d '' SCRIPT << EOM`, and `printf "%s" "$SCRIPT" > FILE`.
     for command, _ in commands(training.line.items):
         targets = [target for operator, target in command.redirects if operator in (">", ">|")]
-        if targets and len(command.heredocs) == 1:
-            heredoc = command.heredocs[0]
+        heredoc = command.heredocs[0] if len(command.heredocs) == 1 else None
+        if heredoc is not None and command.words[:1] == ("read",):
+            held[command.words[-1]] = heredoc
+        if targets and heredoc is None and command.words[:1] in (("printf",), ("echo",)):
+            heredoc = held.get(command.words[-1].strip("${}"))
+        if targets and heredoc is not None:
             changed = heredoc.rewritten and ("$" in heredoc.body or "`" in heredoc.body)
             yield ConfigFile(normpath(targets[-1]), None if changed else heredoc.body)
 

@@ -216,6 +216,8 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         if is_option and not fact.text.startswith("--"):
             continue
         others = _near(tables, name, 2 if len(name) > 13 or strict else 1)
+        if known.open and not strict:  # A script's own list of what an option of the program has one of is no slip.
+            others = [one for one in others if one.rstrip("s") != name.rstrip("s")]
         near = next((one for one in others if one not in given and not (is_option and name.startswith(one))), "")
         if not near and strict:
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")

@@ -170,25 +170,42 @@ def ini_value(text: str) -> Any:
     return {name: {key: value.strip("\"'") for key, value in parser[name].items()} for name in parser.sections()}
 
 
+# Classes and functions of trainers that take settings by name. Those of Lightning's Trainer are known below `trainer`.
+_CONFIGURES = pattern(r"\w*TrainingArguments|(?:SFT|DPO|KTO|GRPO|RLOO|PPO|ORPO|CPO|Reward)Config|initialize|Trainer")
+
+
 @lru_cache(maxsize=64)
 def python_value(text: str) -> Any:
-    """Return what a Python file of settings alone assigns, with a call such as dict(...) as a mapping; None if it has code.
+    """Return what a file in Python assigns, if it has settings alone, and what it passes by name to a trainer's classes.
 
-    An expression that is not known here is left out.
+    A call such as dict(...) is a mapping, `files` are those that a script names, and what only the running script knows, or
+    two calls say differently, is written as a variable. None if it cannot be read. It is parsed, never run.
     """
     import ast
 
-    names: dict[str, Any] = {}
     data = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Import, ast.ImportFrom)
     try:
-        for statement in ast.parse(text).body if not is_deeper(text, LIMITS.depth) else ():
-            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                names[statement.targets[0].id] = _of_expression(statement.value, names)
-            elif not isinstance(statement, data):
-                return None
+        tree = ast.parse("" if is_deeper(text, LIMITS.depth) else text)
+        nodes = list(ast.walk(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return names
+    names: dict[str, Any] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            names[statement.targets[0].id] = _of_expression(statement.value, names)
+    is_script = not all(isinstance(statement, data) for statement in tree.body)
+    values = {} if is_script else dict(names)
+    passed: dict[str, Any] = {}
+    for call in nodes:
+        name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
+        of_lightning = name == "Trainer" and "lightning" in text
+        if isinstance(call, ast.Call) and _CONFIGURES.fullmatch(name) and (name != "Trainer" or of_lightning):
+            settings = passed.setdefault("trainer", {}) if of_lightning else passed
+            for key, value in _of_expression(ast.Call(call.func, [], call.keywords), names).items():
+                settings[key] = value if settings.get(key, value) == value else "${}"
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    files = [name for name in texts if name.endswith((".json", ".yaml", ".yml", ".toml"))]
+    return {**values, **passed, "files": {str(number): name for number, name in enumerate(files)}}
 
 
 def _of_expression(node: Any, names: Mapping[str, Any]) -> Any:
@@ -208,4 +225,4 @@ def _of_expression(node: Any, names: Mapping[str, Any]) -> Any:
             return {key.value: _of_expression(each, names) for key, each in pairs if isinstance(key, ast.Constant)}
         case ast.Call(args=[], keywords=keywords):
             return {one.arg: _of_expression(one.value, names) for one in keywords if one.arg}
-    return None
+    return "${}"
