@@ -124,8 +124,8 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
         if targets and heredoc is None and command.words[:1] in (("printf",), ("echo",)):
             heredoc = held.get(command.words[-1].strip("${}"))
         if targets and heredoc is not None:
-            changed = heredoc.rewritten and ("$" in heredoc.body or "`" in heredoc.body)
-            yield ConfigFile(normpath(targets[-1]), None if changed else heredoc.body)
+            is_changed = heredoc.rewritten and ("$" in heredoc.body or "`" in heredoc.body)
+            yield ConfigFile(normpath(targets[-1]), None if is_changed else heredoc.body)
 
 
 def _mounted_files(training: Training) -> Iterator[ConfigFile]:

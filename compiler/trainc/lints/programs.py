@@ -89,7 +89,7 @@ def _check(run: Run, row: Row, said: set[object]) -> Iterator[Finding]:
         return
     said_of = [one for one in parts if one.is_placed] if row.check else placed
     together = frozenset(one.key for one in said_of), row.level, row.write if len(said_of) == 1 else ""
-    if said_of and together in said:
+    if together in said and said_of:
         return
     said.add(together)
     write = _filled(row.write, facts) if row.write else ""

@@ -178,34 +178,31 @@ _CONFIGURES = pattern(r"\w*TrainingArguments|(?:SFT|DPO|KTO|GRPO|RLOO|PPO|ORPO|C
 def python_value(text: str) -> Any:
     """Return what a file in Python assigns, if it has settings alone, and what it passes by name to a trainer's classes.
 
-    A call such as dict(...) is a mapping, `files` are those that a script names, and what only the running script knows, or
-    two calls say differently, is written as a variable. None if it cannot be read. It is parsed, never run.
+    A call such as dict(...) is a mapping, `files` are those that a script names, and a variable stands for what only the
+    running script knows, or two calls say differently. None if it cannot be read. It is parsed, never run.
     """
     import ast
 
     data = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Import, ast.ImportFrom)
+    names, passed = dict[str, Any](), dict[str, Any]()
     try:
         tree = ast.parse("" if is_deeper(text, LIMITS.depth) else text)
-        nodes = list(ast.walk(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names: dict[str, Any] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             names[statement.targets[0].id] = _of_expression(statement.value, names)
-    is_script = not all(isinstance(statement, data) for statement in tree.body)
-    values = {} if is_script else dict(names)
-    passed: dict[str, Any] = {}
-    for call in nodes:
+    values = dict(names) if all(isinstance(statement, data) for statement in tree.body) else {}
+    for call in ast.walk(tree):
         name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
         of_lightning = name == "Trainer" and "lightning" in text
         if isinstance(call, ast.Call) and _CONFIGURES.fullmatch(name) and (name != "Trainer" or of_lightning):
             settings = passed.setdefault("trainer", {}) if of_lightning else passed
             for key, value in _of_expression(ast.Call(call.func, [], call.keywords), names).items():
                 settings[key] = value if settings.get(key, value) == value else "${}"
-    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    files = [name for name in texts if name.endswith((".json", ".yaml", ".yml", ".toml"))]
-    return {**values, **passed, "files": {str(number): name for number, name in enumerate(files)}}
+    texts = [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    files = enumerate(text for text in texts if text.endswith((".json", ".yaml", ".yml", ".toml")))
+    return {**values, **passed, "files": {str(number): name for number, name in files}}
 
 
 def _of_expression(node: Any, names: Mapping[str, Any]) -> Any:
