@@ -48,12 +48,12 @@ def programs(training: Training) -> Iterator[Finding]:
 def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     """Yield findings about a program; with `whole`, also about the script that runs it, which has one text."""
     names = run.facts.names
-    said: set[object] = set()
+    covered: set[object] = set()
     for known in run.tables:
         if known.name == "shell" and not whole:
             continue
         for row in known.rows_about(names):
-            yield from _check(run, row, said)
+            yield from _check(run, row, covered)
         yield from _types(run, known)
         yield from _other_versions(run, known)
         if known.alone and run.training.nodes > 1:
@@ -64,7 +64,7 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     yield from _agreement(run)
 
 
-def _check(run: Run, row: Row, said: set[object]) -> Iterator[Finding]:
+def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     """Yield a finding if a row does not hold. What several settings do to each other is said once, by the first row."""
     facts = run.facts
     if not all(holds(facts, condition, row.reads) for condition in row.when):
@@ -87,11 +87,11 @@ def _check(run: Run, row: Row, said: set[object]) -> Iterator[Finding]:
     about = about if about is not None and about.is_placed else next(iter(placed), None)
     if about is None and not row.at:
         return
-    said_of = [one for one in parts if one.is_placed] if row.check else placed
-    together = frozenset(one.key for one in said_of), row.level, row.write if len(said_of) == 1 else ""
-    if together in said and said_of:
+    compared = [one for one in parts if one.is_placed] if row.check else placed
+    together = frozenset(one.key for one in compared), row.level, row.write if len(compared) == 1 else ""
+    if together in covered and compared:
         return
-    said.add(together)
+    covered.add(together)
     write = _filled(row.write, facts) if row.write else ""
     if not write and about is not None and better is not None:
         write = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
