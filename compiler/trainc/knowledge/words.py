@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 # Variables with further arguments, by their names.
 _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding
-from trainc.knowledge.conditions import Fact
 from trainc.lints.training import Training
 from trainc.reading.document import TEXT_FILE
 from trainc.reading.settings import LIMITS, ini_value, line_of, python_value, toml_value, yaml_value
 from trainc.startup.records import dataclass, replace
-from trainc.startup.typing import Any
+from trainc.startup.typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainc.knowledge.conditions import Fact
 
 _READERS = {
     **dict.fromkeys((".yaml", ".yml", ".json", ".jsonnet", ""), yaml_value),
@@ -49,6 +51,8 @@ class ConfigFile:
 
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
+        from trainc.knowledge.conditions import Fact
+
         last = key.rpartition(".")[2]
         value = None if isinstance(value, str) and "${" in value else value
         form = {"json": f'"{last}": {{}}', "toml": f"{last} = {{}}", "py": f"{last}={{}}"}.get(

@@ -8,7 +8,6 @@ from math import gcd
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.started import Start
 from trainc.ir.parallelism import Arguments, Division, Setting, divisions, read_arguments
-from trainc.knowledge.words import flat
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -87,6 +86,8 @@ def _check_divisions(
         setting = arguments.settings.get(option)
         file = files.get(setting.value or "") if setting is not None else None
         if file is not None and file.value is not None:
+            from trainc.knowledge.words import flat
+
             configs[option] = {
                 key.rpartition("_config.")[2].replace("-", "_"): str(value) for key, value in flat(file.value).items()
             }

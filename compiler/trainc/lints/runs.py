@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from posixpath import basename, join, normpath
-from typing import Any
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import Launch
@@ -25,6 +24,7 @@ from trainc.lints.storage import security_of, unwritable, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any
 
 _PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 # Variables that MPI itself reads or hands on, that only rank 0 needs, or that change nothing that ranks agree on.

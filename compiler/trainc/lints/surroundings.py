@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from posixpath import basename
-from typing import Any
 
 from trainc.findings import Finding, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
@@ -13,6 +12,7 @@ from trainc.lints.config_files import config_maps
 from trainc.lints.storage import security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
+from trainc.startup.typing import Any
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 _SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([^\W\d]\w*)\}|([^\W\d]\w*)|\((?:date|hostname|pwd|nproc|uuidgen) [^)]*\))")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any
 
 from trainc.findings import Finding, Path, Severity, write
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
@@ -19,6 +18,7 @@ from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 # The MPI implementations and their differences: hostfile lines, variables, reserved names, and callback addresses.
 #

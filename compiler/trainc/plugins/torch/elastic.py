@@ -7,7 +7,6 @@ No Trainer release has implemented `elasticPolicy`. The variables are those of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info
@@ -16,6 +15,7 @@ from trainc.ir.trainjob import EnvVariable, TrainJob, literal, master_host
 from trainc.kube import names
 from trainc.plugins.plugin import Detect
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import Any
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
 _POLICY: Path = ("spec", "mlPolicy", "torch", "elasticPolicy")
