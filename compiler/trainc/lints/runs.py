@@ -13,7 +13,14 @@ from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
 from trainc.knowledge.hosts import Hosts, read_file, read_list
-from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program, tables_of_text
+from trainc.knowledge.index import (
+    ALWAYS,
+    count_anywhere,
+    table_of_file,
+    tables_of_options,
+    tables_of_program,
+    tables_of_text,
+)
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
@@ -136,6 +143,14 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
         name_of_file = table_of_file(keys) or ("ds_config" if file.name in of_deepspeed else None)
         homes[file.path] = name_of_file
+        if name_of_file is None:
+            leaves = [(key.rpartition(".")[2], value) for key, value in values.items() if "." in key]
+            known_leaves = {key: value for key, value in leaves if count_anywhere(key)}
+            # What two sections say differently is about each of them alone.
+            values = {
+                k: v for k, v in known_leaves.items() if all(w == v for other, w in leaves if other == k)
+            } | values
+            keys |= known_leaves.keys()
         known = table(name_of_file) if name_of_file is not None else None
         if known is not None:
             found[known.name] = known
