@@ -143,14 +143,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
         name_of_file = table_of_file(keys) or ("ds_config" if file.name in of_deepspeed else None)
         homes[file.path] = name_of_file
-        if name_of_file is None:
-            leaves = [(key.rpartition(".")[2], value) for key, value in values.items() if "." in key]
-            known_leaves = {key: value for key, value in leaves if count_anywhere(key)}
-            # What two sections say differently is about each of them alone.
-            values = {
-                k: v for k, v in known_leaves.items() if all(w == v for other, w in leaves if other == k)
-            } | values
-            keys |= known_leaves.keys()
+        values = {**_leaves(values), **values} if name_of_file is None else values
+        keys |= values.keys()
         known = table(name_of_file) if name_of_file is not None else None
         if known is not None:
             found[known.name] = known
@@ -169,6 +163,16 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     # A table has all that it extends.
     whole = [known for known in found.values() if sum(known.name in other.family for other in found.values()) == 1]
     return Run(training, start, tuple(whole), facts, names[-1], homes)
+
+
+def _leaves(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of sections that count anywhere; what two sections say differently is about each of them alone."""
+    found: dict[str, list[Any]] = {}
+    for key, value in values.items():
+        name = key.rpartition(".")[2]
+        if name != key and count_anywhere(name):
+            found.setdefault(name, []).append(value)
+    return {name: given[0] for name, given in found.items() if given.count(given[0]) == len(given)}
 
 
 def _choose(found: dict[str, Table], names: Sequence[str], options: Sequence[str]) -> None:
