@@ -148,7 +148,9 @@ def _run_stages(document: ValidDocument, session: Session, trace: Trace, result:
         trace.on_lowered(result)
         result.objects = assemble(lowered, report, trace, document.document.siblings)
     elif info.gitops and not session.errors_only:
-        report.add("lint", _of_command(lowered, document.document.siblings))
+        reported = {finding.path for finding in report.findings}
+        found = _of_command(lowered, document.document.siblings)
+        report.add("lint", [finding for finding in found if finding.path not in reported])
     return
 
 
