@@ -17,6 +17,15 @@ namespaces:
   "jobs/**": []
   "jobs/nlp/**": [nlp]
   "jobs/ads/**": [ads]
+overlay: overlays/prod
+"""
+OVERLAY = """\
+apiVersion: trainc/v1alpha1
+kind: Overlay
+mirrors: {registry.example.com: registry.example.com/hub}
+patches:
+- target: {kind: TrainJob, name: llm}
+  patch: "spec: {trainer: {numNodes: 3}}"
 """
 POLICY = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -82,6 +91,7 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("trainc.yaml", SETTINGS + RULES)
     write("policies/acme.yaml", POLICY)
     write("cluster/kueue.yaml", CLUSTER)
+    write("overlays/prod/overlay.yaml", OVERLAY)
     runtime()
     runtime("unused")
     for team, name in (("nlp", "llm"), ("nlp", "bert"), ("ads", "rank")):
@@ -102,3 +112,75 @@ def test_what_kept_jobs_would_be_refused_for_is_one_note_at_its_cause(
         assert result.status == 0, result.stderr
         assert f"{place}: info[KeptCannotRebuild] {says}" in result.stderr
         assert result.stderr.count("KeptCannotRebuild]") == 1
+
+
+@cases("file", "old", "new", "place", "says")
+def test_what_a_change_breaks_is_one_error_at_its_cause(file: str, old: str, new: str, place: str, says: str) -> None:
+    edit(file, old, new)
+    for words in (["check"], ["build", "--check"], ["build"]):
+        result = run(*words)
+        assert (result.status, result.stderr.count(f": error[{says.partition(']')[0]}]")) == (1, 1), result.stderr
+        assert f"{place}: error[{says}" in result.stderr
+
+
+@cases("file", "old", "new", "places")
+def test_jobs_are_kept_as_built_because_of_the_line_that_has_changed(
+    file: str, old: str, new: str, places: list[str]
+) -> None:
+    """Neither the mirror through which an image comes, nor a setting where somebody has edited a rendered file."""
+    path = next(Path().glob(file)).as_posix()
+    edit(path, old, new)
+    result = run("check")
+    assert result.status == 0, result.stderr
+    assert [line.partition(": ")[0] for line in result.stderr.splitlines() if "KeptAsBuilt]" in line] == places
+    assert ("kept as built" in run("diff").stdout) is bool(places)
+
+
+@cases("edits", "place", "says")
+def test_a_mistake_is_said_once_where_it_is(edits: list[tuple[str, str, str]], place: str, says: str) -> None:
+    for file, old, new in edits:
+        if not Path(file).exists():
+            write(file, "")
+        edit(file, old, new)
+    result = run("check")
+    found = [line for line in result.stderr.splitlines() if line.startswith(f"{place}: ")]
+    assert len(found) == 1, result.stderr
+    assert says in f"{found[0]} {result.stderr.partition(found[0])[2].partition('help: ')[2].splitlines()[0]}"
+
+
+def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
+    edit("trainc.yaml", "overlay:", "frozen: [{jobs: [nlp/bert], reason: done}]\noverlay:")
+    commit("frozen")
+    edit("jobs/nlp/bert.yaml", "train.py", "test.py")
+    for words in (["check"], ["build"]):
+        result = run(*words)
+        assert "jobs/nlp/bert.yaml:6:46: error[FrozenJob] nlp/bert is frozen in trainc.yaml:14, and" in result.stderr
+
+
+def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
+    edit("trainc.yaml", "overlay: overlays/prod", "live: {dump: live}")
+    assert "trainc.yaml:14:8: info[SettingsNotUsed] live.dump: live is not there" in run("check").stderr
+    # A dump outside the sources is no input, and leaving it out loosens nothing.
+    assert "SettingsLoosened" not in run("check", "--base", "main").stderr
+    write("live/dump.yaml", "apiVersion: v1\nkind: List\nitems: []\n")
+    commit("a dump")
+    edit("policies/acme.yaml", "<= 16", "<= 1")
+    said = "trainc.yaml:14:1: warning[SnapshotIncomplete] the dump live has no document with `takenAt`"
+    assert said in run("check").stderr
+    edit(
+        "trainc.yaml",
+        "live: {dump: live}",
+        "environments: {prod: {output: rendered, live: {dump: live}}, lab: {output: lab}}",
+    )
+    edit("trainc.yaml", "\noutput: rendered", "")
+    assert "lab has no `live`; use --env prod" in run("build", "--rebuild", "finished").stderr
+
+
+def test_a_revision_has_no_such_file_and_a_job_has_its_name() -> None:
+    result = run("explain", "git:HEAD:jobs/bert.yaml")
+    assert "jobs/bert.yaml does not exist in git:HEAD\n  help: `git ls-tree" in result.stderr
+    result = run("explain", "git:HEAD:output/nlp/bert.yaml")
+    assert "does not exist in git:HEAD\n  help: did you mean rendered/nlp/bert.yaml?" in result.stderr
+    edit("trainc.yaml", "overlay:", "select: {queue: gpu}\noverlay:")
+    result = run("new", "bert", "--namespace", "nlp", "--queue", "gpuu", "--runtime", "torch-h100")
+    assert (result.status, result.stderr.count("error[DuplicateTrainJob]")) == (1, 1)

@@ -110,6 +110,7 @@ def test_a_dump_of_which_nobody_knows_that_it_is_new_counts_for_nothing(taken: d
 
 
 def test_a_dump_is_no_input() -> None:
+    Path("live").mkdir()
     before = run("check", "--format", "json")
     dump(a="running", b="succeeded")
     assert run("check", "--format", "json").stdout == before.stdout

@@ -281,13 +281,15 @@ class Bases:
 
     def _about(self, settings: Settings) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
-        source = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
+        top = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
         base = self.arguments.base
         hint = f"rules about what administrators decide, such as PolicyDenied, count only as {base} has them"
         for sentence in describe_loosening(before, after):
             about = hint if sentence.startswith("`rules`") else ""
             message = f"since {base}: {sentence.rstrip('.')}"
-            yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source)
+            key = sentence.partition("`")[2].partition("`")[0]
+            source = settings.place(key) if top else None
+            yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
 
 
 def _replaced(revision: Revision, environment: str, settings: Settings) -> Iterator[Diagnostic]:

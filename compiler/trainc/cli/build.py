@@ -6,10 +6,11 @@ import os
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import Run, nothing_found, read_stdin, report_unselected, start
+from trainc.cli.compiling import Run, nothing_found, read_stdin, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
+from trainc.cli.unselected import report_unselected
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of

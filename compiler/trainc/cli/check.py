@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import starmap
 
 from trainc.admission.admit import check_each_rendered
 from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
-from trainc.cli.compiling import Run, is_checked, nothing_found, read_stdin, report_unselected, start
+from trainc.cli.compiling import Run, is_checked, nothing_found, read_stdin, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
+from trainc.cli.unselected import report_unselected
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, has_errors, sort_diagnostics
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, did_you_mean
 from trainc.knowledge.software import is_like
-from trainc.kube.documents import Json, qualified, value_at
+from trainc.kube.documents import Json, mapping, qualified, value_at
 from trainc.kube.jobset import JobSet
+from trainc.kube.names import is_subdomain
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits
 from trainc.pipeline.fragments import check_fragments
@@ -27,6 +30,7 @@ from trainc.project.configuration import merge_diagnostics
 from trainc.reading.files import read_paths
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass
+from trainc.startup.typing import Any
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -179,38 +183,48 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
 
 
 def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
-    """Warn about names in trainc.yaml that no job has, where they are like those of jobs, and about images that no job has."""
-    configurations = [check.checking.settings.configuration for check in checks]
+    """Say what of trainc.yaml is about nothing: names and images that no job has, and a dump that is not there."""
+    file = checks[0].checking.settings.configuration.file
     jobs = [qualified(*key) for check in checks for key in check.compiled]
-    file = configurations[0].file
-    documents = (
-        read_paths([file], Limits(), everything=True)[0]
-        if file and any(c.budgets or c.frozen or c.software for c in configurations)
-        else []
-    )
     found: dict[tuple[Path, str], Diagnostic] = {}
-    for document in documents:
+    for document in read_paths([file], Limits(), everything=True)[0] if file else ():
         parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
         for above in parts:
             settings = value_at(document.data, above) or {}
-            named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
-            for i, entry in enumerate(settings.get("frozen", ())):
-                named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
             for glob in settings.get("software", ()) if any(check.images for check in checks) else ():
                 if not any(is_like(image, glob) for check in checks for image in check.images):
                     message, hint = f"no job here has an image like {glob}", "write a glob such as ghcr.io/team/train:*"
                     unused = Finding("SettingsNotUsed", "warning", message, hint, (*above, "software", glob))
                     found[above, glob] = document.diagnose(unused, CONFIGURATION_FILE)
-            for path, glob in named:
-                names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
-                others = [other for at, other in named if at[0] == path[0] and other != glob]
-                near = did_you_mean(glob, {n for n in names if not any(matches(n, other) for other in others)})
-                if near and not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
-                    finding = Finding(
-                        "SettingsNotUsed", "warning", f"{glob} is the name of nothing here", near, (*above, *path)
-                    )
-                    found[above, glob] = document.diagnose(finding, CONFIGURATION_FILE)
+            for path, word, severity, about, hint in _of_nothing(settings, file or "", jobs):
+                finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
+                found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
     return list(found.values())
+
+
+def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:
+    """Yield where settings are about nothing, the word, how sure that is a mistake, and what to say of it."""
+    named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
+    for i, entry in enumerate(settings.get("frozen", ())):
+        named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
+    for path, glob in named:
+        names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
+        if not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
+            others = [other for at, other in named if at[0] == path[0] and other != glob]
+            near = did_you_mean(glob, {n for n in names if not any(matches(n, other) for other in others)})
+            if path[0] == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
+                continue  # Jobs may come.
+            hint = near or (
+                "write a namespace or a glob" if path[0] == "budgets" else "remove it, now that the job is gone"
+            )
+            yield path, glob, "warning" if near or path[0] == "budgets" else "info", "is the name of nothing here", hint
+    if folder := str(mapping(settings.get("live")).get("dump") or ""):
+        problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)[1]
+        if problems and problems[0].code == "NoSuchPath":
+            near, hint = problems[0].hint, "let CI publish it (`trainc init --only dump`), or remove it here"
+            is_near = near.startswith("did you mean")
+            about = "is not there, so no job is known to have finished"
+            yield ("live", "dump"), folder, "warning" if is_near else "info", about, near if is_near else hint
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:

@@ -14,13 +14,13 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, has_errors, write
 from trainc.findings.codes import stage_of
-from trainc.findings.text import counted, did_you_mean, first_of
+from trainc.findings.text import counted
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import Json, identity_of, qualified, value_at
+from trainc.kube.documents import Json, identity_of, qualified
 from trainc.kube.jobset import JobSet
-from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, RUNTIME_KINDS
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
@@ -30,7 +30,7 @@ from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside, read_bounded
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
+from trainc.startup.typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
@@ -153,15 +153,33 @@ class Run:
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
-        for d in () if self.keeping is None else self.keeping.diagnostics():
-            home = None if d.source else self.session.sources.get(job_of(d) or ("", ""))
-            self._later.append(d if home is None else replace(d, source=home.locate(("metadata", "name"))))
+        if self.keeping is not None:
+            self._later += self._of_keeping(self.keeping)
         self.diagnostics += self._later
+
+    def _of_keeping(self, keeping: Keeping) -> Iterator[Diagnostic]:
+        """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
+        from trainc.output.ownership import file_name
+
+        raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
+        keeping.undecided = [path for path in keeping.undecided if path not in raw]
+        base = keeping.read_base()
+        for d in keeping.diagnostics():
+            key = job_of(d) or ("", "")
+            home = None if d.source else self.session.sources.get(key)
+            before = base.read_trainjobs().get(key) if base is not None and home is not None else None
+            path = first_difference(before, keeping.trainjobs[key]) if before is not None else None
+            source = None if home is None else home.locate(path or ("metadata", "name"))
+            frozen = self.settings.place("frozen") if d.code == "FrozenJob" else None
+            message = (
+                d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")
+            )
+            yield replace(d, message=message, source=d.source or source)
 
     def conclude(self, *, errors_only: bool = False) -> None:
         """Judge what no job is judged by alone, once all jobs are compiled: runtimes, the cluster, and what is kept."""
         court, keeping, session = self.court, self.keeping, self.session
-        runtimes: list[Diagnostic] = []
+        found, runtimes = list[Diagnostic](), list[Diagnostic]()
         if keeping is not None or not errors_only:
             from trainc.pipeline.fragments import check_unused_runtimes
 
@@ -173,7 +191,6 @@ class Run:
             from trainc.cli.judging import Judgement
 
             judgement = Judgement(session, self.inputs, keeping, court, self.bases.find if self.bases else None)
-        found: list[Diagnostic] = []
         blocking = [d for d in self.diagnostics if stage_of(d.code) != "policy"]
         if court.snapshot is not None and (keeping is not None or not has_errors(blocking)):
             # The cluster is asked about all jobs together, also about those that only a policy denies.
@@ -327,7 +344,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     ended = _ended_by_sweeps(inputs, settings, bases)
-    diagnostics = rules([*inputs.diagnostics, *problems, *skipped, *ended], True)
+    diagnostics = rules([*inputs.diagnostics, *settings.located(problems), *skipped, *ended], True)
     return Run(settings, inputs, session, files, court, diagnostics, inputs.tally, keeping, bases)
 
 
@@ -394,43 +411,19 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
     return judge, court, loosened
 
 
-def report_unselected(runs: Sequence[Run]) -> None:
-    """Note in each run the TrainJobs that no environment selects, whichever are built now, and warn about them."""
-    chosen = {_identity(document) for run in runs for document in run.inputs.documents}
-    # A trial has the file of its sweep.
-    chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
-    unselected = [document for run in runs for document in run.inputs.unselected]
-    left_out = {identity: document for document in unselected if (identity := _identity(document)) not in chosen}
-    message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
-    if not runs[0].settings.configuration.environment:
-        message = "`select` in trainc.yaml does not select this job, so it is not compiled"
-    hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
-    selections = [(run.settings.configuration, *run.settings.other_environments) for run in runs]
-    queues = dict.fromkeys(
-        queue
-        for configurations in selections
-        for one in configurations
-        for queue in dict(one.select.labels).get(QUEUE_LABEL, ())
-    )
-
-    def finding(document: Document) -> Finding:
-        queue = value_at(document.data, ("metadata", "labels", QUEUE_LABEL))
-        if not queues or queue in queues:
-            return Finding("NotSelected", "warning", message, hint, ("metadata", "name"))
-        has = f"it is in the queue {queue!r}" if queue else f"it has no label {QUEUE_LABEL}"
-        near = (any(run.session.jobs for run in runs) and did_you_mean(str(queue or ""), queues)) or hint
-        selected = f"{message}: {has}, and selected are {first_of([*queues])}"
-        return Finding("NotSelected", "warning", selected, near, ("metadata", "name"))
-
-    diagnostics = [document.diagnose(finding(document)) for document in left_out.values()]
-    for run in runs:
-        run.unselected = list(left_out.values())
-        run.diagnostics += run.session.rules(diagnostics, False)
-
-
-def _identity(document: Document) -> object:
-    data = (document.before or document).data
-    return document.file, "Sweep" if is_sweep(data) else label_of(data)
+def first_difference(before: Any, now: Any) -> Path | None:
+    """Return the path of the first value that differs, in what there is now."""
+    if before == now:
+        return None
+    pairs: Iterator[tuple[Any, Any, Any]] = iter(())
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = zip(range(len(now)), before, now, strict=True)
+    for step, old, new in pairs:
+        if old != new:
+            return () if new is None else (step, *(first_difference(old, new) or ()))
+    return ()
 
 
 def kept_in(

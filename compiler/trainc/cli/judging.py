@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trainc.cli.compiling import Court, job_of
+from trainc.cli.compiling import Court, first_difference, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
-from trainc.findings import CompileError, Diagnostic, Path, Source
+from trainc.findings import CompileError, Diagnostic, Source
+from trainc.findings.codes import stage_of
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
@@ -129,7 +130,7 @@ class Judgement:
         whole = [d for d in about_input if d.severity == "error" and self._is_excusable(d)]
         base = self.keeping.read_base()
         if found and base is not None and (problem := base.dump_problem()) is not None:
-            errors.append(problem)
+            errors.append(replace(problem, source=self.court.settings.place("live")))
         # JobSets that are sources, and as the base has them.
         raw = {key: of_jobset for key, of_jobset in found.items() if key not in self.keeping.rendered}
         if not answering and not whole:
@@ -142,11 +143,14 @@ class Judgement:
 
     def _notes(self, kept: Mapping[JobKey, Sequence[Diagnostic]], others: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return the notes about kept jobs, and others of the input, that would be refused."""
-        overlays = (each.overlay for loaded in self.court.settings.overlays for each in loaded.in_order)
-        shared = {overlay.document.file for overlay in overlays}
-        shared |= {runtime.document.file for runtime in self.session.index.runtimes.values()}
         refused = chain(((key, d) for key, errors in kept.items() for d in errors), ((job_of(d), d) for d in others))
-        return self.session.rules(self.keeping.notes(refused, shared), False)
+        return self.session.rules(self.keeping.notes(refused, self._shared_files()), False)
+
+    def _shared_files(self) -> set[str]:
+        """The files of runtimes and overlays."""
+        overlays = (each.overlay for loaded in self.court.settings.overlays for each in loaded.in_order)
+        runtimes = (runtime.document.file for runtime in self.session.index.runtimes.values())
+        return {*(overlay.document.file for overlay in overlays), *runtimes}
 
     def _not_compiled(self, rendered: Rendered, standing: Standing) -> dict[JobKey, list[Diagnostic]]:
         """Return why a job that is changed in place does not compile, such as for want of its runtime."""
@@ -262,13 +266,26 @@ class Judgement:
     ) -> Iterator[Diagnostic]:
         """Yield one error for each cause, with the kept jobs that it breaks."""
         causes: dict[object, list[tuple[JobKey, Diagnostic]]] = {}
+        shared = self._shared_files()
+        homes = {runtime.document.file: runtime for runtime in self.session.index.runtimes.values()}
         for key, diagnostics in new.items():
+            # What no API server takes gets into no queue.
+            stages = {stage_of(d.code) for d in diagnostics}
+            is_refused = not stages <= {"fits", "policy"}
             for d in diagnostics:
-                job = jobs.get(key)
-                source = self._cause(d, job, before.sources.get(key))
+                if is_refused and stage_of(d.code) == "fits":
+                    continue
+                source = self._cause(d, jobs.get(key), before.sources.get(key))
+                renamed = homes.get(before.homes.get(key, "")) if d.code == "RuntimeNotFound" else None
+                if renamed is not None:
+                    source = renamed.locate(("metadata", "name"))
+                    hint = f"name it {before.sources[key][0]['spec']['runtimeRef']['name']} again, or change the runtimeRef of these jobs"
+                    d = replace(d, hint=hint)  # noqa: PLW2901
                 # What is gone has no line: each job still refers to it.
-                is_own = source is None or (job is not None and source.file == job.document.file)
+                is_own = source is None or source.file not in shared
                 cause: object = (d.code, d.path, d.message) if is_own else (d.code, source)
+                if source != d.source:
+                    d = replace(d, object="", path="")  # noqa: PLW2901
                 of_release = before.release not in ("", self.session.options.release) and "is new in Trainer" in d.hint
                 if of_release and (line := self.court.settings.place("release")) is not None:
                     hint = f'write release: "{before.release}" again, or remove what is new since {self.session.options.release}'
@@ -282,34 +299,22 @@ class Judgement:
             )
             otherwise, pass_it, _ = first.hint.partition("pass its file")
             home, hint = before.homes.get(broken[0][0]), first.hint
+            if stage_of(first.code) == "fits" and names[1:]:  # What to do is about one job.
+                hint = f"undo the change of this line; or, for {names[0]}: {hint}"
             if first.code == "RuntimeNotFound" and home and pass_it:
                 hint = f"{otherwise}restore it in {home}, where it was, or change the runtimeRef of these jobs"
             yield replace(first, message=message, hint=hint)
 
     def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:
-        """Return the line of an error: where that is in the job, which is the same, the line that has changed instead."""
-        if job is None or was is None or (d.source is not None and d.source.file != job.document.file):
+        """Return the line of an error: where that is in what is the same, the line that has changed instead."""
+        runtime = None if job is None else find_runtime(job.data, self.session.index, self.session.release)[0]
+        if job is None or was is None or runtime is None or was[1] is None:
             return d.source
-        runtime = find_runtime(job.data, self.session.index, self.session.release)[0]
-        if runtime is None or was[1] is None:
+        is_overlaid = d.source is not None and d.source.file != job.document.file and job.document.data != was[0]
+        if is_overlaid or (d.source is not None and d.source.file == runtime.document.file):
             return d.source
         for document, earlier in ((runtime.document, was[1]), (job.document, was[0])):
-            path = _first_difference(earlier, document.data)
+            path = first_difference(earlier, document.data)
             if path is not None and (source := document.locate(path)) is not None:
                 return source
         return d.source
-
-
-def _first_difference(before: Any, now: Any) -> Path | None:
-    """Return the path of the first value that differs, in what there is now."""
-    if before == now:
-        return None
-    pairs: Iterable[tuple[Any, Any, Any]] = ()
-    if isinstance(before, dict) and isinstance(now, dict):
-        pairs = ((key, before.get(key), now.get(key)) for key in chain(now, before))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        pairs = zip(range(len(now)), before, now, strict=True)
-    for step, old, new in pairs:
-        if old != new:
-            return () if new is None else (step, *(_first_difference(old, new) or ()))
-    return ()

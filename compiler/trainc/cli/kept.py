@@ -14,13 +14,14 @@ from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.text import counted, did_you_mean
-from trainc.kube.documents import identity_of
+from trainc.kube.documents import identity_of, mapping, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits, Options
 from trainc.output.choices import Choices, JobKey
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
+from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import Configuration
@@ -28,6 +29,10 @@ from trainc.reading.document import Document
 from trainc.reading.git import submodules
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainc.explain.kept import Change
 
 _SOME = 3
 
@@ -58,9 +63,10 @@ def keeping_in(
 
         live = Live(settings.configuration.live, arguments)
         if settings.configuration.live is None:
-            raise UsageError(
-                "--rebuild by state needs a dump of the cluster: name it in trainc.yaml, as `live: {dump: DIR}`"
-            )
+            known = [other.environment for other in settings.other_environments if other.live is not None]
+            where = f"{environment} has no `live`; use --env {known[0]}" if known else ""
+            where = where or "name it in trainc.yaml, as `live: {dump: DIR}`"
+            raise UsageError(f"--rebuild by state needs a dump of the cluster: {where}")
         if live.problem is not None:
             keeping.problems.append(replace(live.problem, severity="error"))
         keeping.state_of = live.state
@@ -116,6 +122,8 @@ class Cause:
     # What builds them again, and nothing else, and the registries that only files of before name.
     rebuild: str = ""
     left: tuple[str, ...] = ()
+    # Whether the lines are those next to what is gone.
+    is_gone: bool = False
 
     @property
     def count(self) -> str:
@@ -125,7 +133,8 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} has changed since"
+        what = "is next to what is gone" if self.is_gone else "has changed since"
+        changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} {what}"
         return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self._behind})"
 
     @property
@@ -140,29 +149,35 @@ class Cause:
         names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
         other_lines = len({source.line for source in self.lines}) - 1
         where = f"this line and {counted(other_lines, 'other')} have" if other_lines > 0 else "this line has"
-        message = f"{self.count}; {self.reason or f'{where} changed since'}: {names}"
+        what = "a field next to this line is gone" if self.is_gone else f"{where} changed since"
+        message = f"{self.count}; {self.reason or what}: {names}"
         hint = f"`trainc build {self.rebuild}` compiles {'it' if len(self.jobs) == 1 else 'them'} again{self._behind}"
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
 
 
-def causes_of(session: Session, keeping: Keeping, finished: Collection[JobKey] = ()) -> list[Cause]:
+def causes_of(
+    session: Session, keeping: Keeping, finished: Collection[JobKey] = (), by_hand: Collection[JobKey] = ()
+) -> list[Cause]:
     """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
 
-    Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all.
+    Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all, nor files that
+    somebody has changed by hand: those of `by_hand`, or what the base says.
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
     for rendered in keeping.kept_files:
-        if rendered.compiled is not None and not (finished and _jobset_in(rendered, keeping.limits) in finished):
+        if rendered.compiled is None or rendered.key in by_hand or keeping.is_by_hand(rendered):
+            continue
+        if not (finished and _jobset_in(rendered, keeping.limits) in finished):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
-    lines: dict[str, dict[Source, None]] = {}
+    lines: dict[str, dict[Source, bool]] = {}
     affected: dict[str, dict[str, None]] = {}
     left: dict[str, dict[str, None]] = {}
     for group in groups.values():
         first = group[0]
         changed = _changed_lines(session, jobs[first.namespace, first.name], first)
         for source in changed:
-            lines.setdefault(source.file, {})[source] = None
+            lines.setdefault(source.file, {})[source] = changed[source]
         for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]
@@ -174,6 +189,7 @@ def causes_of(session: Session, keeping: Keeping, finished: Collection[JobKey] =
             "" if cause in lines else cause,
             rebuild_of(names, keeping),
             tuple(left[cause]),
+            all(lines.get(cause, {"": False}).values()),
         )
         for cause, names in affected.items()
     ]
@@ -219,7 +235,8 @@ def _difference(rendered: Rendered, job: ValidDocument) -> object:
     return tuple(sorted(job.data["spec"]["runtimeRef"].items())), frozenset(before - after), frozenset(after - before)
 
 
-def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> list[Source]:
+def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> dict[Source, bool]:
+    """The lines that set what has changed, and whether they are only next to what is gone."""
     from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder
 
@@ -228,7 +245,29 @@ def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> 
     objects = [
         document.data for document in read_documents(rendered.body.encode(), rendered.path, session.options.limits)[0]
     ]
-    return sources_of(changes(recorder.explanation(), objects))
+    runtime = find_runtime(job.data, session.index, session.release)[0]
+    differing = list(changes(recorder.explanation(), objects))
+    if runtime is not None:
+        differing = [_behind_images(change, runtime.document) for change in differing]
+    by_is_gone = {
+        is_gone: sources_of(c for c in differing if (c.rebuilt is None) is is_gone) for is_gone in (True, False)
+    }
+    return {source: is_gone for is_gone, sources in by_is_gone.items() for source in sources}
+
+
+def _behind_images(change: Change, document: Document) -> Change:
+    """Place another image of a runtime behind the mirrors and tags of overlays that are in the kept file already."""
+    for path, image in walk(document.data) if change.path[-1:] == ("image",) and document.written else ():
+        if path[-1:] == ("image",) and image == change.rebuilt and document.written is not None:
+            for written, at in document.written(path):
+                given = value_at(written.data, at)
+                parts = {"mirrors": [given], "images": [v for k, v in mapping(given).items() if k != "name"]}.get(
+                    str(at[0])
+                )
+                if parts is None or not all(str(part) in str(change.in_file) for part in parts):
+                    source = written.locate(at)
+                    return replace(change, sources=(source,) if source else ())
+    return change
 
 
 # Compares output folders with the base of a change: what `build --check` believes of kept files.

@@ -35,15 +35,15 @@ class Live:
             return
         folder, most = live
         documents = self._documents(folder, arguments)
-        taken = next((str(d.data["takenAt"]) for d in documents if d.data.get("takenAt")), "")
+        taken = next((str(d.data["takenAt"]) for d in documents or () if d.data.get("takenAt")), "")
         missing = "is of the change alone" if os.path.exists(folder) else "does not exist"
-        if reason := _outdated(taken, most) if documents else missing:
+        if reason := missing if documents is None else _outdated(taken, most):
             message = f"the dump {folder} {reason}, so it counts for nothing"
             self.problem = Diagnostic("SnapshotIncomplete", "warning", message, _HINT)
             return
         self.states = {
             (namespace or "", name): _STATES[state]
-            for document in documents
+            for document in documents or ()
             if document.data.get("kind") == "JobSet" and (state := state_of(document.data)[0]) in _STATES
             for namespace, name in [identity_of(document.data)]
         }
@@ -56,23 +56,24 @@ class Live:
                 return self.states.get((namespace or "", name), "")
         return ""
 
-    def _documents(self, folder: str, arguments: Arguments) -> list[Document]:
+    def _documents(self, folder: str, arguments: Arguments) -> list[Document] | None:
         """Read the dump of the named revision itself, whose merge base has an old one; one that git lacks is an artifact."""
         if arguments.base in (None, "none"):
             return self._read(folder)
         documents = self._of_revision(str(arguments.base), folder, arguments)
-        return documents if documents or self._of_revision("HEAD", folder, arguments) else self._read(folder)
+        is_known = documents is not None or self._of_revision("HEAD", folder, arguments) is not None
+        return documents if is_known else self._read(folder)
 
-    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> list[Document]:
+    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> list[Document] | None:
         with suppress(CompileError):
             repository = here()
             inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
             with copy_of_revision(commit_of(repository, revision), arguments, [inside]) as copy:
                 return self._read(os.path.join(copy.tree, inside))
-        return []
+        return None
 
-    def _read(self, folder: str) -> list[Document]:
-        return read_paths([folder], self._limits, everything=True)[0] if os.path.exists(folder) else []
+    def _read(self, folder: str) -> list[Document] | None:
+        return read_paths([folder], self._limits, everything=True)[0] if os.path.exists(folder) else None
 
 
 def _outdated(taken: str, most: int) -> str:

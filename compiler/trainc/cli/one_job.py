@@ -16,7 +16,7 @@ from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH, job_in
 from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.features import ask
-from trainc.findings import CompileError
+from trainc.findings import CompileError, Diagnostic
 from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.documents import identity_of
 from trainc.kube.jobset import JobSet
@@ -67,6 +67,13 @@ def input_of(arguments: Arguments) -> Iterator[tuple[Arguments, JobQuery]]:
     path, chosen = split_job(path)
     with copy_of_revision(revision, arguments) as copy:
         inside = os.path.relpath(path_from_top(path, repository), repository.prefix or ".")
+        if not os.path.lexists(inside) and _looks_like_a_path(inside):
+            outputs = (of.output for _, of in _environments(copy.arguments))
+            tried = (os.path.join(output, *inside.split("/")[-2:]) for output in outputs if output)
+            near = " or ".join(dict.fromkeys(filter(os.path.isfile, tried)))
+            hint = f"did you mean {near}?" if near else f"`git ls-tree -r --name-only {revision}` lists its files"
+            message = f"{inside} does not exist in {_GIT}{revision}"
+            raise CompileError([Diagnostic("NoSuchPath", "error", message, hint)])
         copy.arguments.job = inside if chosen is None else f"{inside}#{chosen}"
         yield _placed(copy.arguments)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
 
@@ -186,6 +186,15 @@ class Settings:
         tried = ((document, path) for path in (environment, (key, *below)) for document in (*overlays, *documents))
         return next((d.locate(path) for d, path in tried if path_exists(d.data, path)), None)
 
+    def located(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Place what is about a setting at its line."""
+
+        def located(d: Diagnostic) -> Diagnostic:
+            is_of_setting = d.object == CONFIGURATION_FILE and d.path and d.source is None
+            return replace(d, source=self.place(d.path)) if is_of_setting else d
+
+        return list(map(located, diagnostics))
+
     def repeated_jobsets(self, documents: Sequence[Document]) -> list[Diagnostic]:
         """What a build says of JobSets without a TrainJob that are defined twice, for those who do not build."""
         from trainc.pipeline.raw_jobsets import raw_jobsets, repeated
@@ -264,5 +273,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
 
         _, problems = choose(options.plugins)
         if problems:
-            raise CompileError(problems)
+            here = Settings((), (), overlays, options, configuration).place("plugins")
+            here = None if "plugins" in explicit else here
+            raise CompileError(replace(problem, source=here) for problem in problems)
     return options

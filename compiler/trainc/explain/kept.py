@@ -42,8 +42,7 @@ def changes(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Iterator[Cha
                 yield Change(described.name.kind, path, value, field.value, _sources(rebuilt, field))
         for path, leaf in before.items():
             if path not in now:
-                near = _nearest(described, path)
-                sources = () if near is None else _sources(rebuilt, near)
+                sources = _sources_near(rebuilt, described, path)
                 yield Change(described.name.kind, path, _with_new_names(leaf.value, names), None, sources)
     for manifest in was.values():
         yield Change(manifest["kind"], (), manifest["metadata"]["name"], None, ())
@@ -94,13 +93,13 @@ def _sources(explanation: Explanation, field: ExplainedField) -> tuple[Source, .
     return tuple(dict.fromkeys(source for source in sources if source is not None))
 
 
-def _nearest(described: ExplainedObject, path: FieldPath) -> ExplainedField | None:
-    """Return a field next to one that no longer exists."""
+def _sources_near(rebuilt: Explanation, described: ExplainedObject, path: FieldPath) -> tuple[Source, ...]:
+    """Return the lines of the field next to one that no longer exists, as far as lines set one there."""
     for length in range(len(path) - 1, 0, -1):
-        below = next((field for field in described.fields if field.path[:length] == path[:length]), None)
-        if below is not None:
-            return below
-    return None
+        below = (_sources(rebuilt, field) for field in described.fields if field.path[:length] == path[:length])
+        if sources := next(filter(None, below), None):
+            return sources
+    return ()
 
 
 def sources_of(differences: Iterable[Change]) -> list[Source]:

@@ -429,6 +429,12 @@ class Keeping:
         file = rendered.line, rendered.body
         return next((way for way, other in self._without_compiling(built, trainjob) if other == file), "changed")
 
+    def is_by_hand(self, rendered: Rendered) -> bool:
+        """Return whether a kept file has the base's second line before another body, which no build gives."""
+        base = self.read_base()
+        line, body = (None, "") if base is None else split(base.read_text(rendered.path)) or (None, "")
+        return line == rendered.line and body != rendered.body and self.standing(rendered.key) == "changed"
+
     def _objects(self, rendered: Rendered) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""
         from trainc.schema.unknown_fields import without_nulls

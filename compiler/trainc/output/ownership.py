@@ -235,7 +235,7 @@ class Sources:
                 lost = unselected if self._real(file) in files_read else compiled
                 if lost:
                     ended = {output: source for output, source in ended.items() if output not in lost}
-                    why = _UNSELECTED if lost is unselected else self._reason(file)
+                    why = _UNSELECTED if lost == unselected else self._reason(file)
                     diagnostics.append(
                         self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], why)
                     )

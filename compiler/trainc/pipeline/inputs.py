@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, has_errors
-from trainc.kube.documents import Json
+from trainc.kube.documents import Json, identity_of
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
@@ -209,8 +209,11 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         stack = Stack(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
         documents, sources, catalog = stack.documents, stack.sources, stack.catalog
         # What a document has that cannot be read, or that no environment selects, is no mistake of a patch.
+        names = {identity_of(document.data)[1] for document in selected_elsewhere}
         diagnostics += [
-            d for d in stack.diagnostics() if not (is_part or unselected) or d.code not in _MISSING_IN_OVERLAYS
+            d
+            for d in stack.diagnostics(elsewhere=names)
+            if not (is_part or unselected) or d.code not in _MISSING_IN_OVERLAYS
         ]
         files |= files_of_ours(documents)
     if expansion is not None:

@@ -18,6 +18,7 @@ from trainc.project.budgets import Budget
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
 from trainc.reading.document import Document, label_of
+from trainc.reading.opening import is_below
 from trainc.startup.records import replace
 
 # Where a pod names images: of its containers, and of volumes that are mounted from one.
@@ -162,7 +163,8 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     if gone and after.known_environments:
         yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
     yield from _looser_rules(before.rules, after.rules)
-    yield from _extra("exclude", before.exclude.globs, after.exclude.globs, "Files that match {} are no longer read")
+    globs = [glob for glob in dict.fromkeys(after.exclude.globs) if _is_about_input(glob, before, after)]
+    yield from _extra("exclude", before.exclude.globs, globs, "Files that match {} are no longer read")
     yield from _extra("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
     plugins, left = (configuration.options.get("plugins", ()) for configuration in (before, after))
     yield from _extra("plugins", left, plugins, "What {} finds is no longer reported")
@@ -176,6 +178,19 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
     if before.output and before.output != after.output:
         yield f"`output` was {before.output}: what is in that folder is no longer checked."
+
+
+def _is_about_input(glob: str, *configurations: Configuration) -> bool:
+    """Return whether a glob may be about what is read: that of a dump is a path, mostly of another folder."""
+    if not glob.startswith("/") or {*"*?"} & {*glob}:
+        return True
+    for of in configurations:
+        home = os.path.dirname(of.file or "") or os.curdir
+        path = os.path.realpath(os.path.join(home, glob[1:]))
+        read = [*(of.sources or [home]), *(of.runtimes or ()), *(of.overlay or ())]
+        if any(is_below(path, folder) or is_below(folder, path) for folder in map(os.path.realpath, read)):
+            return True
+    return False
 
 
 def _extra(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:

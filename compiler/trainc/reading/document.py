@@ -78,7 +78,8 @@ class Document:
         texts = [diagnostic.message, diagnostic.hint]
         if isinstance(written, str):
             texts = [text.replace(image, written) for text in texts]
-        return replace(diagnostic, source=document.locate(at), message=texts[0], hint=texts[1])
+        hint = texts[1] if diagnostic.rule is None else diagnostic.rule.refusing(texts[1])
+        return replace(diagnostic, source=document.locate(at), message=texts[0], hint=hint)
 
     def diagnose_text(self, finding: Finding) -> Diagnostic:
         """Convert a finding about a line of a text in this document, which is usually a block scalar below its key."""

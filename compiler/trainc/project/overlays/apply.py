@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
@@ -236,13 +236,18 @@ class Layer:
         uses.update((self._number, "image", index) for index in images)
         return done
 
-    def find_unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
-        """Return an error for each patch that matches nothing, and a warning for each image that no container uses."""
+    def find_unused(
+        self, documents: Sequence[Edited], uses: set[Use], elsewhere: Collection[str] = ()
+    ) -> list[Diagnostic]:
+        """Return an error for each patch that matches nothing, and a warning for each image that no container uses.
+
+        `elsewhere` are the names of jobs that only other environments have.
+        """
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         return [
-            *(self._missing_target(patch, documents) for patch in patches[:_MOST_HINTS]),
-            *(self._missing_target(patch, ()) for patch in patches[_MOST_HINTS:]),
+            *(self._missing_target(patch, documents, elsewhere) for patch in patches[:_MOST_HINTS]),
+            *(self._missing_target(patch, (), ()) for patch in patches[_MOST_HINTS:]),
             *(self._missing_image(change, documents) for change in images),
         ]
 
@@ -284,14 +289,18 @@ class Layer:
             )
         )
 
-    def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
+    def _missing_target(self, patch: Patch, documents: Sequence[Edited], elsewhere: Collection[str]) -> Diagnostic:
         names = [identity_of(document.data)[1] for document in documents]
         # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         target_name = patch.target.name.text if patch.target.name is not None else ""
         labels = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
-        of_name = next((label for label, name in zip(labels, names, strict=True) if name == target_name), None)
         hint = did_you_mean(target_name, names) or f"documents here: {first_of(labels) or 'none'}"
-        hint = f"there is a {of_name}: correct apiVersion, kind or namespace of the target" if of_name else hint
+        if target_name in elsewhere:
+            hint = f"`select` in trainc.yaml leaves {target_name} to another environment; patch it in the overlay of that one"
+        if target_name in names:
+            index = names.index(target_name)
+            what = patch.target.difference(documents[index]) or "correct the selectors of the target"
+            hint = f"there is a {labels[index]}: {what}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:

@@ -305,6 +305,14 @@ class Target:
         labels, annotations = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
         return all(r.holds(labels) for r in self.labels) and all(r.holds(annotations) for r in self.annotations)
 
+    def difference(self, document: Edited) -> str:
+        """Return the first condition that a document does not meet, with its own value; empty for those on labels."""
+        group, _, version = str(document.data.get("apiVersion", "")).rpartition("/")
+        namespace = identity_of(document.data)[0]
+        values = {"group": group, "version": version, "kind": document.data.get("kind"), "namespace": namespace}
+        wrong = ((key, value) for key, value in values.items() if not _fits(getattr(self, key), str(value or "")))
+        return next((f"its {key} is {value or 'empty'}" for key, value in wrong), "")
+
 
 def target_of(fields: Mapping[str, Any]) -> Target:
     """Convert a mapping with TARGET_FIELDS to a target. Raises ValueError for an invalid pattern or selector."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path
@@ -390,10 +390,13 @@ class Stack:
         finished = [document.to_document() for document in edited]
         return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
 
-    def diagnostics(self, uses: Iterable[Use] = (), runtimes: Iterable[str] = ()) -> list[Diagnostic]:
+    def diagnostics(
+        self, uses: Iterable[Use] = (), runtimes: Iterable[str] = (), elsewhere: Collection[str] = ()
+    ) -> list[Diagnostic]:
         """Return all problems, and unused patches and images.
 
-        `uses` and `runtimes` come from documents that were passed to `more`.
+        `uses` and `runtimes` come from documents that were passed to `more`; `elsewhere` are the names of other
+        environments' jobs.
         """
         used = {*self._uses, *uses}
         documents = [*self._current, *(document for source in self._further for document in source)]
@@ -403,7 +406,8 @@ class Stack:
                 answer, matching = self._shipped_runtime(name)
                 used |= matching
                 documents += [Edited.of(answer)] if isinstance(answer, Document) else []
-        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.find_unused(documents, used))]
+        found = ((*layer.diagnostics, *layer.find_unused(documents, used, elsewhere)) for layer in self._layers)
+        return [d for of_layer in found for d in of_layer]
 
     def _problems(self) -> list[Diagnostic]:
         return [problem for layer in self._layers for problem in layer.diagnostics]

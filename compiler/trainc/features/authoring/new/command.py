@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Files, compiling, report
-from trainc.api.documents import Document, catalog, opening, yaml_reader
+from trainc.api.documents import Document, catalog, label_of, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean, has_errors
 from trainc.api.jobs import Inputs, release_facts
 from trainc.api.kube import POD_SPEC, Json, identity_of, mapping, names, objects, releases, value_at
@@ -59,6 +59,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     judged = {name: about for name, about in by_environment.items() if about is not None}
     # A TrainJob is for every release; what compiles it says which.
     diagnostics = [d for d in merge_diagnostics(judged) if d.code != "ReleaseNotPinned"]
+    if not any(d.code == "DuplicateTrainJob" for d in diagnostics):
+        diagnostics += _of_same_name(job, inputs, settings.options.namespace)
     refused = has_errors(diagnostics) or any(diagnostic.code in _CANNOT_START for diagnostic in diagnostics)
     if file == "-" or refused:
         streams.out.write(b"" if refused else text.encode())
@@ -74,6 +76,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         next_step = _next_step(file, job, arguments, settings) if is_selected else "no environment selects it"
         streams.err.write(f"{file}: created; {next_step}\n")
     return Status.DONE
+
+
+def _of_same_name(job: Json, inputs: Inputs, namespace: str | None) -> Iterator[Diagnostic]:
+    """Yield an error for a job of the same name that an environment has, or none."""
+    for document in (*inputs.documents, *inputs.elsewhere, *inputs.unselected):
+        is_job = document.data.get("kind") in names.JOB_KINDS
+        if is_job and identity_of(document.data, namespace) == identity_of(job, namespace):
+            message = f"{document.file} has {label_of(document.data)} already"
+            yield Diagnostic("DuplicateTrainJob", "error", message, "choose another name, or change that job")
 
 
 def _without_foreign_files(settings: Settings) -> Settings:

@@ -95,11 +95,13 @@ class Sweeps:
     diagnostics: list[Diagnostic]
     pairs: list[tuple[Matrix, Document]]
     unselected: set[int] = field(default_factory=set)
+    # Those that are no job by themselves, and that a sweep means by a wrong path.
+    meant: list[Document] = field(default_factory=list)
 
     @property
     def bases(self) -> set[int]:
         """The ids of the documents from which trials are made."""
-        return {id(base) for _, base in self.pairs}
+        return {id(base) for base in (*(base for _, base in self.pairs), *self.meant)}
 
     def select(self, select: inputs.Choice, elsewhere: inputs.Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
@@ -124,7 +126,7 @@ class Sweeps:
         for document in documents:
             before = document.before or document
             matrices = by_base.get(id(before))
-            expanded += [document] if matrices is None else []
+            expanded += [document] if matrices is None and before not in self.meant else []
             for matrix in matrices or ():
                 if matrix.template is None and not matrix.ends_job:
                     tally.bases.append((identity_of(document.data), matrix.document))
@@ -157,9 +159,13 @@ def read_sweeps(
         added: list[Document] = []
         if file not in by_file:
             if not os.path.exists(file):
-                hint = "write the path of the TrainJob's file, from the folder of this one: base: jobs/llm.yaml"
+                here = os.path.join(os.path.dirname(sweep.file), os.path.basename(matrix.path))
+                meant = os.path.basename(here) if os.path.exists(here) else "jobs/llm.yaml"
+                hint = f"write the path of the TrainJob's file, from the folder of this one: base: {meant}"
                 wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
                 result.diagnostics.append(sweep.diagnose(wrong))
+                of_file = by_file.get(os.path.realpath(here), ())
+                result.meant += [d for d in of_file if "${trialParameters." in str(d.data)]
                 continue
             added, wrong_there = read_file(matrix.path)
             result.diagnostics += wrong_there

@@ -239,7 +239,7 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
     """The hint, with the line of what a message names of the snapshot: the last object of it, or the nodes."""
     message = diagnostic.message
     named = [by_name[label] for label in _NAMED.findall(message) if label in by_name]
-    if "no node can run" in message and not _NO_NODE_OF_FLAVOR.search(message):
+    if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
         named = [document for document in by_name.values() if document.data.get("kind") in ("Node", "Cluster")]
         named = named if len(named) == 1 else []
     if not named:

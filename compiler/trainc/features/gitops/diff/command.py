@@ -290,7 +290,11 @@ def _keeping_notes(
     elif after.manifest_set.keeping is not None:
         from trainc.api.kept import kept
 
-        yield from (f"{cause.sentence}." for cause in kept.causes_of(*after.manifest_set.keeping, finished))
+        rendered = {} if before.manifest_set.keeping is None else before.manifest_set.keeping[1].rendered
+        now = after.manifest_set.keeping[1].rendered
+        pairs = ((key, was, now[key]) for key, was in rendered.items() if key in now)
+        by_hand = [key for key, was, is_now in pairs if was.line == is_now.line and was.body != is_now.body]
+        yield from (f"{c.sentence}." for c in kept.causes_of(*after.manifest_set.keeping, finished, by_hand))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"

@@ -1,0 +1,72 @@
+"""TrainJobs that no environment of trainc.yaml selects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainc.cli.compiling import Run
+from trainc.findings import Diagnostic, Finding
+from trainc.findings.text import counted, did_you_mean, first_of, near_names
+from trainc.kube.documents import mapping, value_at
+from trainc.kube.names import QUEUE_LABEL
+from trainc.project.dialects import is_sweep
+from trainc.reading.document import Document, label_of
+
+_QUEUE = ("metadata", "labels", QUEUE_LABEL)
+
+
+def report_unselected(runs: Sequence[Run]) -> None:
+    """Note in each run the TrainJobs that no environment selects, whichever are built now, and warn about them."""
+    chosen = {_identity(document) for run in runs for document in run.inputs.documents}
+    # A trial has the file of its sweep.
+    chosen |= {(document.file, "Sweep") for run in runs for document in run.inputs.documents}
+    unselected = [document for run in runs for document in run.inputs.unselected]
+    left_out = {identity: document for document in unselected if (identity := _identity(document)) not in chosen}
+    message = "no environment of trainc.yaml selects this job, so nothing is compiled of it"
+    if not runs[0].settings.configuration.environment:
+        message = "`select` in trainc.yaml does not select this job, so it is not compiled"
+    hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
+    selections = [(run.settings.configuration, *run.settings.other_environments) for run in runs]
+    queues = dict.fromkeys(
+        queue
+        for configurations in selections
+        for one in configurations
+        for queue in dict(one.select.labels).get(QUEUE_LABEL, ())
+    )
+
+    in_use: set[object] = {value_at(job.data, _QUEUE) for run in runs for job in run.session.jobs}
+    # By a queue that is selected and has no job, the jobs of one that is called almost like it.
+    meant: dict[tuple[str, str], list[Document]] = {}
+    diagnostics: list[Diagnostic] = []
+    for document in left_out.values():
+        queue = str(value_at(document.data, _QUEUE) or "")
+        if not queues or queue in queues:
+            diagnostics.append(
+                document.diagnose(Finding("NotSelected", "warning", message, hint, ("metadata", "name")))
+            )
+            continue
+        near = near_names(queue, queues) if in_use and queue else []
+        if near and in_use.isdisjoint(near):
+            meant.setdefault((near[0], queue), []).append(document)
+            continue
+        labels = mapping(value_at(document.data, ("metadata", "labels")))
+        has = f"it is in the queue {queue!r}" if queue else f"it has no label {QUEUE_LABEL}"
+        alike = [] if queue else near_names(QUEUE_LABEL, labels, cutoff=0.9)
+        selected = f"{message}: {has}, and selected are {first_of([*queues])}"
+        suggested = f"write {QUEUE_LABEL} for the label {alike[0]}" if alike else hint
+        suggested = (did_you_mean(queue, queues) if in_use else "") or suggested
+        finding = Finding("NotSelected", "warning", selected, suggested, ("metadata", "name"))
+        diagnostics.append(document.diagnose(finding))
+    for (named, used), documents in meant.items():
+        are = "is" if len(documents) == 1 else "are"
+        about = f"`select` chooses the queue {named!r}, in which there is no job, and {counted(len(documents), 'job')} in {used!r} {are} left out"
+        source = next(filter(None, (run.settings.place("select", "queue") for run in runs)), None)
+        diagnostics.append(Diagnostic("NotSelected", "warning", about, did_you_mean(named, [used]), source=source))
+    for run in runs:
+        run.unselected = list(left_out.values())
+        run.diagnostics += run.session.rules(diagnostics, False)
+
+
+def _identity(document: Document) -> object:
+    data = (document.before or document).data
+    return document.file, "Sweep" if is_sweep(data) else label_of(data)
