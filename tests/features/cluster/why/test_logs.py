@@ -35,6 +35,12 @@ def test_a_log_without_a_known_cause_has_none() -> None:
     assert cause_in_log("epoch 1\nstep 10 loss 0.3 no errors, 0 failed\nsaved\n") is None
 
 
+def test_lines_that_are_shorter_than_any_cause_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cause_in_log("x\nOOMKilled\n") is not None
+    monkeypatch.setattr("trainc.features.cluster.why.command.causes_in_logs", lambda: [{"pattern": ""}])
+    assert cause_in_log("\nepoch 1\n" * 3) is None
+
+
 @pytest.mark.parametrize("row", causes_in_logs(), ids=lambda row: row["pattern"][:40])
 def test_each_row_is_complete(row: dict[str, object]) -> None:
     assert set(row) == {"pattern", "cause", "hint", "settings", "source"}

@@ -92,8 +92,8 @@ def _in_log(path: str, limits: Limits, streams: Streams) -> list[Waiting]:
     return [Waiting("the log", with_message(row["cause"], text), "", Source(path, line, 1), hint)]
 
 
-# Of a line, which is enough for what programs print, and keeps the search linear.
-_LONGEST = 2000
+# Of a line, which is enough for what programs print, and keeps the search linear; and what is shorter than any cause.
+_LONGEST, _SHORTEST = 2000, 9
 
 
 @cache
@@ -106,7 +106,7 @@ def cause_in_log(text: str) -> tuple[int, str, Json] | None:
     """The first cause in a log, which is usually the reason for what follows: the number of its line, the line, the cause."""
     known = [(pattern(row["pattern"]), row) for row in causes_in_logs()]
     for number, line in enumerate(text.splitlines(), start=1):
-        for expression, row in known:
+        for expression, row in known if len(line) >= _SHORTEST else ():
             if expression.search(line[:_LONGEST]):
                 return number, line[:_LONGEST].strip(), row
     return None
