@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,12 @@ from requests_of_editors import answer
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
 from trainc.knowledge import hosts
+from trainc.options import Limits
 from trainc.output import remains
 from trainc.reading import settings
+from trainc.reading.yaml_reader import read_documents
 from trainc.schema.shapes import MOST_LISTED
+from trainc.schema.unknown_fields import without_nulls
 
 MORE = "fix these first: the document has more problems"
 WRONG = ("fields that are none in one line", "misspelt items in one line", "items with one name")
@@ -124,3 +128,18 @@ def test_brackets_without_an_end_are_not_followed() -> None:
 
 def test_a_word_of_a_hostfile_is_named_in_short() -> None:
     assert hosts.read_file("a " + "b" * 50_000).wrong == "b" * 200
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "most"),
+    [("a:\n" + "-\n" * 200_000, 1_000, 20), (f"env: [{'{name: A1},' * 40_000}]\n", 1_200_000, 30)],
+    ids=["dashes, of which there are too many", "small mappings"],
+)
+def test_a_byte_of_a_document_takes_at_most_some_tens_of_bytes(text: str, values: int, most: int) -> None:
+    tracemalloc.start()
+    documents, _ = read_documents(text.encode(), "", Limits(values=values))
+    for document in documents:
+        assert without_nulls(document.data, "trainer.Trainer", "2.3") is document.data
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < most * len(text), peak / len(text)

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from yaml import events
@@ -30,10 +31,9 @@ _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "dat
 
 def find_lost_indentation(chunk: Chunk) -> Diagnostic | None:
     """Return the error `FlattenedYAML` if all lines start in the same column although some keys are empty."""
-    lines = list(_CONTENT.finditer(chunk.text))
-    if len({len(line[1]) for line in lines}) != 1:
+    if len({len(line[1]) for line in _CONTENT.finditer(chunk.text)}) != 1:
         return None
-    for parent, child in pairwise(lines):
+    for parent, child in pairwise(_CONTENT.finditer(chunk.text)):  # All matches at once would take 100 times the text.
         key = _KEY.match(child[2])
         if _EMPTY_KEY.fullmatch(parent[2]) and key and key[0] not in _ROOT_KEYS:
             return chunk.error(
@@ -386,7 +386,7 @@ class _Constructor:
                     # The remaining keys belong to another document whose `---` is missing.
                     is_second = name == "apiVersion"
                 seen.setdefault(name, key)
-                mapping[name] = self.value(value)
+                mapping[intern(name)] = self.value(value)
 
     def _merge(self, mapping: dict[str, Any], value: Node) -> None:
         # A list of mappings must be inline: an alias may only refer to a mapping (decode.go merge).

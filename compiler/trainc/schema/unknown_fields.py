@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import is_not
 from typing import Any, TypeAlias
 
 from trainc.findings import TEMPLATE_HINT, Finding, Path, Severity, format_path, suggest, write
@@ -57,7 +58,7 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
 
 
 def without_nulls(value: Any, shape: Shape | str, release: str) -> Any:
-    """Return a copy without null entries in mappings, which the API server prunes; `shape` may be the name of a struct.
+    """Return a value without null entries in mappings, which the API server prunes; `shape` may be the name of a struct.
 
     Only recurses as far as the schema. Where the schema has neither a mapping nor a list, only scalars of the value are
     kept: the rest does not matter, and could be nested too deeply for recursion.
@@ -65,10 +66,13 @@ def without_nulls(value: Any, shape: Shape | str, release: str) -> Any:
     match Struct(shape) if isinstance(shape, str) else shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
-            nonnull = {n: item for n, item in value.items() if item is not None}
-            return {n: without_nulls(item, fields[n], release) if n in fields else item for n, item in nonnull.items()}
+            copy = {
+                n: without_nulls(v, fields[n], release) if n in fields else v for n, v in value.items() if v is not None
+            }
+            return copy if len(copy) < len(value) or any(map(is_not, copy.values(), value.values())) else value
         case ListOf(inner), list():
-            return [without_nulls(item, inner, release) for item in value]
+            items = [without_nulls(item, inner, release) for item in value]
+            return items if any(map(is_not, items, value)) else value
         case MapOf(inner), dict():
             return {n: without_nulls(item, inner, release) for n, item in value.items() if item is not None}
         case Scalar("any"), _:

@@ -216,6 +216,12 @@ def test_the_check_of_a_change_compares_with_what_it_started_from(
     assert shell_words(line, BASE=base) == [*command.split(), *(["--base", base] if base else [])]
 
 
+def test_a_branch_has_its_full_name_so_that_no_tag_is_taken_for_it(repository: Path) -> None:
+    for file in (repository / ".github/workflows/trainc.yaml", Path(__file__).parents[4] / "action.yml"):
+        text = file.read_text(encoding="utf-8")
+        assert text.count("origin/") == text.count("refs/remotes/origin/") > 1, file
+
+
 def test_jobs_are_kept_as_built_in_every_environment(repository: Path) -> None:
     for environment in ("dev", "prod"):
         lines = next((repository / "rendered" / environment).rglob("*.yaml")).read_text(encoding="utf-8").splitlines()
