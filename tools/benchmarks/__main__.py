@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import rmtree
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks import jobs
 from benchmarks.commands import START, over_jobs, write_inputs
@@ -52,6 +54,9 @@ SIZES = (100, 1_000)
 TURNS = 3
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
 DOCS = Path(__file__).parents[2] / "docs"
+# What each part found, until the page is written: a run that was broken off goes on where it was.
+KEPT = DOCS.parent / "build" / "bench-parts"
+_Part = TypeVar("_Part")
 
 
 def main() -> None:
@@ -64,27 +69,39 @@ def main() -> None:
         f"trainc {commit}": str(Path(path).absolute()) for commit, _, path in (word.partition("=") for word in rest)
     }
     before = {name: str(Path(path).with_name("trainc")) for name, path in earlier.items()}
-    with TemporaryDirectory() as folder:
-        processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
-        alone = _alone(Path(folder), python, kubectl, before)
-        others = [*_next_to(python, "plain")]
-        pythons = _pythons(Path(folder), [python, *others], kubectl) if others else {}
-        commands = {count: _commands(Path(folder), count, trainc) for count in SIZES}
-        commands_before = _commands_before(Path(folder), trainc, before)
-        passes = _passes(Path(folder), {"trainc": python, **earlier})
-        write_repository(Path(folder, "repository"), trainc)
-        in_repository = least(in_pull_request(trainc, Path(folder, "repository")), RUNS_OF_COMMANDS)
-        job = f"{folder}/trainc-1"
-        cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
-        stages = _inside(python)
-        editing = _editing(python)
-        one = [f"{job}/job-00000.yaml", "--runtimes", job]
-        editing[EXPLAIN] = least({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
-    many = (
-        _json([other, "-m", "benchmarks.many"], PYTHONPATH="tools")
-        if (other := next(_next_to(python, "dask"), ""))
-        else None
-    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    ).stdout
+    folder = KEPT / commit.strip()
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def kept(name: str, measure: Callable[..., _Part], *arguments: object) -> _Part:
+        """Measure a part, unless a run on this commit that was broken off has it. Its inputs are there for later parts."""
+        found = folder / f"{name}.pickle"
+        if not found.exists():
+            result = measure(*arguments)
+            found.write_bytes(pickle.dumps(result))
+        part: _Part = pickle.loads(found.read_bytes())
+        return part
+
+    processes = {
+        count: kept(f"processes {count}", _processes, folder, count, trainc, kubectl, before) for count in RUNS
+    }
+    alone = kept("alone", _alone, folder, python, kubectl, before)
+    others = [*_next_to(python, "plain")]
+    pythons = kept("pythons", _pythons, folder, [python, *others], kubectl) if others else {}
+    commands = {count: kept(f"commands {count}", _commands, folder, count, trainc) for count in SIZES}
+    commands_before = kept("commands before", _commands_before, folder, trainc, before)
+    passes = kept("passes", _passes, folder, {"trainc": python, **earlier})
+    in_repository = kept("repository", _in_repository, folder / "repository", trainc)
+    job = f"{folder}/trainc-1"
+    cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
+    stages = kept("stages", _inside, python)
+    editing = kept("editing", _editing, python)
+    one = [f"{job}/job-00000.yaml", "--runtimes", job]
+    editing[EXPLAIN] = least({"": [trainc, "explain", *one, "--release", RELEASE]}, RUNS[1])[""].cpu, None
+    other = next(_next_to(python, "dask"), "")
+    many = kept("many", _many, other) if other else None
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
@@ -107,10 +124,11 @@ def main() -> None:
     )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
+    rmtree(folder)
 
 
 def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
-    ours, theirs = folders(folder, count)
+    ours, theirs = _emptied(*folders(folder, count))
     # In a separate process, because a child's peak memory is never reported below its parent's.
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
@@ -129,16 +147,15 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: Mapp
 
 def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -> dict[str, Run]:
     """A thousand JobSets without PodGroups, compared with an engine that generates the same from a template."""
-    ours, theirs = folders(folder, 1_000, alone=True)
+    warned, twenty, _ = _emptied(folder / "warned", folder / "twenty", folder / "templates")
+    ours, theirs = _emptied(*folders(folder, 1_000, alone=True))
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
     templates = write_templates(folder / "templates", ours, 1_000, python)
     check_templates(templates, ours)
-    warned = folder / "warned"
     warned.mkdir()
     (warned / "runtime.yaml").write_text(RUNTIME_ALONE)
     for number in range(1_000):
         (warned / f"job-{number:05}.yaml").write_text(jobs.warned(number))
-    twenty = folder / "twenty"
     jobs.write_of_twenty(twenty, 1_000)
     build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {
@@ -152,6 +169,20 @@ def _alone(folder: Path, python: str, kubectl: str, before: Mapping[str, str]) -
     }
     print("1000 JobSets alone ...", file=sys.stderr)
     return least(commands, RUNS_ALONE)
+
+
+def _emptied(*inputs: Path) -> tuple[Path, ...]:
+    """Return folders that a part of an earlier run may have begun to write."""
+    for each in inputs:
+        rmtree(each, ignore_errors=True)
+    return inputs
+
+
+def _in_repository(root: Path, trainc: str) -> dict[str, Run]:
+    """What the commands of a pull request take."""
+    _emptied(root)
+    write_repository(root, trainc)
+    return least(in_pull_request(trainc, root), RUNS_OF_COMMANDS)
 
 
 def _next_to(python: str, name: str) -> Iterator[str]:
@@ -199,6 +230,11 @@ def _editing(python: str) -> dict[str, tuple[float, float | None]]:
     return found
 
 
+def _many(python: str) -> Any:
+    """What `compile_many` takes beside a cluster of Dask."""
+    return _json([python, "-m", "benchmarks.many"], PYTHONPATH="tools")
+
+
 def _json(command: Sequence[str], **more: str) -> Any:
     """What a program prints, as data."""
     print(f"{' '.join(command[1:])} ...", file=sys.stderr)
@@ -208,7 +244,7 @@ def _json(command: Sequence[str], **more: str) -> Any:
 
 def _commands(folder: Path, count: int, trainc: str) -> dict[str, Run]:
     """What each command takes, and a process that does nothing."""
-    root = folder / f"commands-{count}"
+    (root,) = _emptied(folder / f"commands-{count}")
     write_inputs(root, count, trainc)
     print(f"every command, {count} jobs ...", file=sys.stderr)
     words = {"version": ["version"], **over_jobs(root)}
