@@ -130,7 +130,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     )
     in_files: list[Fact] = []
     homes: dict[str, str | None] = {}
-    of_deepspeed = [basename(str(one.value)) for one in (*launched, *given) if one.name in _DEEPSPEED]
+    of_deepspeed = {basename(str(one.value)) for one in (*launched, *given) if one.name in _DEEPSPEED}
     for file in read:
         values = flat(file.value)
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))

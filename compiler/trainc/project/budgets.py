@@ -95,7 +95,7 @@ def no_deadline(account: Account, key: Key, job: Json, endless: Sequence[str]) -
     path: Path = ("spec", "activeDeadlineSeconds")
     where = "under spec, or in its runtime"
     if job.get("kind") == "JobSet":
-        index = next(i for i, step in enumerate(JobSet.read(job).jobs) if step.name in endless)
+        index = next(i for i, step in enumerate(JobSet.read(job).jobs) if step.name == endless[0])
         path = ("spec", "replicatedJobs", index, "template", *path)
         where = "under spec of the template of each Job"
     elif value_at(job, path) is not None:

@@ -65,7 +65,7 @@ def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
 def misspelt(namespace: Json) -> Iterator[Finding]:
     """What of a Namespace's labels the API server refuses, or takes for somebody else's."""
     labels = mapping(mapping(namespace.get("metadata")).get("labels"))
-    keys = [f"{LABEL}/{mode}{part}" for mode in ("enforce", "warn", "audit") for part in ("", "-version")]
+    keys = {f"{LABEL}/{mode}{part}": None for mode in ("enforce", "warn", "audit") for part in ("", "-version")}
     for key, value in labels.items():
         path, text = ("metadata", "labels", key), str(value)
         if key not in keys:
