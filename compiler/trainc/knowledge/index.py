@@ -41,12 +41,14 @@ def _set(kind: str) -> frozenset[str]:
 
 def tables_of_program(names: Iterable[str]) -> Iterator[str]:
     """Yield the tables of a program, by its name, the name of its script, or that of its module."""
-    by_name = _by_name("programs")
+    by_name, names = _by_name("programs"), tuple(names)
+    text = " ".join(names)
+    patterns = [(part, tables) for part, tables in _by_name("patterns").items() if part in text]
     for name in names:
         if name in by_name:
             yield from by_name[name]
             return
-        for part, tables in _by_name("patterns").items():
+        for part, tables in patterns:
             if part in name:
                 yield from tables
                 return
@@ -91,7 +93,7 @@ def starts_processes(words: Iterable[str]) -> bool:
 def tables_of_text(text: str) -> Iterator[str]:
     """Yield the tables of which a row may be about the text of a command."""
     for name, parts in _index()["texts"]:
-        if any(part in text for part in parts):
+        if any(map(text.__contains__, parts)):
             yield name
 
 

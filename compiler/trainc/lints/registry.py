@@ -76,13 +76,13 @@ def _launches(training: Training) -> bool:
 def _divides(training: Training) -> bool:
     """Return whether a launcher may start a program that has degrees of parallelism: all their names have one of these."""
     parts = ("parallel", "megatron", "trainer.", "deepspeed", "ds_config", "config", "batch")
-    return bool(training.line.launches) and any(part in training.text for part in parts)
+    return bool(training.line.launches) and any(map(training.text.__contains__, parts))
 
 
 def _has_paths(training: Training) -> bool:
     mount_paths = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
     shared = any(mount_path.startswith("/dev/") for mount_path in mount_paths)
-    return shared or any(part in training.text for part in ("/", "workers", "dir", "folder"))
+    return shared or any(map(training.text.__contains__, ("/", "workers", "dir", "folder")))
 
 
 def _has_variables(entry: Entrypoint) -> bool:
@@ -150,7 +150,7 @@ def _may_slip(training: Training) -> bool:
     return (
         training.line.script is not None
         or bool(training.documents)
-        or any(mark in text for mark in ("'", '"', "python", " = ", "~/"))
+        or any(map(text.__contains__, ("'", '"', "python", " = ", "~/")))
         or ".py" in text.partition(" ")[0]
         or any(str(variable.get("value"))[:1] in _STARTING_VALUE for variable in training.entry.container.env)
         or bool(training.line.launches)
