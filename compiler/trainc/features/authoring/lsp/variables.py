@@ -15,7 +15,9 @@ DATA = opening.read_data(__file__, "data.json")
 
 def suggested_variables() -> list[str]:
     """Return the variables that a job may set, sorted."""
-    return sorted(variable_names()["known"] | {f"PET_{name}" for name in DATA["torchrun"]})
+    # The runtime sets the others of torchrun's.
+    known = {name for name in variable_names()["known"] if not name.startswith("PET_")}
+    return sorted(known | {f"PET_{name}" for name in DATA["torchrun"]})
 
 
 def meaning_of(name: str) -> str:
