@@ -194,7 +194,8 @@ _HOST = pattern(
 )
 _PART = pattern(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
 _TAG = pattern(r"\w[\w.-]{0,127}", 256)  # re.ASCII
-_DIGEST = pattern(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
+# opencontainers/go-digest: algorithm.go, Validate: other algorithms and lengths are refused where an image is pulled.
+_DIGEST = pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
 # Matches nearly all real images; anything else is checked part by part.
