@@ -80,10 +80,10 @@ def test_where_more_may_be_hidden_nothing_is_absent() -> None:
 
 
 def test_a_failed_check_names_both_sides_and_a_value_that_would_pass() -> None:
-    message, about, better = failure(facts_of({"a": 256, "b": 7}), "a % b", {}) or ("", (), None)
+    message, about, better = failure(facts_of({"a": 256, "b": 7}), "a % b", {}) or ("", (), {})
     assert message == "--a is 256, and has to be a multiple of 7 (--b)"
     assert [fact.key for fact in about] == ["a", "b"]
-    assert better == 252
+    assert better == {"a": [252, 259], "b": [4, 2, 8, 16, 1]}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1e-5", 1e-5), ("8", 8), ("1__0", None), (True, None), ("8B", None)])

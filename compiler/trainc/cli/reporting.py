@@ -71,13 +71,17 @@ _WIDEST = 160
 _SEEN = {9: "\N{RIGHTWARDS ARROW}", **dict.fromkeys((0xA0, *range(0x2000, 0x200C), 0x202F, 0x3000), "\N{MIDDLE DOT}")}
 
 
-def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
+def excerpt(files: Files, source: Source, message: str = "", hint: str = "") -> list[str]:
     """The line that `source` points at with its number, and carets below the relevant word; empty if unavailable.
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
-    number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message)
+    number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message, hint)
     line = files.line(replace(source, line=number)) or ""
+    if len(line) > _WIDEST and end - start < _WIDEST:  # What is around the word.
+        first = max(0, start - _WIDEST // 2)
+        cut = f"... {line[first + 4 : first + _WIDEST]}" if first else line[:_WIDEST]
+        line, start, end = cut, start - first, min(end - first, _WIDEST)
     if len(line) > _WIDEST or not line.strip() or not (visible := line.translate(_SEEN)).isprintable():
         return []
     gutter = " " * len(str(number))
@@ -149,7 +153,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     location, message = escape_line(location), escape_line(inside + full_message(d))
     yield f"{paint('place', location + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
     if d.source and d.severity != "info":
-        for line in excerpt(files, d.source, d.message):
+        for line in excerpt(files, d.source, d.message, d.hint):
             yield paint("excerpt", line)
     if d.hint:
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"

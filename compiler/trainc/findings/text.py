@@ -89,35 +89,38 @@ _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 _VALUES = (pattern(r":\s+(\"[^\"]*\"|'[^']*')"), pattern(r":\s+(.*?)\s*(?:\s#.*)?$"), pattern(r":\s+([^,{}\[\]]*)"))
 # The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
-_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
+_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`|[A-Za-z][A-Za-z0-9-]*(?:[._][\w-]+)+")
 _LONGEST_BLOCK = 400
 _LONGEST_LINE = 2_000
 
 
-def find_underline(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
+def find_underline(line_of: LineOf, source: Source, message: str, hint: str = "") -> tuple[int, int, int]:
     """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
 
     This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
-    the first occurrence of something that the message mentions.
+    the first occurrence of something that the message mentions, best of all what the hint mentions, too.
     """
-    inside = _inside(line_of, source, message)
+    inside = _inside(line_of, source, message, hint)
     return inside or (source.line, *_in_line(line_of(source.line) or "", source.column - 1, message))
 
 
-def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int] | None:
+def _inside(line_of: LineOf, source: Source, message: str, hint: str) -> tuple[int, int, int] | None:
     """Return the position in a block scalar of something that the message mentions, if any."""
     header = line_of(source.line) or ""
     # A long line is not searched to its end for each of the many messages that it may have.
     if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
     mentions = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
-    indent = len(header) - len(header.lstrip())
+    indent, lines = len(header) - len(header.lstrip()), []
     for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
         line = line_of(number)
         if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
             break
-        for mention in mentions:
-            if (at := line.find(mention)) >= 0:
+        lines.append((number, line))
+    for mention in sorted(mentions, key=lambda mention: mention not in hint):
+        for number, line in lines:
+            at = line.find(mention)
+            if at >= 0 and not _is_part_of_word(line[at + len(mention) :][:1]):
                 return number, at, at + len(mention)
     return None
 

@@ -38,6 +38,7 @@ _WORDS = {
     "not": "must not be one of",
 }
 _OPERATORS = frozenset(("+", "*", "/"))
+_MOST_DIVISORS = 100_000
 _ITEM_ENDS = pattern(r"[,\s]+")
 _reading = lru_cache(maxsize=1024)(pattern)
 
@@ -210,19 +211,21 @@ def _compare(left: Any, operator: str, right: Any) -> bool | None:
     return results[operator] if operator != "%" else b > 0 and a % b == 0
 
 
-def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tuple[Fact, ...], Any] | None:
-    """Return what is wrong by a check that fails: the message, what it is about, and a better value of the first of these."""
+def failure(
+    facts: Facts, text: str, reads: Mapping[str, str]
+) -> tuple[str, tuple[Fact, ...], Mapping[str, Sequence[Any]]] | None:
+    """Return what is wrong by a check that fails: the message, what it is about, and values of its keys that would pass."""
     if holds(facts, text, reads) is not False:
         return None
     relation = parse(text)
     left = term(facts, relation.left, reads)
     if not relation.right:
-        return f"{relation.left[0].rpartition(':')[2]} is not given", left.parts, None
+        return f"{relation.left[0].rpartition(':')[2]} is not given", left.parts, {}
     if relation.operator in ("in", "not", "~", "!~"):
         choices = " ".join(relation.right).split("|")
         listed = ", ".join(choices[:8])
         words = _WORDS.get(relation.operator, "has to be like" if relation.operator == "~" else "must not be like")
-        better = choices[0] if relation.operator == "in" else None
+        better = {part.key: choices[:1] for part in left.parts if relation.operator == "in"}
         return f"{left.text} is {left.value!r}, and {words} {listed}", left.parts, better
     right = term(facts, relation.right, reads)
     value = _word(right, relation.right)
@@ -232,19 +235,27 @@ def failure(facts: Facts, text: str, reads: Mapping[str, str]) -> tuple[str, tup
     message = (
         f"{left.text}{' =' if len(relation.left) > 1 else ' is'} {left.value}, and {_WORDS[relation.operator]} {other}"
     )
-    return message, (*left.parts, *right.parts), _better(left, relation, value)
+    return message, (*left.parts, *right.parts), _better(left, right, relation, value)
 
 
-def _better(left: Term, relation: Relation, value: Any) -> Any:
-    """Return a value of a left side of one key that would pass."""
+def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[str, Sequence[Any]]:
+    """Return, for the key of a left side of one, and for those that a left side is divided by, values that would pass."""
     given, wanted = number(left.value), number(value)
-    if len(relation.left) > 1 or relation.operator == "!=":
-        return None
-    if given is None or wanted is None:
-        return value
-    if relation.operator == "%":
-        return max(given - given % wanted, wanted) if wanted > 0 else None
-    return wanted + {"<": -1, ">": 1}.get(relation.operator, 0)
+    found: dict[str, Sequence[Any]] = {}
+    divides = relation.operator == "%" and not {"+", "/"} & {*relation.right}
+    for part in right.parts if divides else ():
+        size = number(part.value)
+        if isinstance(given, int) and isinstance(wanted, int) and isinstance(size, int) and 0 < size <= _MOST_DIVISORS:
+            sizes = (*range(size, 1, -1), *range(size + 1, 4 * size + 1), 1)
+            found[part.key] = [one for one in sizes if given % (wanted // size * one) == 0]
+    if len(relation.left) == 1 and left.parts and relation.operator != "!=":
+        better = [value]
+        if given is not None and wanted is not None and relation.operator == "%":
+            better = [max(given - given % wanted, wanted), given - given % wanted + wanted] if wanted > 0 else []
+        elif given is not None and wanted is not None:
+            better = [wanted + {"<": -1, ">": 1}.get(relation.operator, 0)]
+        found[left.parts[0].key] = better
+    return found
 
 
 # Facts about a run: the values of its options, variables, fields and files, by key or by role.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 
@@ -19,6 +19,7 @@ from trainc.lints.training import Training
 from trainc.reading.settings import syntax_problem
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
+from trainc.startup.typing import Any
 
 _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
@@ -30,6 +31,7 @@ _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 # How many options of an open table a command has to have, and how long a name is that no other script has by chance.
 _FEWEST_SHARED = 5
 _SPECIFIC = 12
+_MOST_LISTED = 16
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 
 
@@ -71,12 +73,13 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
         return
     about: Fact | None = facts.find(row.at) if row.at else None
     subjects = [facts.find(parse(condition).left[0]) for condition in row.when if parse(condition).left]
-    better, parts = None, tuple[Fact, ...]()
+    values: Mapping[str, Sequence[Any]] = {}
+    parts = tuple[Fact, ...]()
     if row.check:
         failed = failure(facts, row.check, row.reads)
         if failed is None:
             return
-        message, parts, better = failed
+        message, parts, values = failed
         subjects = [*parts, *subjects]
         if not parse(row.check).right:
             given = next((one for one in subjects if one is not None and one.is_placed), None)
@@ -93,15 +96,30 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
         return
     covered.add(together)
     write = _filled(row.write, facts) if row.write else ""
-    if not write and about is not None and better is not None:
+    wanted = () if write or about is None else values.get(about.key, ())
+    better = next((one for one in wanted if about is not None and (len(wanted) == 1 or _suits(run, about, one))), None)
+    if about is not None and better is not None:
         write = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
         if about.word >= 0 and "=" in about.form:
             write = suggest(about.form.format(about.value), [about.form.format(better)], write)
+        if (about.key, write, row.level) in covered:
+            return
+        covered.add((about.key, write, row.level))
     code = row.code or ("SettingWithoutEffect" if row.level == "info" else "SettingRefused")
     message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
     # Where it may not run, a launcher that exits is no error.
     level = "warning" if row.level == "error" and not run.start.sure else row.level
     yield run.finding(code, level, message, write, about)
+
+
+def _suits(run: Run, fact: Fact, value: Any) -> bool:
+    """Return whether all checks of a setting pass with another value."""
+    run.facts.add([replace(fact, value=value)])
+    rows = [row for known in run.tables for row in known.rows_about(run.facts.names) if row.check]
+    applying = [row for row in rows if all(holds(run.facts, condition, row.reads) for condition in row.when)]
+    failed = [failure(run.facts, row.check, row.reads) for row in applying]
+    run.facts.add([fact])
+    return not any(one is not None and fact.key in [part.key for part in one[1]] for one in failed)
 
 
 def _shown(fact: Fact) -> str:
@@ -169,13 +187,18 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
     if choices and kind in ("str", "name") and not bare and str(value) not in choices:
-        from trainc.findings.text import correct_spelling
+        from trainc.findings.text import correct_spelling, near_names
 
         near = correct_spelling(str(value), choices)
         if kind == "name" and not near:
             return None  # A newer release may have it.
-        hint = suggest(str(value), [near]) if near else f"write {fact.form.format(choices[0])}"
-        return f"{fact.text} is {value!r}, and {program} takes {', '.join(choices[:8])}", hint
+        # The common ones are first.
+        alike = sorted(near_names(str(value), choices, 8, 0.75), key=choices.index)
+        nearest = alike or near_names(str(value), choices, 8, 0.5) or choices
+        hint = suggest(str(value), [near]) if near else f"write {fact.form.format(nearest[0])}"
+        listed = ", ".join(dict.fromkeys((*nearest, *choices)) if len(choices) < _MOST_LISTED else nearest[:8])
+        more = " and others" if len(choices) >= _MOST_LISTED else ""
+        return f"{fact.text} is {value!r}, and {program} takes {listed}{more}", hint
     return None
 
 
