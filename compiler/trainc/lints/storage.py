@@ -117,8 +117,10 @@ def _programs(training: Training) -> Iterator[Finding]:
         first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
         words = {0: start.argv[0]} | ({first: start.argv[first]} if first < len(start.argv) else {})
         for index, word in words.items():
-            path = normpath(join(str(training.entry.container.fields.get("workingDir", "")), word))
-            kind, name = volume_at(training, path) if path.startswith("/") and "$" not in path else (None, "")
+            path = join(str(training.entry.container.fields.get("workingDir", "")), word)
+            if not path.startswith("/") or "$" in path:
+                continue
+            kind, name = volume_at(training, path := normpath(path))
             source = mapping(_volume(training, name).get(kind or ""))
             modes = [item.get("mode") for item in items(source.get("items")) if str(item.get("path")) == basename(path)]
             mode = next((mode for mode in (*modes, source.get("defaultMode")) if isinstance(mode, int)), 0o644)
