@@ -155,13 +155,42 @@ def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
     for words in (["check"], ["build"]):
         result = run(*words)
         assert "jobs/nlp/bert.yaml:6:46: error[FrozenJob] nlp/bert is frozen in trainc.yaml:14, and" in result.stderr
+    edit("jobs/nlp/bert.yaml", "test.py", "train.py")
+    edit("trainc.yaml", "rebuild: changed-jobs", "rebuild: all")
+    edit("runtimes/torch-h100.yaml", "train:1", "train:2")
+    for words in (["check"], ["build"], ["build", "--check"]):
+        assert "jobs/nlp/bert.yaml:3:54: error[FrozenJob]" in run(*words).stderr
+
+
+def test_an_environment_is_that_of_its_output_whatever_its_name() -> None:
+    edit("trainc.yaml", "overlay: overlays/prod", "environments: {prod: {output: rendered, overlay: overlays/prod}}")
+    edit("trainc.yaml", "\noutput: rendered", "")
+    commit("environments")
+    edit("trainc.yaml", "prod: {", "production: {")
+    edit("runtimes/torch-h100.yaml", "train:1", "train:2")
+    job("nlp", "new")
+    build()
+    assert "KeptNotProven" not in (checked := run("build", "--check", "--base", "main")).stderr
+    assert (checked.status, "SettingsLoosened" in checked.stderr) == (0, False)
+    assert "restart" not in run("diff", "git:main").stdout
+    edit("trainc.yaml", "output: rendered, ", "")
+    edit("trainc.yaml", "production: {", "lab: {output: lab}, production: {")
+    said = run("build")
+    assert "choose one of lab, production with --env, or set that of production in trainc.yaml" in said.stderr
 
 
 def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
     edit("trainc.yaml", "overlay: overlays/prod", "live: {dump: live}")
     assert "trainc.yaml:14:8: info[SettingsNotUsed] live.dump: live is not there" in run("check").stderr
     # A dump outside the sources is no input, and leaving it out loosens nothing.
-    assert "SettingsLoosened" not in run("check", "--base", "main").stderr
+    assert "`exclude`" not in run("check", "--base", "main").stderr
+    write("live/dump.yaml", "apiVersion: v1\nkind: List\nitems: []\n")
+    assert "JobSets" not in run("check").stderr
+    write("live/dump.yaml", "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: x, namespace: nlp}\n")
+    assert "live has JobSets, but none of a job here" in run("check").stderr
+    write("live/dump.yaml", "{")
+    assert "live cannot be read, so it counts for nothing: live/dump.yaml:1: " in run("check").stderr
+    assert "live/dump.yaml:1:2: error[SnapshotIncomplete] the dump" in run("build", "--rebuild", "running").stderr
     write("live/dump.yaml", "apiVersion: v1\nkind: List\nitems: []\n")
     commit("a dump")
     edit("policies/acme.yaml", "<= 16", "<= 1")

@@ -54,10 +54,10 @@ _T = TypeVar("_T")
 class Revision:
     """A revision of the repository around the current folder. Raises CompileError if it cannot be read.
 
-    `file` is the trainc.yaml of the change, and `folders` are its output folders.
+    `file` is the trainc.yaml of the change, and `folders` its output folders with their environments.
     """
 
-    def __init__(self, arguments: Arguments, file: str | None, folders: Iterable[str] = ()) -> None:
+    def __init__(self, arguments: Arguments, file: str | None, folders: Mapping[str, str]) -> None:
         self.repository = here()
         revision = arguments.base or "HEAD"
         is_head = arguments.base in (None, NO_BASE)
@@ -72,7 +72,8 @@ class Revision:
         self.contents: dict[str, dict[str, bytes]] = {}
         # The settings of each output folder that trainc.yaml names there, by its path from the top.
         self.outputs: dict[str, Configuration] = {}
-        self.settings = self._read_settings({self.from_top(folder) for folder in folders})
+        self._places = {environment: self.from_top(folder) for folder, environment in folders.items()}
+        self.settings = self._read_settings(self._places.values())
 
     def from_top(self, path: str) -> str:
         """Return a path of the working tree as git names it."""
@@ -83,8 +84,9 @@ class Revision:
         return os.path.relpath(os.path.join(self.top, folder), self.home)
 
     def configuration(self, environment: str) -> Configuration:
-        """Return the settings of an environment there; those of the file if there is none of that name."""
-        return self.settings.environments.get(environment, self.settings)
+        """Return the settings of an environment there; those of the file if there is none of that name or output."""
+        by_output = self.outputs.get(self._places.get(environment, ""), self.settings)
+        return self.settings.environments.get(environment, by_output)
 
     def base_of(self, folder: str, environment: str, now: Mapping[str, bytes] = MappingProxyType({})) -> Base:
         """Return an output folder there. One that has moved since is found by its environment.
@@ -194,7 +196,9 @@ class Revision:
         """Read the documents of an environment. What is outside the folder of trainc.yaml is read only if it is needed."""
         home = os.path.relpath(self.home, self.top)
         configuration = self.configuration(environment)
-        arguments = Arguments(**{**vars(copy.arguments), "env": [environment] * bool(configuration.environment)})
+        arguments = Arguments(
+            **{**vars(copy.arguments), "env": [configuration.environment] * bool(configuration.environment)}
+        )
         arguments.config = configuration.file and arguments.config
         paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
         inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
@@ -221,10 +225,10 @@ def _apart(ask: Callable[[], _T]) -> _T:
 class Bases:
     """The revision that a command compares with, read when it is first asked for; None if there is none to read."""
 
-    def __init__(self, arguments: Arguments, file: str | None, folders: Iterable[str] = ()) -> None:
+    def __init__(self, arguments: Arguments, file: str | None, folders: Mapping[str, str]) -> None:
         self.arguments = arguments
         self._read: list[Revision | CompileError] = []
-        self._file, self._folders = file, tuple(folders)
+        self._file, self._folders = file, folders
 
     @property
     def is_named(self) -> bool:
@@ -270,6 +274,14 @@ class Bases:
         about = {name: list(self._about(of_env)) for name, of_env in strict.items()}
         return strict, merge_diagnostics(about)
 
+    def guarded(self, settings: Settings) -> Settings:
+        """Return settings with what the base says of `rebuild`, if jobs are frozen that a change of it would build again."""
+        frozen = settings.configuration.frozen or (settings.at_base and settings.at_base.frozen)
+        revision = self.find() if frozen else None
+        before = None if revision is None else revision.configuration(settings.configuration.environment)
+        rebuild = "all" if before is None else before.rebuild
+        return replace(settings, configuration=replace(settings.configuration, rebuild=rebuild))
+
     def replaced(self, settings: Mapping[str, Settings]) -> list[Diagnostic]:
         """Say which settings give all jobs other names or places, so that the cluster ends those that run."""
         # Without an output in trainc.yaml there is nothing to compare, and git is not asked.
@@ -288,7 +300,7 @@ class Bases:
             about = hint if sentence.startswith("`rules`") else ""
             message = f"since {base}: {sentence.rstrip('.')}"
             key = sentence.partition("`")[2].partition("`")[0]
-            source = settings.place(key) if top else None
+            source = settings.place(key) or settings.place("environments", after.environment) if top else None
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
 
 
@@ -323,11 +335,9 @@ _RENAMED = "wait until the jobs have finished, or leave `nameHash` as it was"
 def bases_of(settings: Iterable[Settings], arguments: Arguments) -> Bases:
     """What the environments of a command are compared with."""
     configurations = [of_env.configuration for of_env in settings]
-    folders = [
-        *filter(None, (configuration.output for configuration in configurations)),
-        *filter(None, [getattr(arguments, "output", None)]),
-    ]
-    return Bases(arguments, configurations[0].file, [folder for folder in folders if folder != "-"])
+    folders = {one.output: one.environment for one in configurations if one.output}
+    folders |= {folder: "" for folder in filter(None, [getattr(arguments, "output", None)]) if folder != "-"}
+    return Bases(arguments, configurations[0].file, folders)
 
 
 def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKey, Json]:

@@ -349,7 +349,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if (
         arguments.base is not None
         or arguments.check
-        or any(s.configuration.rebuild != "all" or s.configuration.budgets for s in settings)
+        or any(s.configuration.rebuild != "all" or s.configuration.budgets or s.configuration.frozen for s in settings)
     ):
         from trainc.cli.at_base import bases_of
 
@@ -360,8 +360,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         settings = list(strict.values())
     folders = [_output_of(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
+        without = [each.environment for each, of in zip(environments, settings, strict=True) if not of.output]
         names = ", ".join(each.environment for each in environments)
-        raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
+        give = f", or set that of {', '.join(without)} in trainc.yaml" if 0 < len(without) < len(settings) else ""
+        raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env{give}")
     targets = []
     for environment, env_settings, folder in zip(environments, settings, folders, strict=True):
         skip = env_settings.output if folder == STDOUT else folder

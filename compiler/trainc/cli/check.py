@@ -20,7 +20,7 @@ from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, h
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, did_you_mean
 from trainc.knowledge.software import is_like
-from trainc.kube.documents import Json, mapping, qualified, value_at
+from trainc.kube.documents import Json, identity_of, mapping, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import is_subdomain
 from trainc.kube.releases import NEWEST_RELEASE
@@ -185,7 +185,6 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
 def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
     """Say what of trainc.yaml is about nothing: names and images that no job has, and a dump that is not there."""
     file = checks[0].checking.settings.configuration.file
-    jobs = [qualified(*key) for check in checks for key in check.compiled]
     found: dict[tuple[Path, str], Diagnostic] = {}
     for document in read_paths([file], Limits(), everything=True)[0] if file else ():
         parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
@@ -196,6 +195,10 @@ def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
                     message, hint = f"no job here has an image like {glob}", "write a glob such as ghcr.io/team/train:*"
                     unused = Finding("SettingsNotUsed", "warning", message, hint, (*above, "software", glob))
                     found[above, glob] = document.diagnose(unused, CONFIGURATION_FILE)
+            mine = [
+                check for check in checks if not above or check.checking.settings.configuration.environment == above[1]
+            ]
+            jobs = [qualified(*key) for check in mine for key in check.compiled]
             for path, word, severity, about, hint in _of_nothing(settings, file or "", jobs):
                 finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
                 found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
@@ -219,12 +222,25 @@ def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple
             )
             yield path, glob, "warning" if near or path[0] == "budgets" else "info", "is the name of nothing here", hint
     if folder := str(mapping(settings.get("live")).get("dump") or ""):
-        problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)[1]
+        dump, problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)
+        jobsets = [qualified(*identity_of(d.data)) for d in dump if d.data.get("kind") == "JobSet"]
         if problems and problems[0].code == "NoSuchPath":
             near, hint = problems[0].hint, "let CI publish it (`trainc init --only dump`), or remove it here"
             is_near = near.startswith("did you mean")
             about = "is not there, so no job is known to have finished"
             yield ("live", "dump"), folder, "warning" if is_near else "info", about, near if is_near else hint
+        elif broken := next((d for d in problems if d.severity == "error"), None):
+            where = f"{broken.source.file}:{broken.source.line}: " if broken.source else ""
+            yield (
+                ("live", "dump"),
+                folder,
+                "warning",
+                f"cannot be read, so it counts for nothing: {where}{broken.message}",
+                broken.hint,
+            )
+        elif jobsets and not any(f"{jobset}-".startswith(f"{job}-") for jobset in jobsets for job in jobs):
+            about = "has JobSets, but none of a job here"
+            yield ("live", "dump"), folder, "info", about, "name the dump of the cluster in which these jobs run"
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:

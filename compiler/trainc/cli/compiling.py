@@ -107,6 +107,8 @@ class Run:
     tally: Tally | None = None
     keeping: Keeping | None = None
     bases: Bases | None = None
+    # Refuses new files of frozen jobs where no job is kept any more.
+    guard: Keeping | None = None
     compiled: int = 0
     runtimes_tried: int = 0
     # The TrainJobs and sweeps that no environment selects.
@@ -145,6 +147,8 @@ class Run:
             self.diagnostics += diagnostics if self.tally is None else self.tally.without_repetitions(diagnostics)
             if job is not None:
                 self.compiled += 1
+                if self.guard:
+                    self.guard.refuse_frozen((job.namespace, job.name), job.manifests)
                 if self.tally is not None:
                     self.tally.add(job)
                 self._jobs += [job] if self.court.snapshot else ()
@@ -153,8 +157,8 @@ class Run:
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
         self._later = [] if self.tally is None else self.session.rules(self.tally.diagnostics(), True)
-        if self.keeping is not None:
-            self._later += self._of_keeping(self.keeping)
+        if (keeping := self.keeping or self.guard) is not None:
+            self._later += self._of_keeping(keeping)
         self.diagnostics += self._later
 
     def _of_keeping(self, keeping: Keeping) -> Iterator[Diagnostic]:
@@ -345,7 +349,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     ended = _ended_by_sweeps(inputs, settings, bases)
     diagnostics = rules([*inputs.diagnostics, *settings.located(problems), *skipped, *ended], True)
-    return Run(settings, inputs, session, files, court, diagnostics, inputs.tally, keeping, bases)
+    guard = None if keeping or not bases else kept_in(output, bases.guarded(settings), inputs.documents, None, bases)
+    return Run(settings, inputs, session, files, court, diagnostics, inputs.tally, keeping, bases, guard)
 
 
 def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) -> Iterator[Diagnostic]:

@@ -17,7 +17,9 @@ from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.reading.git import commit_of
 from trainc.reading.yaml_reader import read_documents
+from trainc.startup.typing import TypeAlias
 
+_Read: TypeAlias = tuple[list[Document], list[Diagnostic]]
 _STATES = {"running": "running", "suspended": "waiting", "succeeded": "finished", "failed": "finished"}
 # So many seconds the clock of who took it may be ahead.
 _CLOCKS_DIFFER = 300
@@ -34,12 +36,17 @@ class Live:
         if live is None:
             return
         folder, most = live
-        documents = self._documents(folder, arguments)
+        documents, problems = self._documents(folder, arguments) or (None, [])
         taken = next((str(d.data["takenAt"]) for d in documents or () if d.data.get("takenAt")), "")
         missing = "is of the change alone" if os.path.exists(folder) else "does not exist"
-        if reason := missing if documents is None else _outdated(taken, most):
+        broken = next((d for d in problems if d.severity == "error"), None)
+        unread = f"cannot be read ({broken.message})" if broken else missing if documents is None else ""
+        if reason := unread or _outdated(taken, most):
             message = f"the dump {folder} {reason}, so it counts for nothing"
-            self.problem = Diagnostic("SnapshotIncomplete", "warning", message, _HINT)
+            hint = _HINT if taken and not unread else _HINT.partition(", or")[0]
+            self.problem = Diagnostic(
+                "SnapshotIncomplete", "warning", message, hint, source=broken.source if broken else None
+            )
             return
         self.states = {
             (namespace or "", name): _STATES[state]
@@ -56,7 +63,7 @@ class Live:
                 return self.states.get((namespace or "", name), "")
         return ""
 
-    def _documents(self, folder: str, arguments: Arguments) -> list[Document] | None:
+    def _documents(self, folder: str, arguments: Arguments) -> _Read | None:
         """Read the dump of the named revision itself, whose merge base has an old one; one that git lacks is an artifact."""
         if arguments.base in (None, "none"):
             return self._read(folder)
@@ -64,7 +71,7 @@ class Live:
         is_known = documents is not None or self._of_revision("HEAD", folder, arguments) is not None
         return documents if is_known else self._read(folder)
 
-    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> list[Document] | None:
+    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> _Read | None:
         with suppress(CompileError):
             repository = here()
             inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
@@ -72,8 +79,8 @@ class Live:
                 return self._read(os.path.join(copy.tree, inside))
         return None
 
-    def _read(self, folder: str) -> list[Document] | None:
-        return read_paths([folder], self._limits, everything=True)[0] if os.path.exists(folder) else None
+    def _read(self, folder: str) -> _Read | None:
+        return read_paths([folder], self._limits, everything=True) if os.path.exists(folder) else None
 
 
 def _outdated(taken: str, most: int) -> str:

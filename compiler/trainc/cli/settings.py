@@ -50,9 +50,11 @@ class Settings:
     def of(arguments: Arguments) -> Settings:
         """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
         configuration = read_configuration(arguments.paths, arguments.config, Settings.limits_of(arguments))
-        # A revision may predate the environment.
+        # A revision may predate the environment, or its name.
         environments, name = configuration.environments, arguments.environment
-        configuration = replace(environments.get(name, configuration), missing=configuration.missing)
+        by_output = {one.known_environments[other]: one for other, one in environments.items()}
+        one = environments.get(name) or by_output.get(getattr(arguments, "place", "") or "-", configuration)
+        configuration, name = replace(one, missing=configuration.missing), one.environment
         configured_docs_url.set(configuration.docs_url)
         missing_in_settings.set(configuration.missing)
         overlay_folders = [path for path in arguments.paths if is_overlay_folder(path)]
@@ -96,7 +98,8 @@ class Settings:
             chosen = choose_environments(environments, arguments.env or (), otherwise_all=is_whole)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        return [Arguments(**{**vars(arguments), "env": [name]}) for name in chosen] or [arguments]
+        places = {name: environments[name].known_environments[name] for name in chosen}
+        return [Arguments(**{**vars(arguments), "env": [n], "place": places[n]}) for n in chosen] or [arguments]
 
     @staticmethod
     def limits_of(arguments: Arguments) -> Limits:

@@ -374,6 +374,12 @@ class Keeping:
             hint = "undo the change of the job, or first merge a trainc.yaml without it under `frozen`"
             self.problems.append(Diagnostic("FrozenJob", "error", message, hint, f"TrainJob {rendered.job}"))
 
+    def refuse_frozen(self, job: JobKey, manifests: Sequence[Manifest]) -> None:
+        """Note that a job is frozen whose objects are to be others than the base's, where none is kept."""
+        path, base = file_name(*job), self.read_base()
+        if base is not None and (line := (split(base.read_text(path)) or (None, ""))[0]) is not None:
+            self._refuse_frozen(Rendered(*job, path, line, self.text(manifests), None))
+
     def _kept(self, built: Rendered, line: BuildLine | None, body: str | None, trainjob: Json) -> Rendered | None:
         """Return the file as it is, if it is of the same TrainJob; say so if one of another is to be kept."""
         is_same, keeps = line is not None and line.digest == built.line.digest, self.choices.keeps(*built.key)

@@ -159,7 +159,8 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     if after.file is None:
         yield "trainc.yaml is gone."
         return
-    gone = [name for name in before.known_environments if name not in after.known_environments]
+    known = {*after.known_environments, *filter(None, after.known_environments.values())}
+    gone = [name for name, output in before.known_environments.items() if known.isdisjoint({name, output})]
     if gone and after.known_environments:
         yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
     yield from _looser_rules(before.rules, after.rules)
@@ -176,6 +177,12 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     yield from _looser_budgets(before.budgets, after.budgets)
     if before.cluster and not after.cluster:
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
+    if after.rebuild != before.rebuild == "changed-jobs":
+        yield "`rebuild` no longer keeps jobs as built, nor those that are `frozen`."
+    if after.live and before.live is None:
+        yield f"`live`: jobs that have finished by the dump {after.live[0]} drop out of what is checked."
+    elif after.live and before.live and after.live[1] > before.live[1]:
+        yield f"`live`: a dump counts for {after.live[1] / 3600:g} h; it was {before.live[1] / 3600:g} h."
     if before.output and before.output != after.output:
         yield f"`output` was {before.output}: what is in that folder is no longer checked."
 

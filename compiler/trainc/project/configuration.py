@@ -95,8 +95,8 @@ class Configuration:
     # The environment's own name, or all environments of the file.
     environment: str = ""
     environments: Mapping[str, Configuration] = field(default_factory=dict)
-    # The names of all environments of the file.
-    known_environments: tuple[str, ...] = ()
+    # The outputs of all environments of the file, by name.
+    known_environments: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def dumps(self) -> list[str]:

@@ -165,7 +165,10 @@ def settings_in_file(document: Document, file: str, root: str | None) -> tuple[C
     top_level, problems = _read_settings(data, folder, Configuration(file), document.locate)
     findings += problems
     environments: dict[str, Configuration] = {}
-    names = tuple(data.get(ENVIRONMENTS, ()))
+    names = {
+        name: os.path.normpath(of["output"]) if "output" in of else ""
+        for name, of in data.get(ENVIRONMENTS, {}).items()
+    }
     for name, settings in data.get(ENVIRONMENTS, {}).items():
         configuration, problems = _read_settings(settings, folder, top_level, document.locate, (ENVIRONMENTS, name))
         findings += [replace(problem, path=(ENVIRONMENTS, name, *problem.path)) for problem in problems]
