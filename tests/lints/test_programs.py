@@ -263,3 +263,18 @@ def test_neuron_cores_are_those_of_the_pod(device: str, env: Json, command: list
 def test_what_a_program_no_longer_has_is_named(command: Any, part: str) -> None:
     said = [d.message for d in reported(training(command, nodes=1)) if d.severity != "info"]
     assert (part in said[0]) if part else said == []
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ("--tensor-model-parallel-size 8 --num-attention-heads 32 --num-query-groups 6", "--num-query-groups 8"),
+        (
+            "--pipeline-model-parallel-size 4 --num-layers 32 --num-layers-per-virtual-pipeline-stage 3",
+            "--num-layers-per-virtual-pipeline-stage 2",
+        ),
+    ],
+)
+def test_the_value_of_a_help_passes_all_other_checks(options: str, hint: str) -> None:
+    said = [d for d in reported(training(f"torchrun pretrain_gpt.py {options}")) if "has to be a multiple" in d.message]
+    assert [d.hint for d in said] == [f"write {hint}"]

@@ -227,7 +227,7 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
-    from trainc.findings.text import correct_spelling
+    from trainc.findings.text import correct_spelling, near_names
 
     several = launcher.matching_options(option.spelling)
     if several:
@@ -250,7 +250,8 @@ def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
                 hint = suggest(option.spelling, [f"--{meant}"], f"write --{meant}, or remove it")
                 yield option.index, f"{message}: it is one of {other.name}", hint
                 return
-    yield option.index, message, "put options of your program after its name, or remove it"
+    alike = [f"write --{one.replace('-', '_')}, " for one in near_names(name, launcher.options, 1)]
+    yield option.index, message, f"{''.join(alike)}put options of your program after its name, or remove it"
 
 
 def _integer(value: str) -> int | None:

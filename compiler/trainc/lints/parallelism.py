@@ -32,6 +32,7 @@ class _Job:
     nodes: int
     per_node: int
     first: int
+    files: Mapping[str, ConfigFile]
 
     @property
     def ranks(self) -> int:
@@ -45,7 +46,10 @@ class _Job:
     def finding(self, code: str, severity: Severity, message: str, hint: str, setting: Setting) -> Finding:
         """Return a finding at a setting; a command that may not run gives a warning at most."""
         sure = severity if self.start.sure else "warning"
-        return self.training.finding(code, sure, message, hint, self.first + setting.index)
+        finding = self.training.finding(code, sure, message, hint, self.first + setting.index)
+        key, _, path = setting.text.partition(": ")
+        file = self.files.get(path.removeprefix(f"{setting.value} in "))
+        return finding if file is None else file.at(key, finding)
 
 
 def parallelism(training: Training) -> Iterator[Finding]:
@@ -58,7 +62,7 @@ def parallelism(training: Training) -> Iterator[Finding]:
         arguments, per_node = read_arguments(training.arguments(start)), training.processes(launch)
         if per_node is None or _is_elastic(training, start):
             continue
-        job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program))
+        job = _Job(training, start, training.nodes, per_node, len(start.argv) - len(launch.program), files)
         yield from _check_divisions(job, arguments, files, "")
         if launch.launcher.total:
             of_launcher = read_arguments(start.argv[launch.index + 1 : job.first])

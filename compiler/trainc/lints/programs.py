@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 
@@ -56,8 +56,8 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
             continue
         for row in known.rows_about(names):
             yield from _check(run, row, covered)
-        yield from _types(run, known)
-        yield from _other_versions(run, known)
+        yield from _types(run, known, covered)
+        yield from _other_versions(run, known, covered)
         if known.alone and run.training.nodes > 1:
             yield from _alone(run, known)
         elif known.alone:
@@ -91,6 +91,7 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     if about is None and not row.at:
         return
     compared = [one for one in parts if one.is_placed] if row.check else placed
+    covered.update(one.key for one in compared if len(compared) == 1 and row.level != "info")
     together = frozenset(one.key for one in compared), row.level, row.write if len(compared) == 1 else ""
     if together in covered and compared:
         return
@@ -142,12 +143,12 @@ def _filled(text: str, facts: Facts) -> str:
 # What the options of a program take.
 
 
-def _types(run: Run, known: Table) -> Iterator[Finding]:
+def _types(run: Run, known: Table, covered: Container[object]) -> Iterator[Finding]:
     """Yield findings about values that an option does not take, and about options that are nearly written like one."""
     unknown = []
     for fact in run.facts.by_key.values() if known.options else ():
         space, _, name = fact.key.rpartition(":")
-        if not fact.is_placed or fact.variable or known.space.rstrip(":") != space:
+        if not fact.is_placed or fact.key in covered or fact.variable or known.space.rstrip(":") != space:
             continue
         if fact.file is not None and not known.space and run.files.get(fact.file[0].path) not in known.family:
             continue
@@ -231,10 +232,11 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
     names = _options(tables)
     placed = {key for keys in known.sections.values() for key in keys}
     given = {fact.name for fact in run.facts.by_key.values()}
+    refused = set()
     for fact in facts:
         name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
         section, _, last = name.rpartition(".")
-        if fact.file is not None and last in placed and section in known.sections:
+        if section in refused or (fact.file is not None and last in placed and section in known.sections):
             continue  # It is in the wrong section.
         strict = any(name.startswith(start) or fact.text.startswith(start or "-") for start in known.strict)
         strict = strict and fact.text[:1] not in ("+", "~")
@@ -254,12 +256,13 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         if near or strict:
             ignored = f"{known.program} ignores {fact.text}, which it does not know"
             message = ignored if known.ignores else f"{known.program} has no setting {fact.text}"
+            refused.add(name)
             by_name = f"remove it, or write the name that {known.program} knows it by"
             hint = _respelled(fact, near) if near else by_name
             yield run.finding("SettingRefused", "warning", message, hint, fact)
 
 
-def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
+def _other_versions(run: Run, known: Table, covered: Container[object]) -> Iterator[Finding]:
     """Yield a finding for each option that the version of the program, where it is known, lacks."""
     versions = {
         package: fact
@@ -267,7 +270,7 @@ def _other_versions(run: Run, known: Table) -> Iterator[Finding]:
         if (fact := run.facts.find(f"package:{package}")) is not None and fact.value is not None
     }
     placed = [fact for fact in run.facts.by_key.values() if fact.is_placed and not fact.variable] if versions else []
-    placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key]
+    placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key not in covered]
     # A script with options of its own shares some names with a program that it does not use.
     shared = sum(fact.name in known.options for fact in placed)
     own_options = known.open and run.start.kind != "unknown"
@@ -517,6 +520,8 @@ def _unreadable(training: Training) -> Iterator[Finding]:
 
 def _elsewhere(training: Training) -> Iterator[Finding]:
     """Yield a finding for a word that names a file of a ConfigMap in a place where it is not mounted, and nothing else does."""
+    from trainc.findings.text import correct_spelling
+
     texts = (training.text, *(value or "" for value in training.variables.values()))
     for file in visible_files(training):
         folder = file.path.removesuffix(f"/{file.name}")
@@ -533,6 +538,6 @@ def _elsewhere(training: Training) -> Iterator[Finding]:
             if volume_at(training, normpath(join(training.folder, path)))[0] is None:
                 message = f"{path} is not the file of the ConfigMap {file.document.data['metadata']['name']}, which is mounted at {file.path}"
                 hint = suggest(path, [file.path])
-                # The image may have another folder with such a file.
-                severity: Severity = "info" if "/" in path else "warning"
+                # The image may have another folder with such a file, but hardly one with nearly the same name.
+                severity: Severity = "info" if "/" in path and not correct_spelling(path, [file.path]) else "warning"
                 yield training.finding("FileNotMounted", severity, message, hint, index)

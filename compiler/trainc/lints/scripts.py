@@ -132,6 +132,8 @@ def _lost_behind(item: Item, following: tuple[Item, ...], options: _Options) -> 
     stops = options.errexit and position == 0
     if then == ";" and behind and not stops:
         last = _item_text(behind[-1])
+        if last.startswith("-"):
+            return None  # No program has such a name, so the shell ends with 127.
         message = f"the exit status of the script is that of {last!r}, so a failed training counts as done"
         return message, "start the script with `set -e`, or join the commands with &&"
     return None

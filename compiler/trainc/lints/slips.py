@@ -128,7 +128,8 @@ def _values(training: Training) -> Iterator[Finding]:
 def _words(training: Training, start: Start) -> Iterator[Finding]:
     """Yield findings about words that run together, stand behind what should read them, or are no names of what they should."""
     words = training.line.argv if training.line.script is None else start.argv
-    if training.line.script is not None and words and words[0].startswith("--"):
+    split = training.line.script is not None and words and words[0].startswith("--")
+    if split and _ESCAPED_END.search(training.text) is None:  # The space behind it is what is wrong then.
         message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
         hint = "end the line before it with a backslash"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)

@@ -312,7 +312,7 @@ def _shared_memory(training: Training) -> Iterator[Finding]:
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return
     limit = source.get("sizeLimit")
-    in_memory = str(source.get("medium")).startswith(("Memory", "HugePages"))
+    in_memory = str(source.get("medium")).lower().startswith(("memory", "hugepages"))
     if in_memory and (limit is None or parse_quantity(str(limit)).units > _DEFAULT_SHM):
         return
     hint = f"write {{name: {name}, emptyDir: {{medium: Memory, sizeLimit: 16Gi}}}}"

@@ -58,6 +58,7 @@ _FOREIGN = pattern(
     r"|WORLD_SIZE|RANK|LOCAL_RANK|NODE_RANK|MACHINE_RANK|MASTER_ADDR|MASTER_PORT|NNODES|NUM_NODES"
 )
 _OF_MPI = ("OMPI_", "PMI_", "PMIX_", "MV2_")
+_SUBSTITUTED = pattern(r"\$\(scontrol [^()]*\)")
 # Commands after which a script may have variables that are not in it.
 _SETTING = frozenset(("source", ".", "eval"))
 _TESTS = frozenset(("[", "[[", "test"))
@@ -370,8 +371,11 @@ class _Container:
         program = start.launch.launcher.name if start.launch is not None else "the program"
         names = " and ".join(unset)
         message = f"nothing sets {names} in this pod, so {program} gets an empty value"
+        # What takes a host out of a list is to be replaced as a whole.
+        whole = {name: text for text in _SUBSTITUTED.findall(" ".join(start.argv)) for name in _foreign(text)}
         hint = "; ".join(
-            f"write ${self.instead[name]} for {name}" if name in self.instead else f"remove {name}" for name in unset
+            f"write ${self.instead[name]} for {whole.get(name, name)}" if name in self.instead else f"remove {name}"
+            for name in unset
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"

@@ -153,7 +153,7 @@ def _lines_of_keys(text: str) -> Mapping[str, list[int]]:
     return lines
 
 
-_KEY = pattern(r"""(?<![^\s{,\[."'])([\w/-]++)["']?\s*[:=\]]""")
+_KEY = pattern(r"""(?<![^\s{,\[("'.])([\w/-]++)["']?\s*[:=\]]""")
 
 
 @lru_cache(maxsize=64)
