@@ -37,6 +37,17 @@ def test_a_mistake_in_a_command_is_reported_and_its_twin_is_left_alone(bad: Any,
     assert findings(training(good, runtime=runtime)) == []
 
 
+@cases("script", "wrong", "right", "part", "job")
+def test_a_mistake_in_a_script_is_reported_and_its_twins_are_left_alone(
+    script: str, wrong: str, right: list[str], part: str, job: Any
+) -> None:
+    job = {"command": "torchrun t.py"} | job
+    for call in (wrong, *right):
+        command = f"cat > t.py <<'EOF'\n{script.replace('CALL', call)}\nEOF\n{job['command']}\n"
+        said = [d.message for d in reported(training(**job | {"command": command})) if d.severity == "warning"]
+        assert [part in message for message in said] == [True] * (call == wrong), call
+
+
 HUB = "torchrun run_clm.py --per_device_train_batch_size 1 --model_name_or_path Qwen/Qwen2.5-7B"
 
 
@@ -59,6 +70,16 @@ def test_a_slip_that_is_near_to_several_options_is_taken_for_the_nearest() -> No
     (finding,) = [d for d in reported(training(verl)) if "clip_ratio_b" in d.message]
     assert finding.hint == "did you mean actor_rollout_ref.actor.clip_ratio_c?"
 
+
+SCRIPT = """cat > t.py <<'EOF'
+import os, torch
+import torch.distributed as dist, torch.multiprocessing as mp
+dist.init_process_group('nccl')
+rank = dist.get_rank()
+{}
+EOF
+torchrun t.py
+"""
 
 HARMLESS = {
     "a variable for this program": "set -e\nNCCL_DEBUG=INFO torchrun t.py\n",
@@ -137,6 +158,32 @@ HARMLESS = {
     "a time with its unit": "timeout 24h torchrun t.py",
     "architectures by number": "TORCH_CUDA_ARCH_LIST='8.0;9.0+PTX' torchrun t.py",
     "a tracker that is switched off": "WANDB_MODE=disabled torchrun t.py",
+    "a collective call of each branch": SCRIPT.format(
+        "if rank != 0:\n  dist.barrier()\nif rank == 0:\n  dist.barrier()"
+    ),
+    "a collective call of others in a loop": SCRIPT.format(
+        "while rank and f():\n  dist.barrier()\nif rank == 0:\n  dist.barrier()"
+    ),
+    "a collective call of others in a function": SCRIPT.format(
+        "def f():\n  dist.barrier()\nif rank == 0:\n  dist.barrier()\nif rank:\n  f()"
+    ),
+    "a collective call of an expression": SCRIPT.format("rank and dist.barrier()\nif rank == 0:\n  dist.barrier()"),
+    "a barrier of a group": SCRIPT.format("if rank == 0:\n  dist.barrier(some)\n  dist.broadcast(x, 0, some)"),
+    "a device by Slurm": SCRIPT.format("if 'SLURM_PROCID' in os.environ:\n  torch.cuda.set_device(rank)"),
+    "a device in an argument": SCRIPT.format(
+        "def f(rank):\n  torch.cuda.set_device(rank)\nf(int(os.environ['LOCAL_RANK']))"
+    ),
+    "a device that is changed": SCRIPT.format("rank %= 8\ntorch.cuda.set_device(rank)"),
+    "processes that are started without a launcher": SCRIPT.format(
+        "def f():\n  if 'RANK' in os.environ:\n    return g()\n  mp.spawn(g, nprocs=torch.cuda.device_count())\nf()"
+    ),
+    "a file of the first rank": SCRIPT.format("import sys\nif rank:\n  sys.exit()\ntorch.save(x, '/c/a.pt')"),
+    "a file of each rank": SCRIPT.format("torch.save(x, '/c/%d.pt' % rank)\ntorch.save(x, f'/c/{rank}.pt')"),
+    "a function for files of the first rank": SCRIPT.format("@first\ndef save():\n  torch.save(x, '/c/a.pt')\nsave()"),
+    "saving that is replaced": SCRIPT.format("if rank:\n  torch.save = print\ntorch.save(x, '/c/a.pt')"),
+    "a model beside the one that is trained": SCRIPT.format(
+        "from transformers import AutoModel, Trainer\nAutoModel.from_pretrained('a', device_map='auto')\nTrainer(AutoModel.from_pretrained('b')).train()"
+    ),
     "a program without a table": "torchrun train.py --num_generations_per_epoch 1",
 }
 

@@ -101,6 +101,13 @@ def test_one_process_of_a_single_node_is_an_info() -> None:
     assert [d.severity for d in found if d.code == "NoLauncher"] == ["info"]
 
 
+@pytest.mark.parametrize("call", ["lightning.Trainer(devices=8)", "torch.multiprocessing.spawn(f, nprocs=8)"])
+def test_a_script_that_starts_the_processes_of_a_single_node_needs_no_launcher(call: str) -> None:
+    command = ["bash", "-c", f"cat > t.py <<'E'\nimport torch, lightning\n{call}\nE\npython t.py"]
+    one = trainjob({"command": command, "resourcesPerNode": GPUS})
+    assert [d for d in compiled(one, runtime(policy={"torch": {}})).diagnostics if d.code == "NoLauncher"] == []
+
+
 def test_mpirun_is_held_to_the_slots_of_all_hosts() -> None:
     launcher = job("launcher", containers=[container(command=["mpirun", "-np", "16", "python", "t.py"])])
     node = job("node", step=None, containers=[container(command=["/usr/sbin/sshd", "-De"])])

@@ -135,7 +135,9 @@ def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
         match = value.match(line, word.end(), end)
         if match is not None and _names(message, match[1].strip().strip("\"'")):
             return match.start(1), match.start(1) + len(match[1].rstrip())
-    return word.span()
+    keyword = message.partition(" ")[0].rpartition(".")[2]
+    at = max(line.find(f"{before}{keyword}=", column, end) for before in "( ,") + 1
+    return (at, at + len(keyword)) if at else word.span()
 
 
 def _names(message: str, value: str) -> bool:

@@ -8,6 +8,7 @@
     package:transformers >= 4.46    a version, where it is known (software.py)
     accumulation?1                  with the value that it has if it is not given
     count(devices) > max(devices)   how many items a list such as 0,1,2 has, and the highest of its numbers
+    product(shape) <= job:gpus      what its numbers multiply to
 
 A term is a number, a word, a key or a role; a product, a quotient, or a sum of products. Where a value is known only in the
 pod, or may be given in a place that is not visible, a condition is neither true nor false.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from math import prod
 
 from trainc.knowledge.software import Version
 from trainc.startup.patterns import pattern
@@ -101,8 +103,9 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
         items = [item for item in _ITEM_ENDS.split(str(fact.value).strip("[]()\"' ")) if item]
         numbers = [int(item) for item in items if item.isdecimal() and len(item) < 10]
         counted = len(items) if function == "count" else max(numbers, default=-1)
+        counted = prod(numbers) if function == "product" else counted
         whole = fact.value is not None and (function == "count" or len(numbers) == len(items))
-        noun = "the number of items of" if function == "count" else "the highest of"
+        noun = {"count": "the number of items of", "max": "the highest of"}.get(function, "the product of")
         return Term(counted if whole else None, (fact,), f"{noun} {fact.text}")
     if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))

@@ -115,7 +115,7 @@ def _named(facts: Facts) -> Iterator[Fact]:
             yield Fact("job:named", 1, "the name of a file")
     highest = -1
     for one in tuple(facts.by_key.values()):
-        if not one.is_placed or one.value is None or one.value is True or one.key.startswith("env:"):
+        if not one.is_placed or one.value is None or one.value is True or one.key.startswith(("env:", "call:")):
             continue
         text = str(one.value)
         if one.file is not None and _EXAMPLE.fullmatch(text):

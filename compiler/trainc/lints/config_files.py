@@ -59,6 +59,13 @@ class ConfigFile:
             self.name.rpartition(".")[2], f"{last}: {{}}"
         )
         text = f"{key} in {self.name}"
+        if key.startswith("call:"):
+            name, _, argument = key.removeprefix("call:").partition("/")
+            text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
+            text, value = (
+                (f"{value} in {self.name}, behind a test of the rank", True) if name == "ONE" else (text, value)
+            )
+            return Fact(key, value, text, file=None if name in ("NAMES", "FOREIGN") else (self, key))
         return Fact(f"{space}{key}", value, text, form, file=(self, key))
 
     def at(self, key: str, finding: Finding) -> Finding:

@@ -8,6 +8,8 @@ from trainc.findings import Finding, Severity, suggest
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.index import starts_processes
+from trainc.knowledge.words import flat
+from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
 from trainc.startup.patterns import pattern
@@ -111,6 +113,9 @@ def _missing(training: Training) -> Iterator[Finding]:
         return
     starts = line.starts_of("python") or line.starts_of("code")
     if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
+        return
+    read = [file for file in visible_files(training) if file.name.endswith(".py") and file.name in training.text]
+    if nodes < 2 and any(starts_processes(flat(file.value)) for file in read):
         return
     start = starts[-1]
     # A loop may start one for each device, or each of them has its own.

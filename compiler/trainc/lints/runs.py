@@ -142,7 +142,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             facts.spaces.add(known.space.rstrip(":"))
         in_files += [file.fact(key, value, known.space if known is not None else "") for key, value in values.items()]
         for name in tables_of_options(keys):
-            if known is None or known.name in table(name).family:
+            if known is None or known.name in table(name).family or name == "calls":
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
     found |= {name: table(name) for name in ALWAYS}

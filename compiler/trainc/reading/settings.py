@@ -134,6 +134,10 @@ def line_of(text: str, dotted: str) -> int:
     """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
     from bisect import bisect_left
 
+    if dotted.startswith("call:") and python_value(text) is not None:
+        from trainc.reading.python_calls import calls
+
+        return calls(text).get(dotted, (None, 0))[1]
     lines = _lines_of_keys(text)
     at = 0
     for part in dotted.split(".") if dotted else ():
@@ -183,10 +187,13 @@ def python_value(text: str) -> Any:
     """
     import ast
 
+    from trainc.reading.python_calls import calls
+
     data = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Import, ast.ImportFrom)
     names, passed = dict[str, Any](), dict[str, Any]()
     try:
-        tree = ast.parse("" if is_deeper(text, LIMITS.depth) else text)
+        text = "" if is_deeper(text, LIMITS.depth) else text
+        tree, called = ast.parse(text), calls(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for statement in tree.body:
@@ -202,7 +209,8 @@ def python_value(text: str) -> Any:
                 settings[key] = value if settings.get(key, value) == value else "${}"
     texts = [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     files = enumerate(text for text in texts if text.endswith((".json", ".yaml", ".yml", ".toml")))
-    return {**values, **passed, "files": {str(number): name for number, name in files}}
+    of_calls = {key: value for key, (value, _) in called.items()}
+    return {**values, **passed, **of_calls, "files": {str(number): name for number, name in files}}
 
 
 def _of_expression(node: Any, names: Mapping[str, Any]) -> Any:
