@@ -356,7 +356,7 @@ def test_another_release_another_trainc_and_other_settings_are_causes_without_a_
     edit("trainc.yaml", "nameHash: true", "nameHash: true\ndelivery: kubectl")
     ((place, message),) = as_built()
     assert place == ""
-    assert message.startswith("4 jobs are kept as built; the settings in trainc.yaml have changed since: ")
+    assert message.startswith("4 jobs are kept as built; an overlay, or a setting in trainc.yaml, has changed since: ")
     for path in Path("rendered").rglob("*.yaml"):
         write(str(path), re.sub(r"(?<=by trainc )[0-9.]+", "0.0.7", read(str(path))))
     ((_, message),) = as_built()

@@ -156,8 +156,11 @@ def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
         result = run(*words)
         assert "jobs/nlp/bert.yaml:6:46: error[FrozenJob] nlp/bert is frozen in trainc.yaml:14, and" in result.stderr
     edit("jobs/nlp/bert.yaml", "test.py", "train.py")
-    edit("trainc.yaml", "rebuild: changed-jobs", "rebuild: all")
     edit("runtimes/torch-h100.yaml", "train:1", "train:2")
+    # It has no part in what is to be built again.
+    assert "2 jobs kept as built (`trainc build --rebuild all` builds them again)" in build().stderr
+    assert "2 jobs are kept as built" in run("check").stderr
+    edit("trainc.yaml", "rebuild: changed-jobs", "rebuild: all")
     for words in (["check"], ["build"], ["build", "--check"]):
         assert "jobs/nlp/bert.yaml:3:54: error[FrozenJob]" in run(*words).stderr
 
@@ -202,6 +205,7 @@ def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
         "environments: {prod: {output: rendered, live: {dump: live}}, lab: {output: lab}}",
     )
     edit("trainc.yaml", "\noutput: rendered", "")
+    assert "no TrainJob nlp/llms in lab; did" in run("build", "--env", "lab", "--rebuild", "nlp/llms").stderr
     assert "lab has no `live`; use --env prod" in run("build", "--rebuild", "finished").stderr
 
 

@@ -252,7 +252,7 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    count = len(keeping.kept_files) if keeping is not None else 0
+    count = len(keeping.waiting) if keeping is not None else 0
     kept_jobs = (
         f"; {counted(count, 'job')} kept as built (`trainc build --rebuild all` builds {'it' if count == 1 else 'them'} again)"
         if count

@@ -214,7 +214,8 @@ def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple
         names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
         if not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
             others = [other for at, other in named if at[0] == path[0] and other != glob]
-            near = did_you_mean(glob, {n for n in names if not any(matches(n, other) for other in others)})
+            left = {n for n in names if not any(matches(n, other) for other in others)}
+            near = did_you_mean(glob, left, 0.6 if path[0] == "budgets" else 0.8)
             if path[0] == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
                 continue  # Jobs may come.
             hint = near or (

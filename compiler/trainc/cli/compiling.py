@@ -403,7 +403,7 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         Diagnostic(
             "SettingsLoosened",
             "info",
-            f"since {bases.arguments.base}: the rules in {path} have changed",
+            f"since {bases.arguments.base}: the rules in {path} have changed, which may let more pass",
             f"jobs that this change builds have to meet them as they are and as {bases.arguments.base} has them",
             CONFIGURATION_FILE,
         )

@@ -9,6 +9,7 @@ for itself. `check`, `build`, `diff` and `report` ask here, so that they agree.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -302,7 +303,8 @@ class Judgement:
             if stage_of(first.code) == "fits" and names[1:]:  # What to do is about one job.
                 hint = f"undo the change of this line; or, for {names[0]}: {hint}"
             if first.code == "RuntimeNotFound" and home and pass_it:
-                hint = f"{otherwise}restore it in {home}, where it was, or change the runtimeRef of these jobs"
+                where = f"have `runtimes` in trainc.yaml name {home} again" if os.path.exists(home) else ""
+                hint = f"{'' if where else otherwise}{where or f'restore it in {home}, where it was'}, or change the runtimeRef of these jobs"
             yield replace(first, message=message, hint=hint)
 
     def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:

@@ -93,7 +93,10 @@ def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) 
     jobs = [job for keeping in keepings for job in keeping.trainjobs]
     if unused := _choices(arguments).unused(jobs):
         job_names = [name for job in jobs for name in (job[1], "/".join(job))]
-        raise UsageError(f"there is no TrainJob {unused[0]}; {did_you_mean(unused[0], job_names) or 'check the name'}")
+        where = f" in {', '.join(arguments.env)}" if arguments.env else ""
+        raise UsageError(
+            f"there is no TrainJob {unused[0]}{where}; {did_you_mean(unused[0], job_names) or 'check the name'}"
+        )
 
 
 def finished_jobsets(before: Configuration, after: Configuration, arguments: Arguments, base: str) -> set[JobKey]:
@@ -165,7 +168,7 @@ def causes_of(
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for rendered in keeping.kept_files:
+    for rendered in keeping.waiting:
         if rendered.compiled is None or rendered.key in by_hand or keeping.is_by_hand(rendered):
             continue
         if not (finished and _jobset_in(rendered, keeping.limits) in finished):
@@ -202,7 +205,7 @@ def _jobset_in(rendered: Rendered, limits: Limits) -> JobKey | None:
 
 def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
     """Return the flags that build kept jobs again, and no other that differs from what compiling gives."""
-    waiting = {file.job for file in keeping.kept_files}
+    waiting = {file.job for file in keeping.waiting}
     if waiting <= {*jobs}:
         return "--rebuild all"
     spaces = {job.rpartition("/")[0] for job in jobs}
@@ -223,7 +226,7 @@ def _reason(line: BuildLine, keeping: Keeping) -> str:
         return f"built for Trainer {line.release}, not {keeping.release}"
     if line.trainc != keeping.trainc:
         return f"trainc {line.trainc} compiled differently from {keeping.trainc}"
-    return "the settings in trainc.yaml have changed since"
+    return "an overlay, or a setting in trainc.yaml, has changed since"
 
 
 def _difference(rendered: Rendered, job: ValidDocument) -> object:

@@ -290,6 +290,12 @@ class Keeping:
         """The files that are kept although compiling gives something else."""
         return [file for file in self.rendered.values() if file.differs]
 
+    @property
+    def waiting(self) -> list[Rendered]:
+        """Those of them that are not frozen."""
+        base = self.read_base() if (kept := self.kept_files) else None
+        return [file for file in kept if base is None or base.frozen_since(*file.key) is None]
+
     def text(self, manifests: Sequence[Manifest]) -> str:
         """Return the text of the objects of a job, written once."""
         if id(manifests) not in self.texts:
@@ -548,7 +554,7 @@ def prove(
             message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {file.job}"
             if line == file.line and body != file.body:
-                message = f"this file was changed by hand since {base.name}: it is neither that nor what {file.job} compiles to"
+                message = f"this file was changed by hand since {base.name}, or built from what is gone: it is neither that nor what {file.job} compiles to"
                 hint = f"change the job instead; restore the file: git checkout {base.name.rpartition('(')[2].rstrip(')')} -- {folder}/{file.path}"
             refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
     for path, data in foreign.items():

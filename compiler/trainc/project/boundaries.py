@@ -238,7 +238,7 @@ def _looser_rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator
         old, new = (_RANKS[_level(rules, code, glob)] for rules in (before, after))
         if new > old:
             where = f" in {glob}" if glob else ""
-            yield f"`rules`: {code} is {_WORDS[new]}{where}; it was {_WORDS[old]}."
+            yield f"`rules`: {code} is {_WORDS[new]}{where}; it was {_WORDS[old] if code in codes() else 'what its plugin says'}."
 
 
 def _level(rules: Collection[Rule], code: str, glob: str) -> Level | Severity:

@@ -21,7 +21,7 @@ from trainc.api.settings import Options, describe_loosening
 from trainc.features import ask
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
-from trainc.features.gitops.diff.model import Cause, Diff, Review, across, error_line, reason_of, sum_of
+from trainc.features.gitops.diff.model import Cause, Diff, JobDiff, Review, across, error_line, reason_of, sum_of
 from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
     JobKey,
@@ -252,7 +252,12 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     finished = _finished(before, after, arguments)
     if finished:
         ended = {key for key, of_job in was.by_job.items() if any(identity_of(one) in finished for one in of_job)}
-        diff = with_each(diff, lambda job: replace(job, finished=(job.namespace, job.name) in ended))
+
+        def with_state(job: JobDiff) -> JobDiff:
+            notes = tuple(note for note in job.notes if "is still running" not in note)
+            return replace(job, finished=True, notes=notes) if (job.namespace, job.name) in ended else job
+
+        diff = with_each(diff, with_state)
     notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
     groups = explain_groups(diff.groups, Causes(before, after))
     diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after, finished))
