@@ -737,8 +737,6 @@ def loosen_and_use(months: Months) -> Request:
     if job.name in world.frozen:
         return comment(months)
     match months.random.randrange(6):
-        case 4 if world.strict:
-            world.strict, job.image = False, f"{GOOD}/train:latest"
         case 5 if world.registries:
             world.registries, job.image = (*world.registries, EVIL), f"{EVIL}/train:1"
         case 0:
