@@ -89,7 +89,7 @@ _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 _VALUES = (pattern(r":\s+(\"[^\"]*\"|'[^']*')"), pattern(r":\s+(.*?)\s*(?:\s#.*)?$"), pattern(r":\s+([^,{}\[\]]*)"))
 # The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
-_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`|[A-Za-z][A-Za-z0-9-]*(?:[._][\w-]+)+")
+_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`|(?<![A-Za-z0-9-])[A-Za-z][A-Za-z0-9-]*+(?:[._][\w-]++)++")
 _LONGEST_BLOCK = 400
 _LONGEST_LINE = 2_000
 
