@@ -325,3 +325,9 @@ def test_what_a_program_no_longer_has_is_named(command: Any, part: str) -> None:
 def test_the_value_of_a_help_passes_all_other_checks(options: str, hint: str) -> None:
     said = [d for d in reported(training(f"torchrun pretrain_gpt.py {options}")) if "has to be a multiple" in d.message]
     assert [d.hint for d in said] == [f"write {hint}"]
+
+
+def test_pods_that_nothing_joins_to_one_ray_are_an_info() -> None:
+    verl = "python3 -m verl.trainer.main_ppo trainer.nnodes=4 trainer.n_gpus_per_node=8"
+    found = [d.severity for d in reported(training(verl)) if "one Ray" in d.message]
+    assert found == ["info"]
