@@ -14,7 +14,7 @@ from requests_of_editors import answer
 
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
-from trainc.knowledge import hosts
+from trainc.knowledge import conditions, hosts
 from trainc.options import Limits
 from trainc.output import remains
 from trainc.reading import settings
@@ -143,3 +143,25 @@ def test_a_byte_of_a_document_takes_at_most_some_tens_of_bytes(text: str, values
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < most * len(text), peak / len(text)
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    ["".join(f"a{i + 1} = [a{i}, a{i}]\n" for i in range(60)), "a60 = [a61, a61]\na61 = [a60]\n"],
+    ids=["each stands for two of another", "each stands for the other"],
+)
+def test_names_of_a_script_are_not_written_out_for_ever(assigned: str) -> None:
+    found = settings.python_value(f"import torch\na0 = torch.x\n{assigned}torch.cuda.set_device(a60)\n")
+    assert len(str(found["call:torch.cuda.set_device/0"])) < 100
+
+
+def test_only_some_better_sizes_are_tried() -> None:
+    facts = conditions.Facts()
+    facts.add([conditions.Fact("heads", 720720, "heads"), conditions.Fact("size", 4096, "size")])
+    failed = conditions.failure(facts, "heads % size", {})
+    assert failed is not None
+    assert len(failed[2]["size"]) == conditions._MOST_TRIED
+    facts.add([conditions.Fact("size", 99_991, "size")])
+    failed = conditions.failure(facts, "heads % size", {})
+    assert failed is not None
+    assert "size" not in failed[2]

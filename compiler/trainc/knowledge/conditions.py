@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import islice
 from math import prod
 
 from trainc.knowledge.software import Version
@@ -40,7 +41,8 @@ _WORDS = {
     "not": "must not be one of",
 }
 _OPERATORS = frozenset(("+", "*", "/"))
-_MOST_DIVISORS = 100_000
+# How large a size may be for which a better one is looked for, and how many better ones are tried.
+_LARGEST, _MOST_TRIED = 4_096, 8
 _ITEM_ENDS = pattern(r"[,\s]+")
 _reading = lru_cache(maxsize=1024)(pattern)
 
@@ -248,9 +250,9 @@ def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[
     divides = relation.operator == "%" and not {"+", "/"} & {*relation.right}
     for part in right.parts if divides else ():
         size = number(part.value)
-        if isinstance(given, int) and isinstance(wanted, int) and isinstance(size, int) and 0 < size <= _MOST_DIVISORS:
+        if isinstance(given, int) and isinstance(wanted, int) and isinstance(size, int) and 0 < size <= _LARGEST:
             sizes = (*range(size, 1, -1), *range(size + 1, 4 * size + 1), 1)
-            found[part.key] = [one for one in sizes if given % (wanted // size * one) == 0]
+            found[part.key] = [*islice((one for one in sizes if given % (wanted // size * one) == 0), _MOST_TRIED)]
     if len(relation.left) == 1 and left.parts and relation.operator != "!=":
         better = [value]
         if given is not None and wanted is not None and relation.operator == "%":

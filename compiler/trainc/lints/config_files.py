@@ -124,9 +124,8 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
     from trainc.ir.commands.shell import commands
     from trainc.ir.commands.shell_words import Heredoc
 
-    held: dict[
-        str, Heredoc
-    ] = {}  # As the Kubeflow SDK does: `read -r -d '' SCRIPT << EOM`, and `printf "%s" "$SCRIPT" > FILE`.
+    # As the Kubeflow SDK does: `read -r -d '' SCRIPT << EOM`, and `printf "%s" "$SCRIPT" > FILE`.
+    held: dict[str, Heredoc] = {}
     for command, _ in commands(training.line.items):
         targets = [target for operator, target in command.redirects if operator in (">", ">|")]
         heredoc = command.heredocs[0] if len(command.heredocs) == 1 else None

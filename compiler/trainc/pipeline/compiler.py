@@ -151,7 +151,6 @@ def _run_stages(document: ValidDocument, session: Session, trace: Trace, result:
         reported = {finding.path for finding in report.findings}
         found = _of_command(lowered, document.document.siblings)
         report.add("lint", [finding for finding in found if finding.path not in reported])
-    return
 
 
 # What is wrong with a command whatever else its pods have: it holds for a refused job too, and with another runtime.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
 
 from trainc.startup.patterns import pattern
@@ -20,6 +21,8 @@ _FIRST = pattern(
     r"(?:torch\.distributed\.get_rank\(\)|int\(os\.(?:environ\[|getenv\(|environ\.get\()'RANK'[^)\]]{0,9}[])]{1,2}) == 0"
     r"|accelerate\.Accelerator\([^\n]{0,99}\)\.is_main_process"
 )
+# How long what a name stands for may be.
+_LONGEST = 100
 _COLLECTIVE = pattern(
     r"torch\.distributed\.(?:(barrier)|all_reduce|all_gather\w*|reduce\w*|broadcast\w*|gather\w*|scatter\w*)"
     r"|accelerate\.Accelerator\([^\n]{0,99}\)\.(wait_for_everyone)"
@@ -84,7 +87,15 @@ def _rename(tree: ast.Module) -> set[str]:
         if value and not more
     }
     _Renaming({name: value for name, value in imported.items() if name in once}).visit(tree)
-    _Renaming({name: value for name, value in once.items() if len(ast.unparse(value)) < 100}).visit(tree)
+    # One that holds others is written out before it is: short, and none that comes later, or names would double or go round.
+    known: dict[str, ast.expr] = {}
+    assigned = [(name, value) for name, value in once.items() if name not in imported]
+    for name, value in sorted(assigned, key=lambda pair: pair[1].lineno):
+        if len(ast.unparse(value)) < _LONGEST:
+            whole = _Renaming(known).visit(deepcopy(value))
+            if len(ast.unparse(whole)) < _LONGEST:
+                known[name] = whole
+    _Renaming(known).visit(tree)
     return {str(getattr(value, "id", "")).partition(".")[0] for value in imported.values()}
 
 
