@@ -239,9 +239,15 @@ def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple
                 f"cannot be read, so it counts for nothing: {where}{broken.message}",
                 broken.hint,
             )
-        elif jobsets and not any(f"{jobset}-".startswith(f"{job}-") for jobset in jobsets for job in jobs):
+        elif jobsets and {*jobs}.isdisjoint(begin for jobset in jobsets for begin in _beginnings(jobset)):
             about = "has JobSets, but none of a job here"
             yield ("live", "dump"), folder, "info", about, "name the dump of the cluster in which these jobs run"
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yield a name and all that it may be a derived name of: what is before one of its dashes."""
+    yield name
+    yield from (name[:place] for place, letter in enumerate(name) if letter == "-")
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
