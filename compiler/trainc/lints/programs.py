@@ -120,7 +120,7 @@ def _suits(run: Run, fact: Fact, value: Any) -> bool:
     applying = [row for row in rows if all(holds(run.facts, condition, row.reads) for condition in row.when)]
     failed = [failure(run.facts, row.check, row.reads) for row in applying]
     run.facts.add([fact])
-    return not any(one is not None and fact.key in [part.key for part in one[1]] for one in failed)
+    return not any(one is not None and fact.key in {part.key for part in one[1]} for one in failed)
 
 
 def _shown(fact: Fact) -> str:
