@@ -118,8 +118,8 @@ def _named(facts: Facts) -> Iterator[Fact]:
         if not one.is_placed or one.value is None or one.value is True or one.key.startswith(("env:", "call:")):
             continue
         text = str(one.value)
-        if one.file is not None and _EXAMPLE.fullmatch(text):
-            yield replace(one, key="job:example")
+        if one.file is not None and (text == "???" or _EXAMPLE.fullmatch(text)):
+            yield replace(one, key="job:mandatory" if text == "???" else "job:example")
         device, listed = _DEVICE.fullmatch(text), _LIST.fullmatch(text)
         if device is not None and device[2]:
             yield replace(one, key="job:no_device")

@@ -79,6 +79,11 @@ def _marked(section: str, keys: frozenset[str]) -> Iterator[str]:
             yield name
 
 
+def count_anywhere(key: str) -> bool:
+    """Return whether a key counts in any section of a file that no table is about."""
+    return key in _set("leaves")
+
+
 def names() -> frozenset[str]:
     """Return the names of all tables that a job may name."""
     kinds = ("programs", "patterns", "anchors", "files")

@@ -13,7 +13,14 @@ from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
 from trainc.knowledge.hosts import Hosts, read_file, read_list
-from trainc.knowledge.index import ALWAYS, table_of_file, tables_of_options, tables_of_program, tables_of_text
+from trainc.knowledge.index import (
+    ALWAYS,
+    count_anywhere,
+    table_of_file,
+    tables_of_options,
+    tables_of_program,
+    tables_of_text,
+)
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
@@ -136,6 +143,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         keys = frozenset((*values, *(key.partition(".")[0] for key in values)))
         name_of_file = table_of_file(keys) or ("ds_config" if file.name in of_deepspeed else None)
         homes[file.path] = name_of_file
+        values = {**_leaves(values), **values} if name_of_file is None else values
+        keys |= values.keys()
         known = table(name_of_file) if name_of_file is not None else None
         if known is not None:
             found[known.name] = known
@@ -154,6 +163,16 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     # A table has all that it extends.
     whole = [known for known in found.values() if sum(known.name in other.family for other in found.values()) == 1]
     return Run(training, start, tuple(whole), facts, names[-1], homes)
+
+
+def _leaves(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of sections that count anywhere; what two sections say differently is about each of them alone."""
+    found: dict[str, list[Any]] = {}
+    for key, value in values.items():
+        name = key.rpartition(".")[2]
+        if name != key and count_anywhere(name):
+            found.setdefault(name, []).append(value)
+    return {name: given[0] for name, given in found.items() if given.count(given[0]) == len(given)}
 
 
 def _choose(found: dict[str, Table], names: Sequence[str], options: Sequence[str]) -> None:

@@ -71,12 +71,6 @@ def slips(training: Training) -> Iterator[Finding]:
     for file in visible_files(training) if training.documents else ():
         if file.name.endswith(".py") and file.text is not None and file.path in training.text:
             yield from _python(training, file)
-        if file.name.endswith("sh") and "\r\n" in (file.text or "") and file.path in training.text:
-            message = (
-                f"the lines of {file.name} end as on Windows, and the carriage return becomes a part of each last word"
-            )
-            finding = training.finding("ArgumentNotSplit", "warning", message, "save it with the line ends of Unix", 0)
-            yield file.at("", finding)
 
 
 def _launched(training: Training, start: Start) -> Iterator[Finding]:

@@ -162,16 +162,17 @@ _KEY = pattern(r"""(?<![^\s{,\[("'.])([\w/-]++)["']?\s*[:=\]]""")
 
 @lru_cache(maxsize=64)
 def ini_value(text: str) -> Any:
-    """Return the sections of a file in INI, with values as text; None if it cannot be read."""
+    """Return the sections of a file in INI, or the keys of one without any, with values as text; None if it cannot be read."""
     from configparser import Error, RawConfigParser
 
     parser = RawConfigParser(delimiters=("=",), inline_comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
-        parser.read_string(text)
+        parser.read_string(text if "[" in text else f"[top]\n{text}")
     except Error:
         return None
-    return {name: {key: value.strip("\"'") for key, value in parser[name].items()} for name in parser.sections()}
+    found = {name: {key: value.strip("\"'") for key, value in parser[name].items()} for name in parser.sections()}
+    return found if "[" in text else found["top"]
 
 
 # Classes and functions of trainers that take settings by name. Those of Lightning's Trainer are known below `trainer`.
