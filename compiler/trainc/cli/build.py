@@ -265,10 +265,7 @@ def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Ar
 def _has_failed(compilation: Run, arguments: Arguments) -> bool:
     """Say so if there are no TrainJobs, since a GitOps tool would prune everything, and return whether there are errors."""
     if not compilation.compiled and not arguments.allow_empty:
-        unselected = len(compilation.inputs.unselected) + len(compilation.inputs.elsewhere)
-        compilation.diagnostics += nothing_found(
-            compilation.settings, compilation.diagnostics, compilation.documents, unselected
-        )
+        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.inputs)
     return is_failure(compilation.diagnostics, strict=arguments.strict)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import starmap
 
@@ -14,23 +13,17 @@ from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.unselected import report_unselected
+from trainc.cli.without_effect import without_effect
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, has_errors, sort_diagnostics
-from trainc.findings.policy import matches
-from trainc.findings.text import counted, did_you_mean
-from trainc.knowledge.software import is_like
-from trainc.kube.documents import Json, identity_of, mapping, qualified, value_at
+from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.text import counted
+from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet
-from trainc.kube.names import is_subdomain
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Limits
 from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics
-from trainc.reading.files import read_paths
-from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import dataclass
-from trainc.startup.typing import Any
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -80,16 +73,18 @@ def _examine(
     streams.progress.clear()
     report_unselected([check.checking for check in checks.values()])
     for check in checks.values():
-        if check.checking.settings.covers_all:
+        # The sources of a folder that is misspelt, or of jobs none of which is selected, are not to blame.
+        causes = {d.code for d in check.checking.diagnostics}
+        if check.checking.settings.covers_all and causes.isdisjoint({"NoSuchPath", "NoTrainJob"}):
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened = [*loosened, *bases.replaced(settings)]
-    if (
-        not arguments.env
-        and not arguments.paths
-        and not any(has_errors(c.checking.diagnostics) for c in checks.values())
-    ):
-        loosened = [*loosened, *_without_effect([*checks.values()])]
+    if not arguments.env and not arguments.paths:
+        runs = [check.checking for check in checks.values()]
+        nothing, globs = without_effect(runs, {image for check in checks.values() for image in check.images})
+        # What is about no file does not loosen anything either.
+        loosened = [d for d in loosened if not any(f" {glob} " in f"{d.message} ".replace(";", " ") for glob in globs)]
+        loosened += nothing
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened
@@ -135,9 +130,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
 
         drop_consequences(checking, {file_name(*job) for job in compiled})
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
-        checking.diagnostics += nothing_found(
-            settings, checking.diagnostics, len(inputs.documents), len(inputs.unselected) + len(inputs.elsewhere)
-        )
+        checking.diagnostics += nothing_found(settings, checking.diagnostics, inputs)
     checking.diagnostics += checking.as_built()
     counts = [
         f"{counted(len(inputs.documents), 'document')} checked",
@@ -180,74 +173,6 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     for diagnostic in found:
         if diagnostic.source is None or diagnostic.source.file not in broken:
             yield diagnostic
-
-
-def _without_effect(checks: Sequence[_Checked]) -> list[Diagnostic]:
-    """Say what of trainc.yaml is about nothing: names and images that no job has, and a dump that is not there."""
-    file = checks[0].checking.settings.configuration.file
-    found: dict[tuple[Path, str], Diagnostic] = {}
-    for document in read_paths([file], Limits(), everything=True)[0] if file else ():
-        parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
-        for above in parts:
-            settings = value_at(document.data, above) or {}
-            for glob in settings.get("software", ()) if any(check.images for check in checks) else ():
-                if not any(is_like(image, glob) for check in checks for image in check.images):
-                    message, hint = f"no job here has an image like {glob}", "write a glob such as ghcr.io/team/train:*"
-                    unused = Finding("SettingsNotUsed", "warning", message, hint, (*above, "software", glob))
-                    found[above, glob] = document.diagnose(unused, CONFIGURATION_FILE)
-            mine = [
-                check for check in checks if not above or check.checking.settings.configuration.environment == above[1]
-            ]
-            jobs = [qualified(*key) for check in mine for key in check.compiled]
-            for path, word, severity, about, hint in _of_nothing(settings, file or "", jobs):
-                finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
-                found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
-    return list(found.values())
-
-
-def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:
-    """Yield where settings are about nothing, the word, how sure that is a mistake, and what to say of it."""
-    named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
-    for i, entry in enumerate(settings.get("frozen", ())):
-        named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
-    for path, glob in named:
-        names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
-        if not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
-            others = [other for at, other in named if at[0] == path[0] and other != glob]
-            left = {n for n in names if not any(matches(n, other) for other in others)}
-            near = did_you_mean(glob, left, 0.6 if path[0] == "budgets" else 0.8)
-            if path[0] == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
-                continue  # Jobs may come.
-            hint = near or (
-                "write a namespace or a glob" if path[0] == "budgets" else "remove it, now that the job is gone"
-            )
-            yield path, glob, "warning" if near or path[0] == "budgets" else "info", "is the name of nothing here", hint
-    if folder := str(mapping(settings.get("live")).get("dump") or ""):
-        dump, problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)
-        jobsets = [qualified(*identity_of(d.data)) for d in dump if d.data.get("kind") == "JobSet"]
-        if problems and problems[0].code == "NoSuchPath":
-            near, hint = problems[0].hint, "let CI publish it (`trainc init --only dump`), or remove it here"
-            is_near = near.startswith("did you mean")
-            about = "is not there, so no job is known to have finished"
-            yield ("live", "dump"), folder, "warning" if is_near else "info", about, near if is_near else hint
-        elif broken := next((d for d in problems if d.severity == "error"), None):
-            where = f"{broken.source.file}:{broken.source.line}: " if broken.source else ""
-            yield (
-                ("live", "dump"),
-                folder,
-                "warning",
-                f"cannot be read, so it counts for nothing: {where}{broken.message}",
-                broken.hint,
-            )
-        elif jobsets and {*jobs}.isdisjoint(begin for jobset in jobsets for begin in _beginnings(jobset)):
-            about = "has JobSets, but none of a job here"
-            yield ("live", "dump"), folder, "info", about, "name the dump of the cluster in which these jobs run"
-
-
-def _beginnings(name: str) -> Iterator[str]:
-    """Yield a name and all that it may be a derived name of: what is before one of its dashes."""
-    yield name
-    yield from (name[:place] for place, letter in enumerate(name) if letter == "-")
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:

@@ -16,9 +16,9 @@ from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, has_errors, write
 from trainc.findings.codes import stage_of
-from trainc.findings.text import counted
+from trainc.findings.text import counted, did_you_mean
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import Json, identity_of, qualified
+from trainc.kube.documents import Json, identity_of, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -223,11 +223,14 @@ class Run:
         found += about_budgets
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
-        if any(d.code == "RuntimeNotFound" for d in self.diagnostics) and self.inputs.unread:
+        if any(d.code == "RuntimeNotFound" for d in self.diagnostics):
             from trainc.pipeline.failures import may_have_runtime
 
-            # What a file with a runtime that cannot be read would have had is not missing.
-            if any(may_have_runtime(file, session.options.limits) for file in self.inputs.unread):
+            # What a folder that is not there, or a file that cannot be read, would have had is not missing.
+            gone = self.settings.configuration.missing
+            if any(path in gone for path in self.settings.configuration.runtimes or ()) or any(
+                may_have_runtime(file, session.options.limits) for file in self.inputs.unread
+            ):
                 self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
 
     def _of_budgets(self, judgement: Judgement | None) -> Iterator[Diagnostic]:
@@ -482,22 +485,24 @@ def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | 
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
 
 
-def nothing_found(
-    settings: Settings, diagnostics: Sequence[Diagnostic], documents: int, unselected: int = 0
-) -> list[Diagnostic]:
+def nothing_found(settings: Settings, diagnostics: Sequence[Diagnostic], inputs: Inputs) -> list[Diagnostic]:
     """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(diagnostics):
         return []
-    sources = ["the standard input" if path == STDIN else path for path in settings.paths]
-    paths = ", ".join(sources) or "the overlay's resources"
-    is_empty = documents == 0 and len(sources) == 1 and not os.path.isdir(sources[0])
+    sources, documents = ["the standard input" if path == STDIN else path for path in settings.paths], inputs.documents
+    paths, source = ", ".join(sources) or "the overlay's resources", None
+    is_empty = not documents and len(sources) == 1 and not os.path.isdir(sources[0])
     reason = f"no TrainJob found in {paths}{', which is empty or has only comments' if is_empty else ''}"
     hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`"
-    if unselected:
-        reason = f"`select` chooses none of the {counted(unselected, 'TrainJob')} in {paths}"
-        hint = "check `select` in trainc.yaml"
+    if unselected := [*inputs.unselected, *inputs.elsewhere]:
+        reason = f"`select` chooses none of the {counted(len(unselected), 'TrainJob')} in {paths}"
+        hint, source = "check `select` in trainc.yaml", settings.place("select")
+        for label, values in settings.configuration.select.labels:
+            used = {str(value_at(document.data, ("metadata", "labels", label))) for document in unselected}
+            for near in filter(None, (did_you_mean(value, used) for value in values)):
+                hint = f"{near} Otherwise, check `select`"
     message = f"{reason}; with pruning on, empty output would delete every running job"
-    return [Diagnostic("NoTrainJob", "error", message, f"{hint}, or allow this with --allow-empty")]
+    return [Diagnostic("NoTrainJob", "error", message, f"{hint}, or allow this with --allow-empty", source=source)]
 
 
 def is_checked(document: Document) -> bool:

@@ -46,7 +46,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
             )
             continue
         near = near_names(queue, queues) if in_use and queue else []
-        if near and in_use.isdisjoint(near):
+        if near and near[0] not in in_use:
             meant.setdefault((near[0], queue), []).append(document)
             continue
         labels = mapping(value_at(document.data, ("metadata", "labels")))

@@ -249,6 +249,7 @@ class Layer:
             *(self._missing_target(patch, documents, elsewhere) for patch in patches[:_MOST_HINTS]),
             *(self._missing_target(patch, (), ()) for patch in patches[_MOST_HINTS:]),
             *(self._missing_image(change, documents) for change in images),
+            *self._missing_registries(documents),
         ]
 
     def _apply_patches(self, document: Edited, uses: set[Use]) -> Edited | None:
@@ -316,6 +317,18 @@ class Layer:
         hint = hint or f"images here: {', '.join(names[:5]) or 'none'}"
         message = f"no container uses the image {change.name!r}"
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
+
+    def _missing_registries(self, documents: Sequence[Edited]) -> Iterator[Diagnostic]:
+        """Yield mirrors of registries that are almost those of images here; others may serve jobs to come."""
+        mirrors = self._overlay.mirrors
+        names = [full_name(name) for name in image_names(documents)] if mirrors else []
+        for registry, mirror in mirrors.items():
+            if not any(is_in_registry(name, mirror) or is_in_registry(name, registry) for name in names):
+                depth = registry.count("/") + 1
+                near = {"/".join(name.split("/")[:depth]) for name in names} - {*mirrors}
+                if hint := did_you_mean(registry, near, 0.93):  # ghcr.io is not meant by gcr.io.
+                    message = f"no container uses an image from {registry!r}"
+                    yield self._diagnostic("ImageNotUsed", "warning", message, hint, ("mirrors", registry))
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
         return self._overlay.document.diagnose(Finding(code, severity, message, hint, path), self._overlay.label)

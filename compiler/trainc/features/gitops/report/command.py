@@ -57,8 +57,7 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
                 inputs, settings.options, settings.policy(), keeping
             )
             if not compiled[name] and not arguments.allow_empty:
-                held_back = len(inputs.unselected) + len(inputs.elsewhere)
-                nothing = compiling.nothing_found(settings, diagnostics[name], len(inputs.documents), held_back)
+                nothing = compiling.nothing_found(settings, diagnostics[name], inputs)
                 refused[name] = [*diagnostics[name], *nothing]
                 continue
             facts[name] = _Facts.of(settings, compiled[name], inputs.documents, keeping.text if keeping else dump_yaml)

@@ -1,0 +1,185 @@
+"""What of trainc.yaml is about nothing: names and globs that nothing here has, and folders that nobody reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from trainc.cli.compiling import Run
+from trainc.findings import Diagnostic, Finding, Path, Severity, has_errors
+from trainc.findings.policy import matches
+from trainc.findings.text import did_you_mean, near_names
+from trainc.knowledge.software import is_like
+from trainc.kube.documents import identity_of, mapping, objects, qualified, value_at
+from trainc.kube.names import is_subdomain
+from trainc.options import Limits
+from trainc.output.ownership import marked_files
+from trainc.project.configuration import Configuration
+from trainc.reading.files import OVERLAY_FILE, read_paths
+from trainc.reading.opening import CONFIGURATION_FILE
+from trainc.startup.typing import TypeAlias
+
+# Where settings are about nothing, the word, how sure that is a mistake, and what to say of it.
+_Nothing: TypeAlias = "tuple[Path, str, Severity, str, str]"
+_WILD = frozenset("*?")
+
+
+def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[Diagnostic], set[str]]:
+    """Return what to say of settings that are about nothing, and the globs of files among them."""
+    configuration = runs[0].settings.configuration
+    file, found, globs = configuration.file, dict[tuple[Path, str], Diagnostic](), set[str]()
+    # Where something does not compile, what is there is not known.
+    is_whole = not any(has_errors(run.diagnostics) for run in runs)
+    for document in read_paths([file], Limits(), everything=True)[0] if file else ():
+        parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
+        for above in parts:
+            settings, mine = mapping(value_at(document.data, above)), runs
+            if above:
+                mine = [run for run in runs if run.settings.configuration.environment == above[1]]
+            keys = [job.key for run in mine for job in run.session.jobs]
+            keys += [identity_of(jobset.data) for run in mine for jobset in run.inputs.jobsets]
+            jobs = [qualified(*key) for key in keys]
+            about_files = list(_globs_of_nothing(settings, file or "", configuration))
+            globs |= {word for _, word, *_ in about_files}
+            named = [*_images_of_nothing(settings, images), *_of_nothing(settings, file or "", jobs)]
+            for path, word, severity, about, hint in (*about_files, *(named if is_whole else ())):
+                finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
+                found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
+    others = [*_overlays_of_nobody(runs), *_applied_of_nobody(runs)] if file else []
+    return [*found.values(), *others], globs
+
+
+def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Configuration) -> Iterator[_Nothing]:
+    """Yield globs of files that begin with a folder which is not there: what comes after the first `*` may come yet."""
+    home = os.path.dirname(file)
+    named: list[tuple[Path, str]] = [
+        *((("namespaces", glob), glob) for glob in settings.get("namespaces", ())),
+        *((("rules", key), key) for key in settings.get("rules", ()) if not {*"/*."}.isdisjoint(key)),
+        *((("exclude", i), glob) for i, glob in enumerate(settings.get("exclude", ()))),
+        *((("select", "paths", i), glob) for i, glob in enumerate(value_at(settings, ("select", "paths")) or ())),
+    ]
+    for path, glob in named:
+        parts, above = glob.removeprefix("./").strip("/").split("/"), home
+        if len(parts) == 1 and not glob.startswith(("/", "./")) and not _WILD & {*glob}:
+            read = [*(configuration.sources or [home or os.curdir]), *(configuration.runtimes or ())]
+            names = {n for top in read for _, folders, files in os.walk(top) for n in (*folders, *files)}
+            if glob in names or os.path.lexists(os.path.join(home, glob)):
+                continue
+        for i, part in enumerate(parts):
+            if _WILD & {*part} or not part:
+                break
+            if not os.path.lexists(os.path.join(above, part)):
+                # Others of these globs are about their own folders.
+                taken = [other.strip("/").split("/") for at, other in named if at[0] == path[0] and other != glob]
+                taken_names = {other[i] for other in taken if other[:i] == parts[:i] and len(other) > i}
+                with suppress(OSError):
+                    here = {n for n in os.listdir(above or os.curdir) if not n.startswith(".")} - taken_names
+                    near = near_names(part, here, 1, 0.75)
+                    meant = "/".join([*parts[:i], *near, *parts[i + 1 :]])
+                    about = "matches no file here"
+                    if near:
+                        yield path, glob, "warning", about, f"did you mean {meant}?"
+                    elif path[0] in ("exclude", "rules"):
+                        yield path, glob, "info", about, "correct it, or remove it here"
+                break
+            above = os.path.join(above, part)
+
+
+def _images_of_nothing(settings: Mapping[str, Any], images: Collection[str]) -> Iterator[_Nothing]:
+    for glob in settings.get("software", ()) if images else ():
+        if not any(is_like(image, glob) for image in images):
+            message = f"no job here has an image like {glob}"
+            yield ("software", glob), "", "warning", message, "write a glob such as ghcr.io/team/train:*"
+
+
+def _overlays_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    """Yield overlays beside those of environments that no environment has and no overlay builds on."""
+    loaded = [each for run in runs for overlay in run.settings.overlays for each in overlay.in_order]
+    used = {os.path.realpath(path) for run in runs for each in run.settings.overlays for path, _ in each.texts}
+    used |= {os.path.realpath(each.overlay.document.file) for each in loaded}
+    beside = {os.path.dirname(each.folder.rstrip("/")) for run in runs for each in run.settings.overlays}
+    for above in sorted(beside) if len(runs) > 1 else ():
+        with suppress(OSError):
+            for name in sorted(os.listdir(above)) if above else ():
+                file = os.path.join(above, name, OVERLAY_FILE)
+                if os.path.isfile(file) and os.path.realpath(file) not in used:
+                    for document in read_paths([file], Limits(), everything=True)[0]:
+                        message = "no environment of trainc.yaml has this overlay, so it changes nothing"
+                        hint = f"name it there, as `overlay: {os.path.join(above, name)}`, or remove it"
+                        yield document.diagnose(Finding("SettingsNotUsed", "info", message, hint, ()))
+
+
+def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    """Yield Argo CD Applications beside trainc.yaml that apply a folder which no build writes."""
+    configuration = runs[0].settings.configuration
+    home, delivery = os.path.dirname(configuration.file or ""), runs[0].settings.options.delivery
+    folder = os.path.join(home, "argocd")
+    outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
+    for document in read_paths([folder], Limits(), everything=True)[0] if outputs and os.path.isdir(folder) else ():
+        sources = [value_at(document.data, ("spec", "source")), *objects(value_at(document.data, ("spec", "sources")))]
+        for path in (mapping(source).get("path") for source in sources if document.data.get("kind") == "Application"):
+            if not isinstance(path, str):
+                continue
+            severity: Severity = "warning"
+            there, message, hint = os.path.join(home, path), "", ""
+            if os.path.normpath(path) in map(os.path.normpath, outputs):
+                severity, message = "info", f"Argo CD applies {path}, and trainc.yaml says `delivery: {delivery}`"
+                hint = "once the other tool applies that folder, delete this Application without pruning"
+                if delivery in (None, "argocd"):
+                    continue
+            elif marked_files(there):
+                message = f"no environment has `output: {path}` any more, and what is there goes on in its cluster"
+                hint = f"to end these jobs: git rm -r {path}, and delete this Application once it has pruned them"
+            elif not os.path.lexists(there):
+                message = f"there is no {path}: this Application has nothing to apply"
+                hint = did_you_mean(path, outputs, 0.8)
+            if hint:
+                finding = Finding("SettingsNotUsed", severity, message, hint, ("spec", "source", "path"))
+                yield document.diagnose(finding)
+
+
+def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:
+    """Yield where settings are about nothing, the word, how sure that is a mistake, and what to say of it."""
+    named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
+    for i, entry in enumerate(settings.get("frozen", ())):
+        named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
+    for path, glob in named:
+        names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
+        if not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
+            others = [other for at, other in named if at[0] == path[0] and other != glob]
+            left = {n for n in names if not any(matches(n, other) for other in others)}
+            near = did_you_mean(glob, left, 0.6 if path[0] == "budgets" else 0.8)
+            if path[0] == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
+                continue  # Jobs may come.
+            hint = near or (
+                "write a namespace or a glob" if path[0] == "budgets" else "remove it, now that the job is gone"
+            )
+            yield path, glob, "warning" if near or path[0] == "budgets" else "info", "is the name of nothing here", hint
+    if folder := str(mapping(settings.get("live")).get("dump") or ""):
+        dump, problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)
+        jobsets = [qualified(*identity_of(d.data)) for d in dump if d.data.get("kind") == "JobSet"]
+        if problems and problems[0].code == "NoSuchPath":
+            near, hint = problems[0].hint, "let CI publish it (`trainc init --only dump`), or remove it here"
+            is_near = near.startswith("did you mean")
+            about = "is not there, so no job is known to have finished"
+            yield ("live", "dump"), folder, "warning" if is_near else "info", about, near if is_near else hint
+        elif broken := next((d for d in problems if d.severity == "error"), None):
+            where = f"{broken.source.file}:{broken.source.line}: " if broken.source else ""
+            yield (
+                ("live", "dump"),
+                folder,
+                "warning",
+                f"cannot be read, so it counts for nothing: {where}{broken.message}",
+                broken.hint,
+            )
+        elif jobsets and {*jobs}.isdisjoint(begin for jobset in jobsets for begin in _beginnings(jobset)):
+            about = "has JobSets, but none of a job here"
+            yield ("live", "dump"), folder, "info", about, "name the dump of the cluster in which these jobs run"
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yield a name and all that it may be a derived name of: what is before one of its dashes."""
+    yield name
+    yield from (name[:place] for place, letter in enumerate(name) if letter == "-")
