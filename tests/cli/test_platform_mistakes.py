@@ -81,6 +81,11 @@ apiVersion: trainc/v1alpha1
 kind: Cluster
 nodes:
 - {name: h100, count: 16, allocatable: {cpu: 190, nvidia.com/gpu: 8, pods: 100}, labels: {pool: h100}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: pods, namespace: nlp}
+spec: {hard: {pods: 50}}
 """
 
 

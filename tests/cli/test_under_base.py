@@ -61,6 +61,7 @@ def test_rules_of_other_codes_are_those_of_the_change() -> None:
 def test_check_begins_with_what_is_loosened() -> None:
     on_branch()
     write("trainc.yaml", SETTINGS.replace("true", "false") + 'exclude: ["jobs/b/**"]\n')
+    write("jobs/b/notes.yaml", "of: b\n")
     edit("jobs/a/llm.yaml", "numNodes", "numNods")
     result = run("check", "--base", "main")
     assert result.status == 1

@@ -14,11 +14,11 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, format_path, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import Json, identity_of, qualified, value_at
+from trainc.kube.documents import identity_of, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -48,6 +48,9 @@ _MOST_SKIPPED = 100
 _POD_SECURITY = "pod-security.kubernetes.io/"
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "ExternalSecret", "JobSet", "SealedSecret")
+
+# A value is said up to this number of letters.
+_LONG = 60
 
 # Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
@@ -383,20 +386,18 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
     if not has_rules and there.images == settings.configuration.images:
         return None, court, []
 
-    def read(of: Configuration) -> dict[str, list[Json]]:
-        return {
-            path: [d.data for d in read_paths([path], limits, everything=True)[0]]
-            for path in of.policies
-            if os.path.exists(path)
-        }
+    def read(of: Configuration) -> dict[str, list[Document]]:
+        paths = filter(os.path.exists, of.policies)
+        return {path: read_paths([path], limits, everything=True)[0] for path in paths}
 
-    def answer(settings_there: Settings, _: Inputs) -> tuple[dict[str, list[Json]], Judge | None, Snapshot | None]:
+    def answer(settings_there: Settings, _: Inputs) -> tuple[dict[str, list[Document]], Judge | None, Snapshot | None]:
         of, folder = settings_there.configuration, settings_there.configuration.cluster
         snapshot = read_paths([folder], limits, everything=True) if folder and os.path.exists(folder) else None
         cluster = snapshot[0] if snapshot else []
         mine = court.snapshot[0] if court.snapshot else []
         spaces = [[d.data for d in side if d.data.get("kind") == "Namespace"] for side in (cluster, mine)]
-        same = of.images == settings.configuration.images and read(of) == now and spaces[0] == spaces[1]
+        texts = [{path: [d.data for d in some] for path, some in side.items()} for side in (read(of), now)]
+        same = of.images == settings.configuration.images and texts[0] == texts[1] and spaces[0] == spaces[1]
         return read(of), None if same else judge_of(settings_there, cluster)[0], snapshot
 
     now = read(settings.configuration)
@@ -406,17 +407,46 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         Diagnostic(
             "SettingsLoosened",
             "info",
-            f"since {bases.arguments.base}: the rules in {path} have changed, which may let more pass",
-            f"jobs that this change builds have to meet them as they are and as {bases.arguments.base} has them",
+            f"since {bases.arguments.base}: {sentence}, which may let more pass",
+            f"jobs that this change builds have to meet the rules as they are and as {bases.arguments.base} has them",
             CONFIGURATION_FILE,
+            source=source,
         )
         for path in before
-        if path in now and before[path] != now[path]
+        if path in now
+        for source, sentence in _changed_rules(before[path], now[path])
     ]
     mine = [d.data for d in court.snapshot[0]] if court.snapshot else None
     if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
         court = replace(court, at_base=replace(court, snapshot=snapshot))
     return judge, court, loosened
+
+
+def _changed_rules(before: Sequence[Document], now: Sequence[Document]) -> Iterator[tuple[Source | None, str]]:
+    """Yield where and how rules are others than before, apart from the texts that they print."""
+
+    def without_texts(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without_texts(v) for key, v in value.items() if key not in ("message", "messageExpression")}
+        return [*map(without_texts, value)] if isinstance(value, list) else value
+
+    there, here = ({label_of(d.data): d for d in side} for side in (before, now))
+    for label, document in there.items():
+        was = without_texts(document.data)
+        new = without_texts(here[label].data) if label in here else None
+        if new is None:
+            yield next((d.locate(()) for d in now if d.file == document.file), None), f"{label} is gone"
+        elif (at := first_difference(was, new)) is not None:
+            old, value = value_at(was, at), value_at(new, at)
+            gone = [key for key in old if key not in value] if isinstance(old, dict) and isinstance(value, dict) else []
+            at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
+            is_short = isinstance(old, str | int) and len(str(old)) < _LONG
+            what = f"is {'gone' if gone else value}; it was {old}" if is_short else "has changed"
+            source = here[label].locate(at[:-1] if gone else at)
+            yield source, f"{label}: {format_path(at)} {what}"
+    for label in here.keys() - there.keys():
+        if not label.startswith("ValidatingAdmissionPolicy"):
+            yield here[label].locate(()), f"{label} is new"
 
 
 def first_difference(before: Any, now: Any) -> Path | None:

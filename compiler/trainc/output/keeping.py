@@ -486,9 +486,14 @@ class Keeping:
             runtimes = sorted({d.object for _, d in broken if d.object.partition(" ")[0] in RUNTIME_KINDS})
             counts = [counted(len(names), "kept job")] * bool(names)
             counts += [counted(len(runtimes), "runtime")] * bool(runtimes)
-            reasons = list(dict.fromkeys(f"{d.code}: {d.message}" for d in sort_diagnostics(d for _, d in broken)))
+            first, *others = sort_diagnostics(d for _, d in broken)
+            codes = " and ".join(dict.fromkeys(d.code for d in (first, *others)))
             message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
-            hint = f"it counts when they are built again: {first_of(reasons, 2)}"
+            why = _DIGEST.sub(r"\1...", first.message) + (" (and others like it)" if others else "")
+            hint = (
+                f"{codes}: {why}. Nothing has to be done while they stay as built; before one is built again: {first.hint}"
+                + ", or change this line" * bool(source)
+            )
             notes.append(Diagnostic("KeptCannotRebuild", "info", message, hint, source=source))
         return notes
 
@@ -501,6 +506,9 @@ class Keeping:
             message = "not what compiling gives, and without the line that names the TrainJob of the build: "
             hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
             yield Diagnostic("KeepOrRebuild", "error", message + some + more, hint)
+
+
+_DIGEST = pattern(r"(@sha256:[0-9a-f]{6})[0-9a-f]+")
 
 
 def _problems(data: Json, release: str) -> list[Finding]:

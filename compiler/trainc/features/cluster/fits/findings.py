@@ -203,6 +203,8 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _NAMED = pattern(r"(?:ClusterQueue|LocalQueue|ResourceFlavor) (?:[-a-z0-9.]*/)?[-a-z0-9.]*[a-z0-9]")
+_QUOTA = pattern(r"ResourceQuota ([-a-z0-9.]+) allows .* in namespace ([-a-z0-9]+)")
+_FLAVOR_OF_NODES = pattern(r"([-a-z0-9.]+): its nodes have ")
 _NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
@@ -242,6 +244,10 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
     if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
         named = [document for document in by_name.values() if document.data.get("kind") in ("Node", "Cluster")]
         named = named if len(named) == 1 else []
+    if quota := _QUOTA.search(message):
+        named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
+    if len(flavors := {*_FLAVOR_OF_NODES.findall(message)}) == 1:
+        named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
     if not named:
         return diagnostic.hint
     source = named[-1].locate(_path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
@@ -254,9 +260,18 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
 
 def _path_of_rule(data: Any, text: str) -> Path:
     """The field of an object of the cluster that a finding is about."""
-    if data["kind"] in ("Node", "Cluster"):
-        return ("status", "allocatable") if data["kind"] == "Node" else ("nodes",)
-    spec = mapping(data.get("spec"))
+    if data["kind"] == "Node":
+        return "status", "allocatable"
+    if data["kind"] == "Cluster":
+        for n, node in enumerate(objects(data.get("nodes"))):
+            for name in mapping(node.get("allocatable")):
+                if f"under another name, {name}" in text:
+                    return "nodes", n, "allocatable", name
+        return ("nodes",)
+    return _path_in_spec(mapping(data.get("spec")), text)
+
+
+def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:
     for g, group in enumerate(objects(spec.get("resourceGroups"))):
         where: Path = ("spec", "resourceGroups", g)
         if "no quota for" in text:
@@ -267,6 +282,9 @@ def _path_of_rule(data: Any, text: str) -> Path:
             for r, quota in enumerate(objects(flavor.get("resources"))):
                 if f"for {quota.get('name')} in flavor {flavor.get('name')} " in text:
                     return (*where, "flavors", f, "resources", r, "nominalQuota")
+    for key in mapping(spec.get("hard")):
+        if f"({key})" in text:
+            return "spec", "hard", key
     words = {"stopPolicy": "stopPolicy", "namespaceSelector": "namespaceSelector", "topologyName": "Topology"}
     field = next((field for field, word in words.items() if word in text and field in spec), None)
     fields = ("clusterQueue", "resourceGroups", "nodeLabels")

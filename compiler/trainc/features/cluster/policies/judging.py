@@ -127,7 +127,10 @@ class Judge:
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
-            yield _not_evaluated(f"policy {policy.name} was not evaluated: {error}", _MISSING, denies and error.decides)
+            hint = self._beside_namespaces(_NAMESPACE) if error.decides else _MISSING
+            message = f"policy {policy.name} was not evaluated: {error}"
+            finding = _not_evaluated(message, hint, denies and error.decides)
+            yield replace(finding, path=("metadata", "namespace") if error.decides else (), built_by=subject.built_by)
         except cel.CostExceededError:
             why = (
                 f"it takes more than {MOST_STEPS:,} steps"
@@ -171,8 +174,13 @@ class Judge:
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
 
     def _unsecured(self, subject: Subject, message: str) -> Finding:
-        finding = _not_evaluated(message, _NAMESPACE, refused=True)
+        finding = _not_evaluated(message, self._beside_namespaces(_NAMESPACE), refused=True)
         return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
+
+    def _beside_namespaces(self, hint: str) -> str:
+        """The hint, with the place where the Namespaces are of which one is missing."""
+        source = next((home.locate(()) for home in self.homes.values()), None)
+        return source.refusing(hint) if source else hint
 
 
 def _are_secured(namespaces: Mapping[str, Any]) -> bool:
@@ -327,7 +335,7 @@ class _Case:
 
 
 _MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
-_NAMESPACE = "set metadata.namespace of the TrainJob, and add that Namespace to a folder listed under `policies:`"
+_NAMESPACE = "use a namespace that is there, or add its Namespace to a folder listed under `policies:`"
 _SMALLER = "shorten the lists and texts of the job that the policy goes through; an API server has such a limit, too"
 _IN_THE_CLUSTER = "the cluster evaluates it in any case; the policy's other validations are evaluated here"
 

@@ -16,7 +16,7 @@ from trainc.api.kube import Json, mapping, names, objects, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
-from trainc.features.cluster.policies.matching import OURS, is_about
+from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, is_about
 from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
@@ -286,6 +286,23 @@ def _no_resources(spec: Json) -> Iterator[Finding]:
                 path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources", j)
                 message = f"no resource of {', '.join(groups)} is called {text}, so the rule does not match it"
                 yield Finding("PolicyNotEvaluated", "warning", message, near, path)
+
+
+def of_no_namespace(binding: Binding, documents: Sequence[Document]) -> Iterator[Finding]:
+    """A finding for a label by which a binding selects namespaces, and that none here has, though others of its key."""
+    spaces = [mapping(d.data.get("metadata")) for d in documents if d.data.get("kind") == "Namespace"]
+    where: Path = ("spec", "matchResources", "namespaceSelector", "matchLabels")
+    selector = mapping(mapping(binding.spec.get("matchResources")).get("namespaceSelector"))
+    for key, wanted in mapping(selector.get("matchLabels")).items():
+        labels = [mapping(space.get("labels")) for space in spaces]
+        known, value = sorted({str(of[key]) for of in labels if key in of}), str(wanted)
+        if spaces and value not in known and key != NAME_LABEL:
+            message = f"policy {binding.policy.name} meets no job here: no Namespace here has the label {key}: {value}"
+            near = did_you_mean(str(key), {k for of in labels for k in of}) if not known else ""
+            near = near or next((f"did you mean {k}?" for k in known if value.startswith(k) or k.startswith(value)), "")
+            near = near or did_you_mean(value, known)
+            hint = near or f"the namespaces here have {', '.join(known)}" * bool(known) or "label them, or add theirs"
+            yield Finding("PolicyNotEvaluated", "warning" if near else "info", message, hint, (*where, key))
 
 
 def _kind(document: Document) -> str | None:

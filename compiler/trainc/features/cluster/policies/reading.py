@@ -17,7 +17,7 @@ from trainc.api.findings import Diagnostic, Finding, first_of, has_errors
 from trainc.api.kube import Json, releases
 from trainc.api.settings import Options
 from trainc.features.cluster.policies.judging import Judge
-from trainc.features.cluster.policies.loading import load
+from trainc.features.cluster.policies.loading import load, of_no_namespace
 from trainc.features.cluster.policies.pod_security import misspelt
 
 
@@ -52,7 +52,9 @@ def judge_of(
         return None, [Diagnostic("PolicyNeedsExtra", "error", message, hint)]
     judge = Judge.of(policy_set, minor, cluster)
     wrong = (d.diagnose(finding) for d in cluster if d.data.get("kind") == "Namespace" for finding in misspelt(d.data))
-    return (None if judge.is_idle else judge), [*policy_set.diagnostics, *wrong]
+    spaces = [*policy_set.other_documents, *cluster]
+    unmet = (b.document.diagnose(finding) for b in policy_set.bindings for finding in of_no_namespace(b, spaces))
+    return (None if judge.is_idle else judge), [*policy_set.diagnostics, *unmet, *wrong]
 
 
 # Paths, YAML text (of several lines) or documents, one or several.
