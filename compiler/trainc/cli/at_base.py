@@ -289,7 +289,30 @@ class Bases:
         revision = self.find() if is_set else None
         if revision is None:
             return []
-        return merge_diagnostics({name: list(_replaced(revision, name, of_env)) for name, of_env in settings.items()})
+        return merge_diagnostics({name: list(self._replaced(name, of_env)) for name, of_env in settings.items()})
+
+    def changes_for_all(self, settings: Settings) -> Iterator[Source]:
+        """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have."""
+        from trainc.cli.compiling import first_difference
+        from trainc.reading.yaml_reader import read_documents
+
+        if (revision := self.find()) is None:
+            return
+        limits = settings.options.limits
+        overlays = [each.overlay.document for loaded in settings.overlays for each in loaded.in_order]
+        texts = {file: text for loaded in settings.overlays for file, text in loaded.texts}
+        here = {revision.from_top(d.file): d for d in overlays if d.file in texts}
+        now = {path: texts[document.file] for path, document in here.items()}
+        for path, text in find_changed_files(revision.repository, revision.commit, now, limits).items() if now else ():
+            was = next((d.data for d in read_documents(text or b"", path, limits)[0]), {})
+            if (at := first_difference(was, here[path].data)) is not None and (source := here[path].locate(at)):
+                yield source
+        after = settings.configuration
+        before = revision.configuration(after.environment).options
+        for key in sorted(key for key in {*before, *after.options} if before.get(key) != after.options.get(key)):
+            first, *words = key.split("_")
+            if source := settings.place(first + "".join(map(str.capitalize, words))):
+                yield source
 
     def _about(self, settings: Settings) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
@@ -303,29 +326,33 @@ class Bases:
             source = settings.place(key) or settings.place("environments", after.environment) if top else None
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
 
-
-def _replaced(revision: Revision, environment: str, settings: Settings) -> Iterator[Diagnostic]:
-    after, before = settings.configuration, revision.configuration(environment)
-    if after.file is None or not (after.output and before.output):
-        return
-    there = next((path for path, output in revision.outputs.items() if output is before), "")
-    count = sum(is_marked(data.decode(errors="replace")) for data in revision.contents.get(there, {}).values())
-    if not count:
-        return
-    jobs, shown = counted(count, "job"), revision.shown(there)
-    changed: dict[str, tuple[str, str]] = {}
-    if there != revision.from_top(after.output):
-        message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {jobs}"
-        changed["output"] = message, _MOVED
-    with suppress(CompileError):  # What cannot be read there cannot have been compiled.
-        was = revision.inputs(environment)[0].options.name_hash
-        if was is not settings.options.name_hash:
-            set_or_not = "set" if was else "not set"
-            message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {jobs} and starts them again"
-            changed["nameHash"] = message, _RENAMED
-    for key, (message, hint) in changed.items():
-        source = settings.place(key) or Source(os.path.normpath(after.file), 1, 1)
-        yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
+    def _replaced(self, environment: str, settings: Settings) -> Iterator[Diagnostic]:
+        revision = self.get()
+        after, before = settings.configuration, revision.configuration(environment)
+        if after.file is None or not (after.output and before.output):
+            return
+        there = next((path for path, output in revision.outputs.items() if output is before), "")
+        count = sum(is_marked(data.decode(errors="replace")) for data in revision.contents.get(there, {}).values())
+        if not count:
+            return
+        jobs, shown = counted(count, "job"), revision.shown(there)
+        changed: dict[str, tuple[str, str]] = {}
+        if there != revision.from_top(after.output):
+            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {jobs}"
+            changed["output"] = message, _MOVED
+        with suppress(CompileError):  # What cannot be read there cannot have been compiled.
+            was = revision.inputs(environment)[0].options.name_hash
+            if was is not settings.options.name_hash:
+                set_or_not = "set" if was else "not set"
+                message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {jobs} and starts them again"
+                changed["nameHash"] = message, _RENAMED
+        for key, (message, hint) in changed.items():
+            source = (
+                settings.place(key)
+                or next(self.changes_for_all(settings), None)
+                or Source(os.path.normpath(after.file), 1, 1)
+            )
+            yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
 
 
 _MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"

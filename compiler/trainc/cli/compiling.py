@@ -292,7 +292,10 @@ class Run:
             return []
         from trainc.cli.kept import causes_of
 
-        return self.session.rules([cause.diagnostic() for cause in causes_of(self.session, self.keeping)], False)
+        bases = self.bases
+        for_all = cache(lambda: [*bases.changes_for_all(self.settings)] if bases else [])
+        causes = causes_of(self.session, self.keeping, for_all=for_all)
+        return self.session.rules([cause.diagnostic() for cause in causes], False)
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:

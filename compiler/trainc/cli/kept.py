@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trainc.explain.kept import Change
 
 _SOME = 3
+_SETTING = "an overlay, or a setting in trainc.yaml, has changed since"
 
 
 def keeping_in(
@@ -159,12 +160,17 @@ class Cause:
 
 
 def causes_of(
-    session: Session, keeping: Keeping, finished: Collection[JobKey] = (), by_hand: Collection[JobKey] = ()
+    session: Session,
+    keeping: Keeping,
+    finished: Collection[JobKey] = (),
+    by_hand: Collection[JobKey] = (),
+    for_all: Callable[[], Iterable[Source]] = tuple,
 ) -> list[Cause]:
     """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
 
     Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all, nor files that
-    somebody has changed by hand: those of `by_hand`, or what the base says.
+    somebody has changed by hand: those of `by_hand`, or what the base says. `for_all` has lines that have changed and that
+    all jobs have in common, for what no other line explains.
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
@@ -181,7 +187,12 @@ def causes_of(
         changed = _changed_lines(session, jobs[first.namespace, first.name], first)
         for source in changed:
             lines.setdefault(source.file, {})[source] = changed[source]
-        for cause in [source.file for source in changed] or [_reason(first.line, keeping)]:
+        reason = _reason(first.line, keeping)
+        if not changed and reason == _SETTING:
+            changed = dict.fromkeys(for_all(), False)
+            for source in changed:
+                lines.setdefault(source.file, {})[source] = False
+        for cause in [source.file for source in changed] or [reason]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]
             left.setdefault(cause, {}).update(dict.fromkeys(sorted(registries[0] - registries[1])))
@@ -226,7 +237,7 @@ def _reason(line: BuildLine, keeping: Keeping) -> str:
         return f"built for Trainer {line.release}, not {keeping.release}"
     if line.trainc != keeping.trainc:
         return f"trainc {line.trainc} compiled differently from {keeping.trainc}"
-    return "an overlay, or a setting in trainc.yaml, has changed since"
+    return _SETTING
 
 
 def _difference(rendered: Rendered, job: ValidDocument) -> object:
