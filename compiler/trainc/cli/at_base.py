@@ -7,21 +7,21 @@ copy; what is asked first is read first, and nothing twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from functools import cache
 from io import BytesIO
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import CompileError, Diagnostic, Path, Source, format_path, has_errors
 from trainc.findings.text import counted, did_you_mean
-from trainc.kube.documents import Json, identity_of
+from trainc.kube.documents import Json, identity_of, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.options import Options
 from trainc.output.choices import JobKey
@@ -32,7 +32,7 @@ from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.git import (
     REVISION_HINT,
@@ -48,6 +48,8 @@ from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.startup.records import replace
 
 NO_BASE = "none"
+# A value is said up to this number of letters.
+_LONG = 60
 _T = TypeVar("_T")
 
 
@@ -293,7 +295,6 @@ class Bases:
 
     def changes_for_all(self, settings: Settings) -> Iterator[Source]:
         """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have."""
-        from trainc.cli.compiling import first_difference
         from trainc.reading.yaml_reader import read_documents
 
         if (revision := self.find()) is None:
@@ -392,3 +393,45 @@ def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
         near = did_you_mean(base or "", branches_and_tags(os.curdir))
         hint = f"{near and f'{near} Otherwise, '}run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
+
+
+def changed_rules(before: Sequence[Document], now: Sequence[Document]) -> Iterator[tuple[Source | None, str]]:
+    """Yield where and how rules are others than before, apart from the texts that they print."""
+
+    def without_texts(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without_texts(v) for key, v in value.items() if key not in ("message", "messageExpression")}
+        return [*map(without_texts, value)] if isinstance(value, list) else value
+
+    there, here = ({label_of(d.data): d for d in side} for side in (before, now))
+    for label, document in there.items():
+        was = without_texts(document.data)
+        new = without_texts(here[label].data) if label in here else None
+        if new is None:
+            yield next((d.locate(()) for d in now if d.file == document.file), None), f"{label} is gone"
+        elif (at := first_difference(was, new)) is not None:
+            old, value = value_at(was, at), value_at(new, at)
+            gone = [key for key in old if key not in value] if isinstance(old, dict) and isinstance(value, dict) else []
+            at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
+            is_short = isinstance(old, str | int) and len(str(old)) < _LONG
+            what = f"is {'gone' if gone else value}; it was {old}" if is_short else "has changed"
+            source = here[label].locate(at[:-1] if gone else at)
+            yield source, f"{label}: {format_path(at)} {what}"
+    for label in here.keys() - there.keys():
+        if not label.startswith("ValidatingAdmissionPolicy"):
+            yield here[label].locate(()), f"{label} is new"
+
+
+def first_difference(before: Any, now: Any) -> Path | None:
+    """Return the path of the first value that differs, in what there is now."""
+    if before == now:
+        return None
+    pairs: Iterator[tuple[Any, Any, Any]] = iter(())
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = zip(range(len(now)), before, now, strict=True)
+    for step, old, new in pairs:
+        if old != new:
+            return () if new is None else (step, *(first_difference(old, new) or ()))
+    return ()

@@ -14,7 +14,7 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, format_path, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.bounds import Bound, bound_of
@@ -30,7 +30,7 @@ from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside, read_bounded
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.typing import TYPE_CHECKING, Any, TypeAlias, cast
+from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
@@ -48,9 +48,6 @@ _MOST_SKIPPED = 100
 _POD_SECURITY = "pod-security.kubernetes.io/"
 # Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "ExternalSecret", "JobSet", "SealedSecret")
-
-# A value is said up to this number of letters.
-_LONG = 60
 
 # Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
@@ -166,6 +163,7 @@ class Run:
 
     def _of_keeping(self, keeping: Keeping) -> Iterator[Diagnostic]:
         """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
+        from trainc.cli.at_base import first_difference
         from trainc.output.ownership import file_name
 
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
@@ -383,6 +381,8 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
 
 def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, list[Diagnostic]]:
     """The rules of the base as far as their files are others: its judge, its cluster, and what is to be said of them."""
+    from trainc.cli.at_base import changed_rules
+
     settings, limits = court.settings, court.settings.options.limits
     there = settings.at_base or Configuration()
     has_rules = there.policies or there.cluster or settings.configuration.policies or court.snapshot
@@ -417,54 +417,12 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         )
         for path in before
         if path in now
-        for source, sentence in _changed_rules(before[path], now[path])
+        for source, sentence in changed_rules(before[path], now[path])
     ]
     mine = [d.data for d in court.snapshot[0]] if court.snapshot else None
     if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
         court = replace(court, at_base=replace(court, snapshot=snapshot))
     return judge, court, loosened
-
-
-def _changed_rules(before: Sequence[Document], now: Sequence[Document]) -> Iterator[tuple[Source | None, str]]:
-    """Yield where and how rules are others than before, apart from the texts that they print."""
-
-    def without_texts(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: without_texts(v) for key, v in value.items() if key not in ("message", "messageExpression")}
-        return [*map(without_texts, value)] if isinstance(value, list) else value
-
-    there, here = ({label_of(d.data): d for d in side} for side in (before, now))
-    for label, document in there.items():
-        was = without_texts(document.data)
-        new = without_texts(here[label].data) if label in here else None
-        if new is None:
-            yield next((d.locate(()) for d in now if d.file == document.file), None), f"{label} is gone"
-        elif (at := first_difference(was, new)) is not None:
-            old, value = value_at(was, at), value_at(new, at)
-            gone = [key for key in old if key not in value] if isinstance(old, dict) and isinstance(value, dict) else []
-            at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
-            is_short = isinstance(old, str | int) and len(str(old)) < _LONG
-            what = f"is {'gone' if gone else value}; it was {old}" if is_short else "has changed"
-            source = here[label].locate(at[:-1] if gone else at)
-            yield source, f"{label}: {format_path(at)} {what}"
-    for label in here.keys() - there.keys():
-        if not label.startswith("ValidatingAdmissionPolicy"):
-            yield here[label].locate(()), f"{label} is new"
-
-
-def first_difference(before: Any, now: Any) -> Path | None:
-    """Return the path of the first value that differs, in what there is now."""
-    if before == now:
-        return None
-    pairs: Iterator[tuple[Any, Any, Any]] = iter(())
-    if isinstance(before, dict) and isinstance(now, dict):
-        pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        pairs = zip(range(len(now)), before, now, strict=True)
-    for step, old, new in pairs:
-        if old != new:
-            return () if new is None else (step, *(first_difference(old, new) or ()))
-    return ()
 
 
 def kept_in(

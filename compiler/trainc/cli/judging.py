@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from trainc.cli.compiling import Court, first_difference, job_of
+from trainc.cli.at_base import first_difference
+from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, Source

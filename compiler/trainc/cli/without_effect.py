@@ -130,7 +130,7 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 if delivery in (None, "argocd"):
                     continue
             elif marked_files(there):
-                message = f"no environment has `output: {path}` any more, and what is there goes on in its cluster"
+                message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this Application once it has pruned them"
             elif not os.path.lexists(there):
                 message = f"there is no {path}: this Application has nothing to apply"

@@ -102,7 +102,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "and by expressions": (
         {}, {"matchResources": {"objectSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}}, {"PolicyDenied"},
     ),
-    "namespaces are selected by label": ({}, {"matchResources": {"namespaceSelector": {"matchLabels": {"stage": "dev"}}}}, set()),
+    "namespaces are selected by label": ({}, {"matchResources": {"namespaceSelector": {"matchLabels": {"stage": "dev"}}}}, {"PolicyNotEvaluated"}),
     "and by their name": (
         {}, {"matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "prod"}}}}, {"PolicyDenied"},
     ),
