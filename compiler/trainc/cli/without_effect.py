@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from trainc.cli.compiling import Run
-from trainc.findings import Diagnostic, Finding, Path, Severity, has_errors
+from trainc.cli.revisions import here
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, has_errors
 from trainc.findings.policy import matches
 from trainc.findings.text import did_you_mean, near_names
 from trainc.knowledge.software import is_like
@@ -18,7 +19,8 @@ from trainc.options import Limits
 from trainc.output.ownership import marked_files
 from trainc.project.configuration import Configuration
 from trainc.reading.files import OVERLAY_FILE, read_paths
-from trainc.reading.opening import CONFIGURATION_FILE
+from trainc.reading.git import run_git
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.startup.typing import TypeAlias
 
 # Where settings are about nothing, the word, how sure that is a mistake, and what to say of it.
@@ -47,7 +49,7 @@ def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[D
             for path, word, severity, about, hint in (*about_files, *(named if is_whole else ())):
                 finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
                 found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
-    others = [*_overlays_of_nobody(runs), *_applied_of_nobody(runs)] if file else []
+    others = [*_overlays_of_nobody(runs), *_applied_of_nobody(runs), *ignored_outputs(runs)] if file else []
     return [*found.values(), *others], globs
 
 
@@ -109,6 +111,26 @@ def _overlays_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                         message = "no environment of trainc.yaml has this overlay, so it changes nothing"
                         hint = f"name it there, as `overlay: {os.path.join(above, name)}`, or remove it"
                         yield document.diagnose(Finding("SettingsNotUsed", "info", message, hint, ()))
+
+
+def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    """Yield the lines by which git ignores what a build writes, so that nobody commits it."""
+    for output in dict.fromkeys(filter(None, (run.settings.configuration.output for run in runs))):
+        with suppress(CompileError):
+            top, above = os.path.realpath(here().top), os.path.realpath(output)
+            while above != top and is_below(above, top) and not os.path.isfile(os.path.join(above, ".gitignore")):
+                above = os.path.dirname(above)
+            if not os.path.isfile(os.path.join(above, ".gitignore")):
+                continue
+            # Fails if nothing is ignored.
+            words = ("--no-literal-pathspecs", "check-ignore", "-v", "--no-index")
+            said = run_git(top, [*words, f"{os.path.realpath(output)}/job.yaml"]).decode()
+            file, line, glob = said.partition("\t")[0].split(":", 2)
+            if line.isdecimal() and not glob.startswith("!"):
+                message = f"git ignores what a build writes to {output}: a new file there is never committed"
+                hint = f"remove {glob}, or add a line !{glob} after it"
+                source = Source(os.path.relpath(os.path.join(top, file)), int(line), 1)
+                yield Diagnostic("SettingsNotUsed", "warning", message, hint, source=source)
 
 
 def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:

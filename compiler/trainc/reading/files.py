@@ -100,6 +100,22 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
     return sorted(matching) or [path]
 
 
+_IN_PLAIN_TEXT = "this Secret holds its values in plain text, for all who read the repository"
+
+
+def _line_of_secret(data: bytes) -> int:
+    """Return the line at which a Secret begins that nothing has encrypted and no template fills in; 0 without one."""
+    if b"kind: Secret" not in data or any(word in data for word in (b"sops:", b"ENC[", b"{{", b"${")):
+        return 0
+    line = 1
+    for text in data.split(b"\n---"):
+        lines = [part.rstrip() for part in text.splitlines()]
+        if b"kind: Secret" in lines and any(part.startswith((b"data:", b"stringData:")) for part in lines):
+            return line + lines.index(b"kind: Secret")
+        line += text.count(b"\n") + 1
+    return 0
+
+
 def is_unrelated(data: bytes, *, template: bool = False) -> bool:
     """Return whether a file contains nothing that is relevant to trainc."""
     words = (*_WORDS, *_INCLUDE_STATEMENTS) if template else _WORDS
@@ -200,6 +216,7 @@ class Walk:
         self._limits = limits
         self._exclude = exclude
         self._foreign: list[str] = []
+        self._secrets: list[Source] = []
         self._empty: list[str] = []
         # Real paths that must not be visited (again): first the output directory, then everything visited.
         self._visited = set() if skip is None else {os.path.realpath(skip)}
@@ -235,6 +252,8 @@ class Walk:
         is_used = any(is_inside(file, folder) for folder in self._used)
         if os.path.basename(file) != CONFIGURATION_FILE and not is_used:
             (self._foreign if data.strip() else self._empty).append(file)
+            if line := _line_of_secret(data):
+                self._secrets.append(Source(shown_path(file), line, 1))
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
@@ -252,7 +271,11 @@ class Walk:
         if self._empty:
             verb = "is" if len(self._empty) == 1 else "are"
             messages.append(f"{first_of([*map(shown_path, self._empty)], 3)} {verb} empty")
-        return [Diagnostic("SkippedDocument", "info", message) for message in messages]
+        hint = "revoke what it holds, and commit a SealedSecret or an ExternalSecret in its place"
+        return [
+            *(Diagnostic("SkippedDocument", "info", message) for message in messages),
+            *(Diagnostic("PlainToken", "warning", _IN_PLAIN_TEXT, hint, source=source) for source in self._secrets),
+        ]
 
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
