@@ -101,8 +101,8 @@ def _overlays_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     loaded = [each for run in runs for overlay in run.settings.overlays for each in overlay.in_order]
     used = {os.path.realpath(path) for run in runs for each in run.settings.overlays for path, _ in each.texts}
     used |= {os.path.realpath(each.overlay.document.file) for each in loaded}
-    beside = {os.path.dirname(each.folder.rstrip("/")) for run in runs for each in run.settings.overlays}
-    for above in sorted(beside) if len(runs) > 1 else ():
+    siblings = {os.path.dirname(each.folder.rstrip("/")) for run in runs for each in run.settings.overlays}
+    for above in sorted(siblings) if len(runs) > 1 else ():
         with suppress(OSError):
             for name in sorted(os.listdir(above)) if above else ():
                 file = os.path.join(above, name, OVERLAY_FILE)
@@ -124,8 +124,8 @@ def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 continue
             # Fails if nothing is ignored.
             words = ("--no-literal-pathspecs", "check-ignore", "-v", "--no-index")
-            said = run_git(top, [*words, f"{os.path.realpath(output)}/job.yaml"]).decode()
-            file, line, glob = said.partition("\t")[0].split(":", 2)
+            answer = run_git(top, [*words, f"{os.path.realpath(output)}/job.yaml"]).decode()
+            file, line, glob = answer.partition("\t")[0].split(":", 2)
             if line.isdecimal() and not glob.startswith("!"):
                 message = f"git ignores what a build writes to {output}: a new file there is never committed"
                 hint = f"remove {glob}, or add a line !{glob} after it"

@@ -100,7 +100,7 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
     return sorted(matching) or [path]
 
 
-_IN_PLAIN_TEXT = "this Secret holds its values in plain text, for all who read the repository"
+_IN_PLAIN_TEXT = "the values of this Secret are in plain text, for all who read the repository"
 
 
 def _line_of_secret(data: bytes) -> int:
@@ -271,7 +271,7 @@ class Walk:
         if self._empty:
             verb = "is" if len(self._empty) == 1 else "are"
             messages.append(f"{first_of([*map(shown_path, self._empty)], 3)} {verb} empty")
-        hint = "revoke what it holds, and commit a SealedSecret or an ExternalSecret in its place"
+        hint = "revoke them, and commit a SealedSecret or an ExternalSecret in its place"
         return [
             *(Diagnostic("SkippedDocument", "info", message) for message in messages),
             *(Diagnostic("PlainToken", "warning", _IN_PLAIN_TEXT, hint, source=source) for source in self._secrets),

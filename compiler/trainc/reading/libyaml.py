@@ -272,7 +272,7 @@ class _Composer:
         name = event.anchor
         target = self.anchors.get(name)
         if target is None:
-            hint = "define the anchor earlier in the same document"
+            hint = f"put quotes around a value that begins with `*`, or define &{name} earlier in the same document"
             raise self._refuse("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
         if any(target == number for number, _, _ in self.open):
             hint = "write the value out: it cannot refer to a mapping or list that it is part of"

@@ -127,7 +127,7 @@ class Judge:
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
-            hint = self._beside_namespaces(_NAMESPACE) if error.decides else _MISSING
+            hint = self._where_namespaces_are(_NAMESPACE) if error.decides else _MISSING
             message = f"policy {policy.name} was not evaluated: {error}"
             finding = _not_evaluated(message, hint, denies and error.decides)
             yield replace(finding, path=("metadata", "namespace") if error.decides else (), built_by=subject.built_by)
@@ -174,10 +174,10 @@ class Judge:
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
 
     def _unsecured(self, subject: Subject, message: str) -> Finding:
-        finding = _not_evaluated(message, self._beside_namespaces(_NAMESPACE), refused=True)
+        finding = _not_evaluated(message, self._where_namespaces_are(_NAMESPACE), refused=True)
         return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
 
-    def _beside_namespaces(self, hint: str) -> str:
+    def _where_namespaces_are(self, hint: str) -> str:
         """The hint, with the place where the Namespaces are of which one is missing."""
         source = next((home.locate(()) for home in self.homes.values()), None)
         return source.refusing(hint) if source else hint
