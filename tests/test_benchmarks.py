@@ -1,11 +1,18 @@
-"""The recorded counts of instructions: that they are of the commands that are counted."""
+"""The recorded counts of instructions are of the commands that are counted, and the screen of growth finds what grows."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
+from growing import fields
 
 from benchmarks.commands import RECORDED, START, over_jobs
+from benchmarks.growth import seems_to_grow
+from trainc.schema import unknown_fields
 
 
 def test_what_has_a_recorded_count_is_counted() -> None:
@@ -15,3 +22,21 @@ def test_what_has_a_recorded_count_is_counted() -> None:
     # A count that was out of date is left out until the next whole run.
     assert single <= recorded.keys() <= single | {f"{name}, k per job" for name in over_jobs(Path())}
     assert all(count > 0 for count in recorded.values())
+
+
+@pytest.mark.slow
+def test_the_screen_of_growth_finds_what_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list in which each item is looked for, in C: what costs least of what is quadratic."""
+    (env,) = (field for field in fields("TrainJob") if str(field) == "TrainJob spec.trainer.env numbered")
+    walk = unknown_fields.nodes
+
+    def planted(node: unknown_fields.Node, release: str) -> Iterator[unknown_fields.Node]:
+        seen: list[Any] = []
+        for found in walk(node, release):
+            if found.path[-2:-1] == ("env",) and found.value not in seen:
+                seen.append(found.value)
+            yield found
+
+    assert not seems_to_grow(env, "check")
+    monkeypatch.setattr(unknown_fields, "nodes", planted)
+    assert seems_to_grow(env, "check")

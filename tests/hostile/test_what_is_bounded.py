@@ -145,6 +145,17 @@ def test_a_byte_of_a_document_takes_at_most_some_tens_of_bytes(text: str, values
     assert peak < most * len(text), peak / len(text)
 
 
+def test_a_command_takes_at_most_some_tens_of_bytes_for_each() -> None:
+    text = HEAD + f"  trainer: {{env: [{'{name: A1},' * 40_000}]}}\n"
+    Path("job.yaml").write_text(text, encoding="utf-8")
+    run("check", "job.yaml", *FLAGS)
+    tracemalloc.start()
+    run("check", "job.yaml", *FLAGS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 36 * len(text), peak / len(text)
+
+
 @pytest.mark.parametrize(
     "assigned",
     ["".join(f"a{i + 1} = [a{i}, a{i}]\n" for i in range(60)), "a60 = [a61, a61]\na61 = [a60]\n"],

@@ -35,26 +35,21 @@ class Node:
 
 
 def nodes(node: Node, release: str) -> Iterator[Node]:
-    """Yield `node` and everything below it, as far as the types match the schema."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        path, structs = node.path, node.structs
-        inside: list[Node] = []
-        match node.shape, node.value:
-            case Struct(name), dict() as value:
-                structs = (*structs, (path, name))
-                fields = definition(release, name).fields
-                present = [field for field in fields if field in value]
-                inside = [Node(value[f], fields[f], (*path, f), f"{name}.{f}", structs) for f in present]
-            case ListOf(shape), list() as value:
-                key = f"{node.key}[]"
-                inside = [Node(item, shape, (*path, index), key, structs) for index, item in enumerate(value)]
-            case MapOf(shape), dict() as value:
-                key = f"{node.key}{{}}"
-                inside = [Node(item, shape, (*path, str(name)), key, structs) for name, item in value.items()]
-        waiting += reversed(inside)
+    """Yield `node` and everything below it, as far as the types match the schema; few of them exist at a time."""
+    yield node
+    path, structs = node.path, node.structs
+    match node.shape, node.value:
+        case Struct(name), dict() as value:
+            structs = (*structs, (path, name))
+            for field, shape in definition(release, name).fields.items():
+                if field in value:
+                    yield from nodes(Node(value[field], shape, (*path, field), f"{name}.{field}", structs), release)
+        case ListOf(shape), list() as value:
+            for index, item in enumerate(value):
+                yield from nodes(Node(item, shape, (*path, index), f"{node.key}[]", structs), release)
+        case MapOf(shape), dict() as value:
+            for name, item in value.items():
+                yield from nodes(Node(item, shape, (*path, str(name)), f"{node.key}{{}}", structs), release)
 
 
 def without_nulls(value: Any, shape: Shape | str, release: str) -> Any:
