@@ -62,12 +62,14 @@ def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Con
         *((("exclude", i), glob) for i, glob in enumerate(settings.get("exclude", ()))),
         *((("select", "paths", i), glob) for i, glob in enumerate(value_at(settings, ("select", "paths")) or ())),
     ]
+    anywhere: set[str] = set()
     for path, glob in named:
         parts, above = glob.removeprefix("./").strip("/").split("/"), home
         if len(parts) == 1 and not glob.startswith(("/", "./")) and not _WILD & {*glob}:
-            read = [*(configuration.sources or [home or os.curdir]), *(configuration.runtimes or ())]
-            names = {n for top in read for _, folders, files in os.walk(top) for n in (*folders, *files)}
-            if glob in names or os.path.lexists(os.path.join(home, glob)):
+            if not anywhere:
+                read = [*(configuration.sources or [home or os.curdir]), *(configuration.runtimes or ())]
+                anywhere = {n for top in read for _, folders, files in os.walk(top) for n in (*folders, *files)}
+            if glob in anywhere or os.path.lexists(os.path.join(home, glob)):
                 continue
         for i, part in enumerate(parts):
             if _WILD & {*part} or not part:
