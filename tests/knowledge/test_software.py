@@ -32,6 +32,7 @@ def said(command: str, image: str) -> str:
         (PINNED + OLD, "acme/train:1", "transformers 5.3, which the command installs"),
         (OLD, "acme/train:cuda12.4-torch2.6.0-transformers5.0.0", "did you mean --eval_strategy?"),
         (NEW, f"{PUBLIC}:4.38.2", "did you mean --evaluation_strategy?"),
+        ("pip install accelerate==0.21.0 && accelerate launch --fsdp_version 2 t.py", "acme/train:1", "install accelerate newer than 1.5.2"),
         ("pip install trl==0.11.4 && trl grpo --model_name_or_path a/b --num_generations 8", "acme/train:1", "it came after 0.11.4"),
         (NEW, f"{PUBLIC}:5.3.0", ""),
         (OLD, f"{PUBLIC}:4.40.2", ""),

@@ -18,10 +18,10 @@ from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, par
 from trainc.knowledge.index import names, tables_of_text
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
-OTHERS = {"hardware", "models", "names"}
+OTHERS = {"hardware", "models", "names", "xla_flags"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
-    *("rows", "strict", "ignores", "base", "renamed", "closed_file"),
+    *("rows", "strict", "ignores", "base", "renamed", "closed_file", "after"),
 }
 ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
 KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single", "name"}

@@ -127,3 +127,35 @@ def test_what_stops_a_program_in_its_pod_is_reported(fields: dict[str, Any], par
     warnings = [d.message for d in reported(training(**fields)) if d.severity == "warning"]
     assert len(warnings) == bool(part)
     assert part in "".join(warnings)
+
+
+IMAGES = (
+    "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime",
+    "rocm/pytorch:rocm6.4.1_ubuntu24.04_py3.12_pytorch_release_2.6.0",
+)
+INSTANCE, TOPOLOGY = "node.kubernetes.io/instance-type", "cloud.google.com/gke-tpu-topology"
+
+
+@pytest.mark.parametrize(
+    ("resource", "count", "nodes", "selector", "image", "expected"),
+    [
+        ("nvidia.com/gpu", 8, 1, {}, IMAGES[1], "made for ROCm"),
+        ("amd.com/gpu", 8, 1, {}, IMAGES[1], ""),
+        ("nvidia.com/gpu", 8, 1, {}, IMAGES[0], ""),
+        ("nvidia.com/gpu", 8, 1, {INSTANCE: "trn1.32xlarge"}, "a:1", "or request aws.amazon.com/neuron"),
+        ("nvidia.com/gpu", 1, 1, {INSTANCE: "m5.4xlarge"}, "a:1", "have no nvidia.com/gpu"),
+        ("nvidia.com/gpu", 1, 1, {INSTANCE: "Standard_D8s_v5"}, "a:1", "have no nvidia.com/gpu"),
+        ("nvidia.com/gpu", 1, 1, {INSTANCE: "n1-standard-8"}, "a:1", ""),
+        ("nvidia.com/gpu", 8, 1, {INSTANCE: "p5.48xlarge"}, "a:1", ""),
+        ("amd.com/gpu", 8, 1, {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, "a:1", "or request nvidia.com/gpu"),
+        ("aws.amazon.com/neuron", 16, 1, {INSTANCE: "trn1.32xlarge"}, "a:1", ""),
+        ("google.com/tpu", 4, 4, {TOPOLOGY: "2x4"}, "a:1", "write numNodes: 2"),
+        ("google.com/tpu", 4, 2, {TOPOLOGY: "2x4"}, "a:1", ""),
+    ],
+)  # fmt: skip
+def test_devices_are_those_of_the_node_and_of_the_image(
+    resource: str, count: int, nodes: int, selector: Json, image: str, expected: str
+) -> None:
+    job = of(resource, count, nodes=nodes, numProcPerNode=count, pod={"nodeSelector": selector}, image=image)
+    said = [f"{d.message} {d.hint}" for d in reported(job) if d.severity == "warning"]
+    assert [expected in each for each in said] == [True] * bool(expected)

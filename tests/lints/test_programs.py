@@ -202,6 +202,7 @@ LARGE = "torchrun sft.py --model_name_or_path meta-llama/Llama-3.3-70B-Instruct 
         (LARGE, "g5.12xlarge", 4, "take 140 GB with 2 bytes a parameter, and all devices of the job together have 96 GB"),
         (LARGE.replace("Llama-3.3-70B-Instruct", "Llama-3.1-8B"), "g4dn.xlarge", 1, ""),  # 16 GB exactly.
         (LARGE, "p4de.24xlarge", 8, ""),
+        (LARGE, "p5.48xlarge", 2, "weights and gradients of meta-llama/Llama-3.3-70B-Instruct take 280 GB"),
         (LARGE, "m5.large", 4, ""),
         (LARGE + " --use_peft", "g5.12xlarge", 4, "LoRA does not make frozen weights smaller"),
         (LARGE + " --use_peft --load_in_4bit", "g5.12xlarge", 4, ""),
@@ -217,7 +218,11 @@ def test_a_model_that_fits_into_no_memory_is_reported_if_nothing_makes_it_smalle
     command: str, node: str, gpus: int, expected: str
 ) -> None:
     job = training(command, nodes=1, gpus=gpus, pod={"nodeSelector": {"node.kubernetes.io/instance-type": node}})
-    said = [d.message for d in reported(job) if d.code == "ModelExceedsMemory"]
+    said = [
+        d.message
+        for d in reported(job)
+        if d.code == "ModelExceedsMemory" and (d.severity == "info") == ("gradients" in expected)
+    ]
     assert (expected in said[0]) if expected else said == []
 
 
@@ -251,6 +256,9 @@ OF_MAP: dict[str, Any] = {"configMap": {"name": "cfg"}}
         (["bash", "/c/run.sh", "16"], OF_MAP, {}, {"run.sh": "torchrun --nproc_per_node=$1 t.py\n"}, "16 processes for 8"),
         (["bash", "/c/run.sh", "8"], OF_MAP, {}, {"run.sh": "set -e\ntorchrun --nproc_per_node=${1} t.py $@\n"}, ""),
         (["bash", "/c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py\r\n"}, "as on Windows"),
+        (["sh", "-c", "exec bash /c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py || true\n"}, "count as done"),
+        (["bash", "/c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py 2>&1 | tee /tmp/log\n"}, "that of tee"),
+        (["bash", "-eo", "pipefail", "/c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py 2>&1 | tee /tmp/log\n"}, ""),
         (["python", "t.py", "--config=/c/a.yaml"], OF_MAP, {}, {"a.yaml": "train: {num_gpus: 16}\n"}, "num_gpus in a.yaml"),
         (["torchrun", "t.py", "--config=/c/a.yaml"], OF_MAP, {}, {"a.yaml": "data:\n  root: ???\n"}, "OmegaConf"),
         (["torchrun", "t.py", "--config=/c/a.yaml", "data.root=/d"], OF_MAP, {}, {"a.yaml": "data:\n  root: ???\n"}, ""),
@@ -268,6 +276,20 @@ def test_a_file_that_is_not_where_the_command_looks_is_named(
     job = training(command, nodes=1, pod=pod, mounts=[{"name": "v", "mountPath": "/c", **mount}])
     said = [f"{d.message} {d.hint}" for d in reported(job, {**MAP, "data": data}) if d.severity == "warning"]
     assert (expected in said[0]) if expected else said == []
+
+
+def test_what_a_script_of_a_config_map_does_is_reported_at_its_line() -> None:
+    script = (
+        "#!/bin/bash\n# --standalone is for one node\nset -e\ntorchrun --standalone \\\n  --nproc_per_node=$WHAT t.py\n"
+    )
+    job = training(
+        ["bash", "/c/run.sh"], pod={"volumes": [{"name": "v", **OF_MAP}]}, mounts=[{"name": "v", "mountPath": "/c"}]
+    )
+    said = [
+        d for d in reported(job, {**MAP, "data": {"run.sh": script}}) if d.code in {"RanksDoNotMeet", "UnsetVariable"}
+    ]
+    assert [(d.severity, d.path) for d in said] == [("error", 'data["run.sh"]'), ("info", 'data["run.sh"]')]
+    assert said[1].hint == "write --nproc_per_node=8"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ class Entrypoint:
 
     `path` is its path in the runtime. `trains` means that the TrainJob's `spec.trainer` configures it, and `trainer` is
     that configuration, which is empty for all other containers. `argv` are the command line without the image's
-    entrypoint, which runs if there is no command; `text` is all of it, to see whether something occurs in it.
+    entrypoint, which runs if there is no command; `text` is all of it, to see whether something occurs in it. If it runs
+    a `script` of the input, `argv` has its text behind -c.
     """
 
     job: TrainJob
@@ -35,6 +36,7 @@ class Entrypoint:
     trainer: Trainer
     argv: tuple[str, ...]
     text: str
+    script: Any = None
 
     @classmethod
     def of(cls, job: TrainJob, info: Info, pod_set: PodSet, container: Container, path: Path) -> Entrypoint:
@@ -67,6 +69,7 @@ class Entrypoint:
 
     def word_path(self, index: int) -> tuple[Path, About]:
         """Return the path of `argv[index]`, and which object it is in."""
+        index = 0 if self.script is not None else index
         field, before = ("command", 0) if index < len(self.command) else ("args", len(self.command))
         if getattr(self.trainer, field) is not None:
             return (*_TRAINER, field, index - before), "trainjob"
@@ -85,8 +88,9 @@ class Entrypoint:
         return variable_path(self.job, self.info, self.pod_set, self.container.name, name)
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
-        """Return a finding about `argv[index]`."""
-        return Finding(code, severity, message, hint, *self.word_path(index))
+        """Return a finding about `argv[index]`, or about the line of the script that it names."""
+        finding = Finding(code, severity, message, hint, *self.word_path(index))
+        return finding if self.script is None else self.script.named_in(finding)
 
     @property
     def shell(self) -> bool:

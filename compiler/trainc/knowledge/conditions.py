@@ -179,7 +179,8 @@ def _holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
             return (value in texts) != (relation.operator == "not")
         return any(_glob(choice)(value) for choice in texts) != (relation.operator == "!~")
     if isinstance(left.value, Version):
-        return left.value.compare(relation.operator, relation.right[0])
+        other = facts.find(relation.right[0])
+        return left.value.compare(relation.operator, relation.right[0] if other is None else str(other.value))
     right = term(facts, relation.right, reads)
     return _compare(left.value, relation.operator, _word(right, relation.right))
 
@@ -259,6 +260,8 @@ def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[
             better = [max(given - given % wanted, wanted), given - given % wanted + wanted] if wanted > 0 else []
         elif given is not None and wanted is not None:
             better = [wanted + {"<": -1, ">": 1}.get(relation.operator, 0)]
+            if relation.operator in ("<=", ">=") and len(right.parts) == len(relation.right) == 1:
+                found[right.parts[0].key] = [given]
         found[left.parts[0].key] = better
     return found
 

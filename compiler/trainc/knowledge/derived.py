@@ -29,6 +29,7 @@ _EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolut
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
 _REDUCED = pattern(r"qlora|quant|[48]bit|offload|awq|gptq|bnb|qdora|cpu|lomo|nf4|fp8")
+_SLICE = pattern(r"nvidia\.com/mig-\dg\.(\d+)gb(?:\.me)?")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 # Settings that choose trackers by name, and those that switch one on.
@@ -44,8 +45,15 @@ def derived(facts: Facts) -> Iterator[Fact]:
     device = facts.find("job:device")
     if device is not None and str(device.value).startswith("nvidia.com/gpu"):
         yield Fact("job:capability", _of_hardware("capability", facts), "the compute capability")
-    if device is not None and device.value in ("nvidia.com/gpu", "amd.com/gpu"):
+    if device is not None and str(device.value).startswith(("nvidia.com/gpu", "amd.com/gpu", "nvidia.com/mig-")):
         yield from _memory(facts)
+    product = facts.find("job:product")
+    if product is not None and product.value is not None:
+        yield Fact(
+            "job:of_node", _kind("hardware", "maker", str(product.value).lower()) or None, "the devices of the node"
+        )
+    if (efa := facts.find("job:efa")) is not None and not efa.value:
+        yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts)
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
@@ -94,6 +102,9 @@ def _kind(of: str, what: str, name: str) -> str:
 def _memory(facts: Facts) -> Iterator[Fact]:
     """Yield the memory of all GPUs of the job, and whether a model may take less of it than its weights."""
     of_device, gpus, script = _of_hardware("memory", facts), facts.find("job:gpus"), facts.find("job:script")
+    device = facts.find("job:device")
+    if device is not None and (part := _SLICE.fullmatch(str(device.value))) is not None:
+        of_device = float(part[1])
     if of_device is not None and gpus is not None and gpus.value is not None:
         yield Fact("job:memory", int(of_device) * gpus.value, "the memory of all devices")
     on = (fact for fact in facts.by_key.values() if fact.is_placed and (fact.value is None or is_on(fact.value)))
@@ -162,3 +173,4 @@ def _model(model: Fact, name: str) -> Iterator[Fact]:
             yield Fact(f"model:{key}", value, f"the {key} of {name}")
         if (size := _SIZE.search(short)) is not None:
             yield Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}")
+            yield Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}")

@@ -21,6 +21,7 @@ _TAGS: Mapping[str, str] = {
     "*/763104351884.dkr.ecr.*/pytorch-training": "torch",
     "*/763104351884.dkr.ecr.*/huggingface-pytorch-training": "torch",
     "*/mosaicml/pytorch": "torch",
+    "*/python": "python",
     "*/huggingface/transformers-pytorch-gpu": "transformers",
     "*/hiyouga/llamafactory": "llamafactory",
     "*/trl": "trl",
@@ -31,6 +32,7 @@ _TAGS: Mapping[str, str] = {
 _IN_TAG = pattern(
     r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
 )
+_PYTHON_IN_TAG = pattern(r"(?<![a-z0-9])py(?:thon)?[-_]?(3)\.?(\d{1,2})(?!\d)")
 _ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift"}
 # Programs that change what an image has.
 _CHANGING = pattern(r"\b(?:install|sync|uv|conda|mamba|micromamba|poetry|pixi|pdm|activate)\b")
@@ -70,6 +72,8 @@ def of_image(image: str, software: Software) -> Iterator[tuple[str, Version, str
             yield package, Version(match[1]), "as the tag of the image says"
     for match in _IN_TAG.finditer(tag):
         yield _ALIASES.get(match[1], match[1]), Version(match[2]), "as the tag of the image says"
+    if (python := _PYTHON_IN_TAG.search(tag)) is not None:
+        yield "python", Version(".".join(python.groups())), "as the tag of the image says"
     for glob, packages in sorted(software, key=lambda known: len(known[0].replace("*", ""))):
         if is_like(image, glob):
             yield from ((package, Version(version), "as trainc.yaml says") for package, version in packages)

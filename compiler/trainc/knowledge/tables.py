@@ -4,7 +4,7 @@ A table has these fields, all but the first optional:
 
 - `program`: what messages call it. `space`: what comes before its keys ("ds").
 - `options`: what the options of the program take: for each key a type, and the choices if there are any (`name`: there may be others); `generated` names
-  the file that has them from the program's package. `extends` names tables whose options and rows it has as well. `open`
+  the file that has them from the program's package, and `after`, by package, the version that an option is not in yet. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them; `closed_file` means all keys at the top of its file. `base` are the ends of the names of files that come with the program, and have its defaults.
 - `renamed`: what keys that a newer version lacks are called there.
@@ -129,7 +129,8 @@ def table(name: str) -> Table:
         frozenset((name, *(each for parent in parents for each in parent.family))),
         tuple(data.get("base", ())),
         options | data.get("options", {}),
-        {name: span for name, span in spans.items() if name not in data.get("options", ())},
+        {name: span for name, span in spans.items() if name not in data.get("options", ())}
+        | {name: Span(of, version) for of, after in data.get("after", {}).items() for name, version in after.items()},
         renamed | data.get("renamed", {}),
         roles | data.get("roles", {}),
         frozenset((*data.get("agree", ()), *(role for parent in parents for role in parent.agree))),

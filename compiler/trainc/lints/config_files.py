@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding
+from trainc.ir.commands.programs import program_of
+from trainc.ir.entrypoints import Entrypoint, shell_script
+from trainc.ir.trainjob import TrainJob
+from trainc.kube.documents import mapping
 from trainc.lints.training import Training
+from trainc.plugins.registry import programs
 from trainc.reading.document import TEXT_FILE
 from trainc.reading.settings import LIMITS, ini_value, line_of, python_value, toml_value, yaml_value
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -21,6 +27,12 @@ _READERS = {
     ".toml": toml_value,
     ".py": python_value,
 }
+
+
+# What a message names of a script, how its programs start, and what makes a script of more than one command.
+_NAME = pattern(r"-.+|\w*[_/.=$]\S+|[A-Z][A-Z0-9]+")
+_STARTING = pattern(r"\s*(?:exec |time |[A-Z]\w*=\S* )*(?:\S*/)?(?:torchrun|python|accelerate|deepspeed|mpirun)")
+_OF_SCRIPTS = pattern(r"[;&|<>()`\n$\"'\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +88,53 @@ class ConfigFile:
         path = ("data", self.key) if self.key else ()
         return replace(finding, path=path, about="file", document=self.document, line=line)
 
+    def named_in(self, finding: Finding) -> Finding:
+        """Return a finding about a script at the first line that has what the message names, or where a program starts."""
+        lines = [line.partition(" #")[0] if line.lstrip()[:1] != "#" else "" for line in (self.text or "").splitlines()]
+        words = [word.strip(",:;'\"`()") for word in finding.message.split()]
+        named = (word for word in words if _NAME.fullmatch(word))
+        line = next((n for word in named for n, text in enumerate(lines) if word in text), None)
+        if line is None:
+            line = next((n for n, text in enumerate(lines) if _STARTING.match(text)), 0)
+        return replace(finding, path=("data", self.key), about="file", document=self.document, line=line)
+
 
 def visible_files(training: Training) -> list[ConfigFile]:
     """Return the files of which the input has the text, those that the script writes last."""
     if not training.documents and training.line.script is None:
         return []
     if not training.found_files:
-        files = [*_sibling_files(training), *_mounted_files(training), *_heredoc_files(training)]
+        files = [
+            *_sibling_files(training),
+            *_mounted_files(training.entry, training.documents),
+            *_heredoc_files(training),
+        ]
         training.found_files.append(files)
     found: list[ConfigFile] = training.found_files[0]
     return found
+
+
+def as_its_script(entry: Entrypoint, documents: Sequence[Any]) -> Entrypoint:
+    """Return a container that runs a shell script of the input, such as `bash /config/run.sh 8`, as if it had its text."""
+    inner = shell_script(entry.argv)
+    words = entry.argv if inner is None else tuple(inner.split())
+    if inner is not None and (inner != entry.argv[-1] or _OF_SCRIPTS.search(inner)):
+        return entry
+    words = words[words[:1] == ("exec",) :]
+    program = program_of(words, programs("")) if words else None
+    at = program.start if program is not None and program.kind == "shell" else 0
+    while at < len(words) and words[at].startswith(("-", "+")):
+        at += 2 if words[at].endswith("o") else 1
+    folder = str(entry.container.fields.get("workingDir", "/"))
+    path = normpath(join(folder, words[at])) if at < len(words) else ""
+    file = files_by_path(_mounted_files(entry, documents)).get(path) if path else None
+    if file is None or not file.text:
+        return entry
+    if not at and not any("defaultMode" in mapping(volume.get("configMap")) for volume in entry.pod_set.volumes):
+        return entry  # It is not executable.
+    before = words[:at] or ("sh" if file.text.startswith("#!/bin/sh") else "bash",)
+    argv = (*before, "-c", file.text, path, *words[at + 1 :])
+    return replace(entry, argv=argv, text=" ".join(argv), script=file)
 
 
 def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:
@@ -96,7 +145,7 @@ def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:
 def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the folders whose files are all visible, each with their names: those of ConfigMaps of the input."""
     by_folder: dict[str, set[str]] = {}
-    for file in _mounted_files(training):
+    for file in _mounted_files(training.entry, training.documents):
         by_folder.setdefault(file.path.removesuffix(f"/{file.name}"), set()).add(file.name)
     mounts = [m for m in training.entry.container.mounts if not m.get("subPath")]
     for folder, names in by_folder.items():
@@ -138,10 +187,10 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
             yield ConfigFile(normpath(targets[-1]), None if is_changed else heredoc.body)
 
 
-def _mounted_files(training: Training) -> Iterator[ConfigFile]:
-    sources = {volume.get("name"): volume.get("configMap") for volume in training.entry.pod_set.volumes}
-    documents = config_maps(training) if any(sources.values()) else {}
-    for mount in training.entry.container.mounts if documents else ():
+def _mounted_files(entry: Entrypoint, others: Sequence[Any]) -> Iterator[ConfigFile]:
+    sources = {volume.get("name"): volume.get("configMap") for volume in entry.pod_set.volumes}
+    documents = config_maps(entry.job, others) if any(sources.values()) else {}
+    for mount in entry.container.mounts if documents else ():
         source = sources.get(mount.get("name"))
         document = documents.get(str(source.get("name"))) if source else None
         data = document.data.get("data") if document is not None else None
@@ -157,14 +206,14 @@ def _mounted_files(training: Training) -> Iterator[ConfigFile]:
                 yield ConfigFile(normpath(join(mount_path, inside)), text, document, str(key))
 
 
-def config_maps(training: Training, kind: str = "ConfigMap") -> dict[str, Any]:
+def config_maps(job: TrainJob, documents: Sequence[Any], kind: str = "ConfigMap") -> dict[str, Any]:
     """Return the ConfigMaps (or Secrets) of the input in the namespace of the job, by name; the first of each."""
     found: dict[str, Any] = {}
-    for document in training.documents:
+    for document in documents:
         data = document.data
         metadata = data.get("metadata") if data.get("kind") == kind else None
         if not isinstance(metadata, Mapping) or not isinstance(name := metadata.get("name"), str):
             continue
-        if metadata.get("namespace", training.job.namespace) == training.job.namespace:
+        if metadata.get("namespace", job.namespace) == job.namespace:
             found.setdefault(name, document)
     return found

@@ -116,7 +116,7 @@ def _check_requested(training: Training) -> Iterator[Finding]:
         yield from _uncounted_devices(training)
         return
     count, devices = whole_number(requested), training.devices
-    if count is None or (training.policy == "mpi" and size.about == "runtime"):
+    if count is None or (training.policy == "mpi" and size.about == "runtime" and count == 1):
         return  # In a runtime for MPI, 1 means as many as there are devices.
     if _fit(training, count, devices):
         return

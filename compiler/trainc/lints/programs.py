@@ -71,7 +71,6 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     facts = run.facts
     if not all(holds(facts, condition, row.reads) for condition in row.when):
         return
-    about: Fact | None = facts.find(row.at) if row.at else None
     subjects = [facts.find(parse(condition).left[0]) for condition in row.when if parse(condition).left]
     values: Mapping[str, Sequence[Any]] = {}
     parts = tuple[Fact, ...]()
@@ -87,7 +86,8 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     else:
         message = " with ".join(dict.fromkeys(_shown(one) for one in subjects if one is not None and one.is_placed))
     placed = [one for one in subjects if one is not None and one.is_placed]
-    about = about if about is not None and about.is_placed else next(iter(placed), None)
+    about: Fact | None = facts.find(row.at) if row.at else None
+    about = about if about is not None and (about.is_placed or run.place(about.key)) else next(iter(placed), None)
     if about is None and not row.at:
         return
     compared = [one for one in parts if one.is_placed] if row.check else placed
@@ -100,9 +100,8 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     wanted = () if write or about is None else values.get(about.key, ())
     better = next((one for one in wanted if about is not None and (len(wanted) == 1 or _suits(run, about, one))), None)
     if about is not None and better is not None:
-        write = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
-        if about.word >= 0 and "=" in about.form:
-            write = suggest(about.form.format(about.value), [about.form.format(better)], write)
+        other = next((one for one in placed if one.key != about.key and len(values.get(one.key, ())) == 1), None)
+        write = _written(about, better, other.form.format(values[other.key][0]) if other is not None else "")
         if (about.key, write, row.level) in covered:
             return
         covered.add((about.key, write, row.level))
@@ -111,6 +110,17 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     # Where it may not run, a launcher that exits is no error.
     level = "warning" if row.level == "error" and not run.start.sure else row.level
     yield run.finding(code, level, message, write, about)
+
+
+def _written(about: Fact, better: Any, also: str) -> str:
+    """Return the hint to write a better value, or to change what it was compared with."""
+    text = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
+    text += f", or {also}" if also and also != str(better) else ""
+    return (
+        suggest(about.form.format(about.value), [about.form.format(better)], text)
+        if about.word >= 0 and "=" in about.form
+        else text
+    )
 
 
 def _suits(run: Run, fact: Fact, value: Any) -> bool:
@@ -273,7 +283,7 @@ def _other_versions(run: Run, known: Table, covered: Container[object]) -> Itera
     placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key not in covered]
     # A script with options of its own shares some names with a program that it does not use.
     shared = sum(fact.name in known.options for fact in placed)
-    own_options = known.open and run.start.kind != "unknown"
+    own_options = known.open and not known.space and run.start.kind != "unknown"
     if own_options and (shared < _FEWEST_SHARED or 2 * shared <= len(placed) or "no_trainer" in run.training.text):
         return
     for fact in placed:
@@ -290,7 +300,11 @@ def _other_versions(run: Run, known: Table, covered: Container[object]) -> Itera
         elif span.after and version.value.compare("<=", span.after):
             why = f"it came after {span.after}"
             old = next((old for old, new in known.renamed.items() if new == fact.name), "")
-            hint = _respelled(fact, old) if old else f"remove {fact.text}, or install a later {span.package}"
+            hint = (
+                _respelled(fact, old)
+                if old
+                else f"remove {fact.text}, or install {span.package} newer than {span.after}"
+            )
         else:
             continue
         message = f"{version.text}, has no setting {fact.text}: {why}"
@@ -480,7 +494,7 @@ def _misnamed(training: Training) -> Iterator[Finding]:
     """
     from trainc.findings.text import correct_spelling
 
-    entry, documents = training.entry, config_maps(training)
+    entry, documents = training.entry, config_maps(training.job, training.documents)
     for volume in entry.pod_set.volumes:
         name = str(mapping(volume.get("configMap")).get("name") or "")
         mounts = [mount for mount in entry.container.mounts if mount.get("name") == volume.get("name")]

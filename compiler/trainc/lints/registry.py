@@ -292,6 +292,10 @@ class _Subjects(dict[str, Sequence[Any]]):
     def __missing__(self, per: str) -> Sequence[Any]:
         if per == "container":
             self[per] = [*entrypoints(self.job, self.info)]
+            if self.others:
+                from trainc.lints.config_files import as_its_script
+
+                self[per] = [as_its_script(entry, self.others) for entry in self[per]]
         else:
             from trainc.lints.training import training_of
 

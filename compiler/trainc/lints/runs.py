@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from posixpath import basename, join, normpath
 
-from trainc.findings import Finding, Severity
+from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import Start
+from trainc.ir.info import About
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
 from trainc.knowledge.hosts import Hosts, read_file, read_list
@@ -38,6 +39,7 @@ _PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 _OWN_TO_LAUNCHER = pattern(
     r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
 )
+_OTHER_PYTHON = pattern(r"conda|mamba|\buv\b|pyenv|pixi|apt|python3\.\d|activate")
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 _DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
 # Options whose files hold data, or settings of another space, and no further options.
@@ -78,7 +80,22 @@ class Run:
                 return Finding(code, severity, message, hint, *self.training.entry.variable_path(fact.variable))
         elif fact is not None and fact.word >= 0:
             return self.training.finding(code, severity, message, hint, fact.word)
+        elif fact is not None and (place := self.place(fact.key)) is not None:
+            return Finding(code, severity, message, hint, *place)
         return self.training.finding(code, severity, message, hint, self.start.program.index)
+
+    def place(self, key: str) -> tuple[Path, About] | None:
+        """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
+        entry, trainer = self.training.entry, self.training.job.trainer
+        limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
+        places: dict[str, tuple[Path, About]] = {
+            "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime")
+        }
+        if trainer.num_nodes is not None:
+            places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
+        if device in limits:
+            places["job:device"] = ("spec", "trainer", "resourcesPerNode", "limits", device), "trainjob"
+        return entry.image_path() if key == "job:image" else places.get(key)
 
 
 def runs(training: Training) -> Iterator[Run]:
@@ -233,7 +250,9 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
     }
     launch = start.launch
     topology = [whole_number(side) for side in str(selector.get("cloud.google.com/gke-tpu-topology", "")).split("x")]
-    values["topology"] = (prod(side or 1 for side in topology) if all(topology) else None, "the chips of the topology")
+    chips = prod(side or 1 for side in topology) if all(topology) else None
+    values["topology"] = (chips, "the chips of the topology")
+    values["slice_hosts"] = ((chips or 0) // (training.devices or 1) or None, "the hosts of the topology")
     per_node = training.processes(launch) if launch is not None else training.devices
     values["per_node"] = (per_node or None, "processes per node")
     values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
@@ -260,9 +279,12 @@ def _is_unknown(training: Training) -> bool:
 
 def _packages(training: Training) -> Iterator[Fact]:
     """Yield the versions of packages, where they are known: what the command installs comes before what the image has."""
-    if not changes_image(training.text):
-        for package, version, known_by in of_image(training.entry.image, training.info.software):
+    changed = changes_image(training.text)
+    for package, version, known_by in of_image(training.entry.image, training.info.software):
+        # pip leaves Python as it is.
+        if not changed or (package == "python" and not _OTHER_PYTHON.search(training.text)):
             yield Fact(f"package:{package}", version, f"{package} {version}, {known_by}")
+    if not changed:
         return
     for package, installed_version in installed((one.argv, one.sure) for one in training.line.starts).items():
         text = f"{package} {installed_version}, which the command installs"
@@ -287,6 +309,7 @@ def _derived(
         yield Fact(f"job:{key}", security_of(training.entry, field), field)
     if start.launch is not None and start.launch.program:
         first = start.launch.program[0]
+        yield Fact("tune:distributed", first.replace("single_device", "distributed"), first)
         yield Fact("job:program", first, first, word=len(start.argv) - len(start.launch.program))
     if start.launch is not None:
         yield Fact("job:options", len(start.launch.options), "options")
@@ -303,6 +326,8 @@ def _derived(
     yield Fact("job:writable", sum(mounts.values()) - mounts.get("/dev/shm", False), "volumes to write to")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
+    if mpi:
+        yield Fact("job:ssh", str(mpi.get("sshAuthMountPath") or "/root/.ssh"), "sshAuthMountPath")
     spec = training.info.pod_spec(training.entry.pod_set.name)
     yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
@@ -375,6 +400,7 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
         counted = per_node == 1 and size.about == "runtime" and "gpu" in training.device
         slots = (training.devices if counted else per_node) * training.nodes
         yield Fact("hosts:slots", slots, f"the slots of the {training.nodes} nodes")
+        yield Fact("hosts:each", slots // (training.nodes or 1), "the slots of each node")
     options = " ".join(f"{one.name} {one.value}" for one in launch.options)
     over = (
         any("oversubscribe" in f"{name} {value}" for name, value in training.variables.items()) or "oversub" in options

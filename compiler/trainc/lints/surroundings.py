@@ -95,7 +95,7 @@ def _keys(training: Training) -> Iterator[Finding]:
     sources = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
     known: dict[str, dict[str, Any]] = {}
     if training.documents:
-        known = {field: config_maps(training, kind) for field, kind in sources.items()}
+        known = {field: config_maps(training.job, training.documents, kind) for field, kind in sources.items()}
     for variable in entry.container.env if any(known.values()) else ():
         field, value = next(iter(mapping(variable.get("valueFrom")).items()), ("", None))
         reference = mapping(value)

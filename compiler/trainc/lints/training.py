@@ -16,13 +16,12 @@ from trainc.kube.documents import Json, identity_of
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field
 from trainc.startup.typing import Any
 
 _KUBERNETES = pattern(r"\$\((\w+)\)")
 _SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")
 # Words for "as many processes as devices", which launchers resolve on the node.
-_SCRIPT = pattern(r"/[^\s]*\.(?:sh|bash)")
 AS_DEVICES = ("auto", "gpu", "xpu", "tpu")
 
 
@@ -96,7 +95,7 @@ class Training:
         position = self.line.word(index)
         if self.built:
             position = 0 if index < self.built else index - self.built + len(self.entry.command)
-        return Finding(code, severity, message, hint, *self.entry.word_path(position))
+        return self.entry.finding(code, severity, message, hint, position)
 
     def reference(self, name: str) -> str:
         """Return how the command refers to a variable of the pod."""
@@ -215,26 +214,7 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
     built_words = len(info.command or ()) if built else 0
-    training = Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, built_words)
-    return _as_its_script(training) if documents and any(_SCRIPT.fullmatch(word) for word in words[:2]) else training
-
-
-def _as_its_script(training: Training) -> Training:
-    """Return a training that runs a script of the input, such as `bash /config/run.sh 8`, as if the command had its text."""
-    from trainc.lints.config_files import files_by_path, visible_files
-
-    shell, *others = training.line.argv
-    path, arguments = (shell, others) if _SCRIPT.fullmatch(shell) else (others[0], others[1:])
-    file = files_by_path(visible_files(training)).get(path)
-    if file is None or not file.text or file.document is None or training.line.script is not None:
-        return training
-    text = file.text.replace('"$@"', " ".join(arguments)).replace("$@", " ".join(arguments))
-    for number, argument in enumerate(arguments[:9], 1):
-        text = text.replace(f"${{{number}}}", argument).replace(f"${number}", argument)
-    words = ("sh" if shell.endswith("/sh") or shell == "sh" else "bash", "-c", text)
-    line = read_command(words, programs(training.policy))
-    # All of it is at the first word of the command.
-    return replace(training, line=line, built=len(words), found_files=[])
+    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, built_words)
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:

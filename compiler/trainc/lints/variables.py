@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from trainc.findings import Finding, Fix, Hint, Path, Severity, remove, suggest
@@ -12,6 +12,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge import __file__ as tables
+from trainc.kube.devices import accelerators
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
 from trainc.startup.patterns import pattern
@@ -189,7 +190,8 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     names = variable_names()
     lists = names["lists"]
     if name in names["integers"] and not _INTEGER.fullmatch(value):
-        return "which is not read: it must be a number", _number_for(value)
+        raised = "which is not a number: torch.distributed raises an error, and the job fails"
+        return raised if name.startswith("TORCH") else "which is not read: it must be a number", _number_for(value)
     if name in names["words"] and value.strip().upper() not in names["words"][name]:
         choices = names["words"][name]
         begun = [choice for choice in choices if len(choice) > 1 and value.upper().startswith(choice)]
@@ -205,6 +207,8 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
         # Newer releases may know more of them.
         if word.lower() not in map(str.lower, lists[name]) and (near := correct_spelling(word, lists[name])):
             return f"and {word!r} is not one of {', '.join(lists[name])}", suggest(word, [near])
+    if name == "XLA_FLAGS":
+        return _flags(value)
     if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
         return "which is not a number of threads", 'write a number, such as "8"'
     if name in names["allocators"]:
@@ -229,6 +233,19 @@ def _instead(value: str) -> str:
     if '"' in value or "\\" in value:
         return f"write {text}"
     return Hint(f"write {text}", Fix("set", text, "value"))
+
+
+def _flags(value: str) -> tuple[str, str] | None:
+    """Return the first flag that is nearly one of XLA's, which stops at flags that it does not know."""
+    from trainc.findings.text import correct_spelling
+    from trainc.knowledge.tables import read
+
+    known = read("xla_flags")["flags"]
+    for flag in value.split():
+        name = flag.partition("=")[0].lstrip("-")
+        if name not in known and (near := correct_spelling(name, known, 2)):
+            return f"and XLA has no flag --{name}, at which it stops", suggest(name, [near])
+    return None
 
 
 def _allocator(value: str) -> tuple[str, str] | None:
@@ -366,6 +383,21 @@ class _Container:
                         unset[name] = unset.get(name, False) or index in needed
             if unset:
                 yield self._unset(line, start, unset)
+            yield from self._without_number(line, start, {*guarded, *self.names, *unset})
+
+    def _without_number(self, line: CommandLine, start: Start, known: Container[str]) -> Iterator[Finding]:
+        """Yield an info for each number of a launcher that is a variable of nobody but perhaps the image."""
+        launcher = start.launch.launcher if start.launch is not None else None
+        counts = launcher.per_node | launcher.total | launcher.nodes if launcher is not None else frozenset[str]()
+        for option in start.launch.options if start.launch is not None else ():
+            match = _VARIABLE.fullmatch(option.value or "")
+            name = (match[1] or match[2]) if match is not None and option.name in counts else ""
+            if name and name not in known and name not in start.variables:
+                message = f"nothing in the job sets {name}: unless the image does, {option.spelling} gets an empty value, and the job fails"
+                devices = sum(accelerators(self.entry.container.resources).values())
+                per_node = launcher is not None and option.name in launcher.per_node and devices
+                hint = f"write {option.spelling}={devices}" if per_node else f"set {name} in env, or write the number"
+                yield self.entry.finding("UnsetVariable", "info", message, hint, line.word(start.program.index))
 
     def _unset(self, line: CommandLine, start: Start, unset: Mapping[str, bool]) -> Finding:
         program = start.launch.launcher.name if start.launch is not None else "the program"
@@ -379,9 +411,10 @@ class _Container:
         )
         if start.launch is not None and self.instead:
             hint += f"; or remove the flags: {program} reads what the runtime sets"
-        path, about = self.entry.word_path(line.word(start.program.index))
+        _, about = self.entry.word_path(line.word(start.program.index))
         certain = any(unset.values()) and start.sure and bool(self.entry.command) and about == "trainjob"
-        return Finding("UnsetVariable", "error" if certain else "warning", message, hint, path, about)
+        severity: Severity = "error" if certain else "warning"
+        return self.entry.finding("UnsetVariable", severity, message, hint, line.word(start.program.index))
 
 
 def _unique(matches: Sequence[str | tuple[str, ...]]) -> list[str]:

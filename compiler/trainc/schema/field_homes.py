@@ -55,7 +55,7 @@ _PATCHED = {
 _LONGEST = 120  # Maximum number of characters of the user's text to repeat in a hint.
 
 
-def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release: str) -> str:
+def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release: str, path: Path = ()) -> str:
     """Return a hint for a field that `owner`, a part of a TrainJob, lacks; empty if it exists nowhere else.
 
     `siblings` are the fields of the owner as written.
@@ -63,7 +63,9 @@ def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release:
     value = siblings.get(field)
     if owner in _PATCHED and _has(release, _PATCHED[owner], field):
         container = str(siblings.get("name") or names.NODE)
-        return f"patches cannot set it; {_in_runtime(field, value, dict(_IN_RUNTIME)[_PATCHED[owner]], container)}"
+        home = dict(_IN_RUNTIME)[_PATCHED[owner]]
+        home = home.replace("containers", "initContainers") if "initContainers" in path else home
+        return f"patches cannot set it; {_in_runtime(field, value, home, container)}"
     if owner not in _OWNERS:
         return ""
     for pod, container, text in _PATCHES:

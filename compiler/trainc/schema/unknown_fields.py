@@ -322,7 +322,7 @@ def _explain_unknown(node: Node, owner: str, name: str, release: str, severity: 
         or _outer_hint(node, name, release)  # The very name, a level up, is likelier than another one here.
         or _deeper_hint(owner, name, release, 1)
         or spelling_hint(name, definition(release, owner).fields)
-        or placement_hint(owner, name, node.value, release)
+        or placement_hint(owner, name, node.value, release, path)
         or _deeper_hint(owner, name, release, _DEEPEST_SEARCH)
         or _known_hint(owner, release, path)
     )
