@@ -16,11 +16,12 @@ pod, or may be given in a place that is not visible, a condition is neither true
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 from math import prod
+from operator import eq, ge, gt, le, lt, ne
 
 from trainc.knowledge.software import Version
 from trainc.startup.patterns import pattern
@@ -40,6 +41,7 @@ _WORDS = {
     "in": "has to be one of",
     "not": "must not be one of",
 }
+_COMPARED = {"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}
 _OPERATORS = frozenset(("+", "*", "/"))
 # How large a size may be for which a better one is looked for, and how many better ones are tried.
 _LARGEST, _MOST_TRIED = 4_096, 8
@@ -47,7 +49,7 @@ _ITEM_ENDS = pattern(r"[,\s]+")
 _reading = lru_cache(maxsize=1024)(pattern)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Term:
     """A term with its value (None if it is unknown), the values that it is made of, and how a message names it."""
 
@@ -58,11 +60,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A condition with both of its terms. `right` is empty for a single key."""
+    """A condition with both of its terms. `right` is empty for a single key. `tests` are those of a text, one of which it passes."""
 
     left: tuple[str, ...]
     operator: str
     right: tuple[str, ...]
+    tests: Sequence[Callable[[str], bool]] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -73,19 +76,23 @@ def parse(text: str) -> Relation:
     if at is None:
         return Relation((text.removeprefix("!"),), "!" if text.startswith("!") else "", ())
     after = at + 2 if words[at] == "not" and at else at + 1
-    return Relation(tuple(words[:at]), words[at], tuple(words[after:]))
+    texts = " ".join(words[after:]).lower().split("|")
+    tests: Sequence[Callable[[str], bool]] = ()
+    if at and words[at] in ("in", "not", "~", "!~"):
+        tests = [frozenset(texts).__contains__] if words[at] in ("in", "not") else [*map(_glob, texts)]
+    return Relation(tuple(words[:at]), words[at], tuple(words[after:]), tests)
 
 
-def needed(text: str) -> Iterator[str]:
+def needed(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the keys and roles without which a condition cannot hold: those on its left, unless they have a default.
 
-    With = in front they need a value that is known: a relation to another one is neither true nor false.
+    Each says whether its value has to be known: a relation to another one is neither true nor false.
     """
     relation = parse(text)
     for word in relation.left if relation.operator != "!" else ():
         constant, _, name, default = _parts(word)
         if word not in _OPERATORS and constant is None and not default:
-            yield f"={name}" if relation.right else name
+            yield name, bool(relation.right)
 
 
 @lru_cache(maxsize=4096)
@@ -112,7 +119,7 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     if fact is None:
         known = default != "" and (facts.is_absent(name) or (name in facts.roles and not facts.hidden))
         parsed = number(default)
-        text = f"{facts.roles.get(name, [name])[0].rpartition(':')[2]} by default"
+        text = f"{next(iter(facts.roles.get(name, (name,)))).rpartition(':')[2]} by default"
         return Term(None if not known else default if parsed is None else parsed, (), text if default else name)
     value = fact.value
     if name in reads and value is not None:
@@ -168,24 +175,33 @@ def _holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
         if not on and fact is None and not facts.is_absent(relation.left[0]):
             return None
         return on != bool(relation.operator)
-    of_text = relation.operator in ("~", "!~", "in", "not")
-    left = term(facts, relation.left, {} if of_text else reads)
-    if of_text:
-        if left.value is None:
-            return None
-        value = str(left.value).strip("\"'").lower()
-        texts = " ".join(relation.right).lower().split("|")
-        if relation.operator in ("in", "not"):
-            return (value in texts) != (relation.operator == "not")
-        return any(_glob(choice)(value) for choice in texts) != (relation.operator == "!~")
-    if isinstance(left.value, Version):
+    left = _value(facts, relation.left, {} if relation.tests else reads)
+    if left is None:
+        return None
+    if relation.tests:
+        value = str(left).strip("\"'").lower()
+        for test in relation.tests:
+            if test(value):
+                return relation.operator in ("~", "in")
+        return relation.operator in ("!~", "not")
+    if isinstance(left, Version):
         other = facts.find(relation.right[0])
-        return left.value.compare(relation.operator, relation.right[0] if other is None else str(other.value))
-    right = term(facts, relation.right, reads)
-    return _compare(left.value, relation.operator, _word(right, relation.right))
+        return left.compare(relation.operator, relation.right[0] if other is None else str(other.value))
+    right = _value(facts, relation.right, reads)
+    return _compare(left, relation.operator, right if right is not None else _word(facts, relation.right))
 
 
-@lru_cache(maxsize=4096)
+def _value(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Any:
+    """Return the value of a term, which most often is a number or a fact."""
+    constant, function, name, _ = _parts(words[0])
+    if len(words) == 1 and not function and name not in reads:
+        if constant is not None:
+            return constant
+        if (fact := facts.find(name)) is not None:
+            return fact.value
+    return term(facts, words, reads).value
+
+
 def _glob(choice: str) -> Callable[[str], bool]:
     """Return `fnmatchcase` of a pattern; most ask for a part, a beginning or an end, which need no regular expression."""
     plain = choice.strip("*")
@@ -196,15 +212,14 @@ def _glob(choice: str) -> Callable[[str], bool]:
     return (lambda value: value.startswith(plain)) if choice.endswith("*") else plain.__eq__
 
 
-def _word(right: Term, words: Sequence[str]) -> Any:
-    """Return the value of the right side; a word that is no key stands for itself."""
-    if right.value is None and not right.parts and len(words) == 1 and "?" not in words[0] and ":" not in words[0]:
-        return words[0] if "." not in words[0] else None
-    return right.value
+def _word(facts: Facts, words: Sequence[str]) -> Any:
+    """Return the value of a right side that has none itself: a word that is no key stands for itself."""
+    is_word = len(words) == 1 and not any(map(words[0].__contains__, "?:.(")) and facts.find(words[0]) is None
+    return words[0] if is_word else None
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool | None:
-    if left is None or right is None:
+    if right is None:
         return None
     a, b = number(left), number(right)
     if operator == "is":
@@ -213,8 +228,7 @@ def _compare(left: Any, operator: str, right: Any) -> bool | None:
         if operator not in ("==", "!="):
             return None
         return (str(left).strip("\"'").lower() == str(right).strip("\"'").lower()) == (operator == "==")
-    results = {"==": a == b, "!=": a != b, "<=": a <= b, ">=": a >= b, "<": a < b, ">": a > b}
-    return results[operator] if operator != "%" else b > 0 and a % b == 0
+    return _COMPARED[operator](a, b) if operator != "%" else b > 0 and a % b == 0
 
 
 def failure(
@@ -234,7 +248,7 @@ def failure(
         better = {part.key: choices[:1] for part in left.parts if relation.operator == "in"}
         return f"{left.text} is {left.value!r}, and {words} {listed}", left.parts, better
     right = term(facts, relation.right, reads)
-    value = _word(right, relation.right)
+    value = right.value if right.value is not None else _word(facts, relation.right)
     other = f"{right.text} = {value}" if len(relation.right) > 1 else f"{value}"
     if len(relation.right) == 1 and right.parts:
         other = f"{value} ({right.text})"
@@ -289,7 +303,7 @@ class Items(str):
         return str.__new__(cls, " ".join(items))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # Dozens are made for each job, and one that is not frozen costs half as much.
 class Fact:
     """A value, and where it is set.
 
@@ -323,7 +337,12 @@ def number(value: Any) -> int | float | None:
         return None
     if isinstance(value, (int, float)):
         return value
-    text = str(value).strip().strip("\"'")
+    return _number(str(value))
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> int | float | None:
+    text = text.strip().strip("\"'")
     if not _NUMBER.fullmatch(text) or len(text) > 30:
         return None
     parsed = float(text)
@@ -344,7 +363,7 @@ class Facts:
 
     def __init__(self) -> None:
         self.by_key: dict[str, Fact] = {}
-        self.roles: dict[str, list[str]] = {}
+        self.roles: Mapping[str, Collection[str]] = {}
         self.hidden = False
         self.spaces: set[str] = set()
         self.certain = {"env", "job", "package"}
@@ -357,11 +376,6 @@ class Facts:
         for fact in sayings:
             self.by_key[fact.key] = fact
 
-    def add_roles(self, roles: Mapping[str, Iterable[str]]) -> None:
-        """Add the keys of roles; the first of them takes precedence."""
-        for role, keys in roles.items():
-            self.roles.setdefault(role, []).extend(keys)
-
     def all_of(self, name: str) -> Iterator[Fact]:
         """Yield all values of a key or a role, the strongest first."""
         if name in self.by_key:
@@ -372,16 +386,31 @@ class Facts:
 
     def find(self, name: str) -> Fact | None:
         """Return the value of a key or a role, or None."""
-        if (fact := self.by_key.get(name)) is not None:
-            return fact
-        return next((self.by_key[key] for key in self.roles.get(name, ()) if key in self.by_key), None)
+        fact = self.by_key.get(name)
+        if fact is None and name in self.roles:
+            for key in self.roles[name]:
+                if key in self.by_key:
+                    return self.by_key[key]
+        return fact
 
-    @property
-    def names(self) -> set[str]:
-        """The keys that are given, and the roles of which one is; with = in front too if their value is known."""
-        roles = [role for role, keys in self.roles.items() if not self.by_key.keys().isdisjoint(keys)]
-        given = {*self.by_key, *roles}
-        return given.union([f"={name}" for name in given if (fact := self.find(name)) and fact.value is not None])
+    def names(self) -> tuple[set[str], set[str]]:
+        """Return the keys that are given, and the roles of which one is; and those of them whose value is known."""
+        given, known = {*self.by_key}, {key for key, fact in self.by_key.items() if fact.value is not None}
+        for role in self.roles.keys() - given:
+            fact = self.find(role)
+            if fact is not None:
+                given.add(role)
+                if fact.value is not None:
+                    known.add(role)
+        return given, known
+
+    def placed(self) -> Mapping[str, Sequence[Fact]]:
+        """Return what somebody wrote, but for variables, by its space with the colon."""
+        by_space: dict[str, list[Fact]] = {}
+        for key, fact in self.by_key.items():
+            if not fact.variable and fact.is_placed:
+                by_space.setdefault(key[: key.rfind(":") + 1], []).append(fact)
+        return by_space
 
     def is_absent(self, name: str) -> bool:
         """Return whether a key is certainly not given, or switched off."""

@@ -28,7 +28,7 @@ _EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolut
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
-_REDUCED = pattern(r"qlora|quant|[48]bit|offload|awq|gptq|bnb|qdora|cpu|lomo|nf4|fp8")
+_REDUCED = ("qlora", "quant", "4bit", "8bit", "offload", "awq", "gptq", "bnb", "qdora", "cpu", "lomo", "nf4", "fp8")
 _SLICE = pattern(r"nvidia\.com/mig-\dg\.(\d+)gb(?:\.me)?")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
@@ -42,11 +42,12 @@ _TRACKER = pattern(r"(?:.*[^a-z_]|)(wandb|comet_ml|comet|neptune|swanlab|clearml
 
 def derived(facts: Facts) -> Iterator[Fact]:
     """Yield all of it."""
+    written = [fact for fact in facts.by_key.values() if fact.is_placed]
     device = facts.find("job:device")
     if device is not None and str(device.value).startswith("nvidia.com/gpu"):
         yield Fact("job:capability", _of_hardware("capability", facts), "the compute capability")
     if device is not None and str(device.value).startswith(("nvidia.com/gpu", "amd.com/gpu", "nvidia.com/mig-")):
-        yield from _memory(facts)
+        yield from _memory(facts, written)
     product = facts.find("job:product")
     if product is not None and product.value is not None:
         yield Fact(
@@ -54,34 +55,53 @@ def derived(facts: Facts) -> Iterator[Fact]:
         )
     if (efa := facts.find("job:efa")) is not None and not efa.value:
         yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
-    yield from _named(facts)
+    yield from _named(facts, written)
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
         yield replace(processes, key="job:processes")
     if (total := facts.find("accelerate:num_processes")) is not None:
         yield replace(total, key="job:ranks")
     yield from _precision(facts)
-    yield from _trackers(facts)
+    yield from _trackers(written)
     model = facts.find("model.name") or facts.find("model_name_or_path")
     if model is not None and isinstance(model.value, str):
-        yield from _model(model, model.value)
+        gated, known = _model(model.value)
+        if gated is not None:
+            yield replace(model, key="job:hub_id")
+        if gated:
+            yield replace(model, key="job:gated")
+        yield from known
 
 
-def _trackers(facts: Facts) -> Iterator[Fact]:
+def _trackers(written: Sequence[Fact]) -> Iterator[Fact]:
     """Yield the first setting by which a tracker of experiments, such as wandb, is used."""
-    for fact in facts.by_key.values():
-        if not fact.is_placed or fact.variable or fact.value is None:
+    for fact in written:
+        if fact.variable or fact.value is None:
             continue
-        chosen = _TRACKER.fullmatch(str(fact.value)) if _CHOOSING.fullmatch(fact.name) else None
-        switched = _SWITCHING.fullmatch(fact.name)
-        if switched is not None and (
-            str(fact.value).lower() in ("true", "1", "yes", "{...}")[: 4 if "." in fact.name else 3]
-        ):
-            yield replace(fact, key="job:tracker", value=switched[1] or switched[2] or switched[3])
+        chooses, switched = _tracking(fact.name)
+        chosen = _TRACKER.fullmatch(str(fact.value)) if chooses else None
+        if switched and str(fact.value).lower() in ("true", "1", "yes", "{...}")[: 4 if "." in fact.name else 3]:
+            yield replace(fact, key="job:tracker", value=switched)
             return
         if chosen is not None:
             yield replace(fact, key="job:tracker", value=chosen[1])
             return
+
+
+# Jobs of one program have the same options, so that each name is looked at once.
+
+
+@lru_cache(maxsize=1024)
+def _tracking(name: str) -> tuple[bool, str]:
+    """Return whether a setting chooses a tracker by its value, and which one it switches on."""
+    switched = _SWITCHING.fullmatch(name)
+    return _CHOOSING.fullmatch(name) is not None, next(filter(None, switched.groups())) if switched else ""
+
+
+@lru_cache(maxsize=1024)
+def _devices(name: str) -> tuple[bool, bool]:
+    """Return whether a setting names devices, and whether one number is no count of them."""
+    return _LISTS.fullmatch(name) is not None, _INDEX.fullmatch(name) is not None
 
 
 def _of_hardware(what: str, facts: Facts) -> float | None:
@@ -99,7 +119,7 @@ def _kind(of: str, what: str, name: str) -> str:
     return next((kind for kind, globs in kinds.items() if any(fnmatchcase(name, glob) for glob in globs)), "")
 
 
-def _memory(facts: Facts) -> Iterator[Fact]:
+def _memory(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     """Yield the memory of all GPUs of the job, and whether a model may take less of it than its weights."""
     of_device, gpus, script = _of_hardware("memory", facts), facts.find("job:gpus"), facts.find("job:script")
     device = facts.find("job:device")
@@ -107,14 +127,14 @@ def _memory(facts: Facts) -> Iterator[Fact]:
         of_device = float(part[1])
     if of_device is not None and gpus is not None and gpus.value is not None:
         yield Fact("job:memory", int(of_device) * gpus.value, "the memory of all devices")
-    on = (fact for fact in facts.by_key.values() if fact.is_placed and (fact.value is None or is_on(fact.value)))
-    texts = (f"{fact.key}={fact.value}" for fact in on)
+    on = [f"{fact.key}={fact.value}" for fact in written if fact.value is None or is_on(fact.value)]
+    texts = "\n".join((str(script and script.value), *on)).lower()
     unread = facts.hidden or ("deepspeed" in facts.by_key and "ds" not in facts.spaces)
-    reduced = unread or any(_REDUCED.search(text.lower()) for text in (*texts, str(script and script.value)))
+    reduced = unread or any(map(texts.__contains__, _REDUCED))
     yield Fact("job:reduced", int(reduced), "reductions")
 
 
-def _named(facts: Facts) -> Iterator[Fact]:
+def _named(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     """Yield what the words of a setting say: the stage of ZeRO in the name of a file, and the highest of some devices."""
     file = facts.find("deepspeed") or facts.find("deepspeed_config")
     if file is not None and isinstance(file.value, str) and "ds" not in facts.spaces:
@@ -125,16 +145,19 @@ def _named(facts: Facts) -> Iterator[Fact]:
             )
             yield Fact("job:named", 1, "the name of a file")
     highest = -1
-    for one in tuple(facts.by_key.values()):
-        if not one.is_placed or one.value is None or one.value is True or one.key.startswith(("env:", "call:")):
+    for one in written:
+        if one.value is None or one.value is True or one.key.startswith(("env:", "call:")):
             continue
         text = str(one.value)
         if one.file is not None and (text == "???" or _EXAMPLE.fullmatch(text)):
             yield replace(one, key="job:mandatory" if text == "???" else "job:example")
-        device, listed = _DEVICE.fullmatch(text), _LIST.fullmatch(text)
+        device = _DEVICE.fullmatch(text) if text.startswith("cuda") else None
         if device is not None and device[2]:
             yield replace(one, key="job:no_device")
-        elif ":" not in one.key and _LISTS.fullmatch(one.name) and (device or listed or _INDEX.fullmatch(one.name)):
+            continue
+        names_devices, is_index = _devices(one.name) if ":" not in one.key else (False, False)
+        listed = _LIST.fullmatch(text) if names_devices else None
+        if names_devices and (device or listed or is_index):
             parts = (device[1] if device else text.strip("[]()")).replace(",", " ").split()
             numbers = [int(part) for part in parts if part.isdecimal()]
             if max(numbers, default=-1) > highest:
@@ -155,22 +178,23 @@ def _precision(facts: Facts) -> Iterator[Fact]:
             yield replace(fact, key="job:precision", value=fact.value[:4].rstrip("-"))
 
 
-def _model(model: Fact, name: str) -> Iterator[Fact]:
-    """Yield what is known of a model by its name: its layers, heads and positions, and what its layers are called."""
-    if _HUB_ID.fullmatch(name):
-        yield replace(model, key="job:hub_id")
-        if any(name.lower().startswith(start.lower()) for start in read("models")["gated"]):
-            yield replace(model, key="job:gated")
+@lru_cache(maxsize=256)
+def _model(name: str) -> tuple[bool | None, tuple[Fact, ...]]:
+    """Return whether a model of a hub is gated, None if it is of none, and its layers, heads and positions."""
     data, short = read("models"), name.rstrip("/").rpartition("/")[2].lower()
+    starts = tuple(start.lower() for start in data["gated"])
+    gated = name.lower().startswith(starts) if _HUB_ID.fullmatch(name) else None
+    facts: list[Fact] = []
     known = data["models"].get(short) or data["models"].get(_VARIANT.sub("", short))
     # The family of models whose parts are called otherwise has no name itself.
     if kind := known[4] if known is not None else _kind("models", "families", short):
-        yield Fact("model:type", kind, f"the type of {name}")
-        yield Fact("model:targets", data["targets"].get(kind), "targets")
-        yield Fact("model:layer", data["layer"].get(kind), f"the layer of {name}")
+        facts.append(Fact("model:type", kind, f"the type of {name}"))
+        facts.append(Fact("model:targets", data["targets"].get(kind), "targets"))
+        facts.append(Fact("model:layer", data["layer"].get(kind), f"the layer of {name}"))
     if known is not None:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
-            yield Fact(f"model:{key}", value, f"the {key} of {name}")
+            facts.append(Fact(f"model:{key}", value, f"the {key} of {name}"))
         if (size := _SIZE.search(short)) is not None:
-            yield Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}")
-            yield Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}")
+            facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
+            facts.append(Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}"))
+    return gated, tuple(facts)

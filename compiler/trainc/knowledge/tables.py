@@ -33,7 +33,7 @@ from trainc.startup.typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A check of a table, as described above. What `keys` says is `needed` of the facts, so that most rows are passed over."""
+    """A check of a table, as described above. `keys` have to be given, and `known` of them have to have values that are known."""
 
     so: str
     check: str = ""
@@ -43,6 +43,7 @@ class Row:
     level: Severity = "warning"
     at: str = ""
     keys: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     reads: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -80,11 +81,12 @@ class Table:
     # The numbers of the rows by one of their keys: one that not every job has, if there is such a key.
     rows_by_key: Mapping[str, Sequence[int]]
 
-    def rows_about(self, names: AbstractSet[str]) -> Iterator[Row]:
-        """Yield the rows, in their order, of which all keys are among these."""
-        for place in sorted(place for key in names & self.rows_by_key.keys() for place in self.rows_by_key[key]):
-            if self.rows[place].keys <= names:
-                yield self.rows[place]
+    def rows_about(self, given: AbstractSet[str], known: AbstractSet[str]) -> Iterator[Row]:
+        """Yield the rows, in their order, of which all keys are given, and those known that have to be."""
+        rows, by_key = self.rows, self.rows_by_key
+        for place in sorted([place for key in given & by_key.keys() for place in by_key[key]]):
+            if rows[place].known <= known and rows[place].keys <= given:
+                yield rows[place]
 
 
 @cache
@@ -150,6 +152,7 @@ def _spans(generated: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
 
 
 def _row(data: Mapping[str, Any]) -> Row:
+    keys = [key for condition in data.get("if", ()) for key in needed(condition)]
     return Row(
         data["so"],
         data.get("check", ""),
@@ -158,7 +161,8 @@ def _row(data: Mapping[str, Any]) -> Row:
         data.get("code", ""),
         data.get("level", "warning"),
         data.get("at", ""),
-        frozenset(key for condition in data.get("if", ()) for key in needed(condition)),
+        frozenset(name for name, _ in keys),
+        frozenset(name for name, is_known in keys if is_known),
         data.get("reads", {}),
     )
 

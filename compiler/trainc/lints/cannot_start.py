@@ -190,7 +190,10 @@ def _letters(entry: Entrypoint) -> Iterator[Finding]:
         if word.isascii():
             continue
         match = _TYPOGRAPHIC.search("\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#")))
-        if match is not None and _means_punctuation(word, letter := match.group()):
+        letter = match.group() if match is not None else ""
+        before, _, after = word.partition(letter or "\0")
+        # In the place of a quote, an option's dash or a space, and not in prose.
+        if letter and (letter in "\u00a0\u200b" or before[-1:] in " =\t\n" or not after):
             reader, severity = _reader(entry, letter)
             message = f"{letter!r} (U+{ord(letter):04X}) is a typographic character, which {reader}"
             yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, letter), index)
@@ -214,13 +217,6 @@ def _in_ascii(word: str, character: str) -> str:
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
         return suggest(word, [plain], f"write {plain}")
     return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
-
-
-def _means_punctuation(word: str, letter: str) -> bool:
-    """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
-    position = word.index(letter)
-    before, after = word[position - 1 : position], word[position + 1 : position + 2]
-    return letter in "\u00a0\u200b" or before in " =\t\n" or not after
 
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:

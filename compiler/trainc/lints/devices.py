@@ -110,7 +110,7 @@ def _side_by_side(training: Training) -> bool:
 def _check_requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
     requested, size = _processes(training), training.info.processes
-    if training.policy not in ("torch", "mpi"):
+    if training.starting is None or not training.starting.needed:
         return
     if training.policy == "torch" and requested in (None, *_AS_DEVICES):
         yield from _uncounted_devices(training)

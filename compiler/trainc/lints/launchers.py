@@ -314,7 +314,9 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
     arguments = training.arguments(start)
     if not arguments:
         noun, example = ("recipe", "recipe") if name == "tune run" else ("script", "train.py")
-        if not _is_cut(training):
+        script, words = training.line.script, training.line.argv
+        # The shell takes only the first word for the script, which is an error of its own.
+        if script is None or script + 1 == len(words) or any(map(str.isspace, words[script])):
             yield launch.index, f"{name} has no {noun} to run, and exits", f"add it: {name} {example}"
         return
     first = arguments[0]
@@ -324,10 +326,3 @@ def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Pr
         message = f"{first!r} is one word, which {name} takes for the name of the program"
         hint = f'write two words, "{option}", "{value.strip()}", or one with =: "{option}={value.strip()}"'
         yield index, message, hint
-
-
-def _is_cut(training: Training) -> bool:
-    """Return whether the shell takes only the first word for the script, which is an error of its own."""
-    script = training.line.script
-    words = training.line.argv
-    return script is not None and script + 1 < len(words) and not any(map(str.isspace, words[script]))

@@ -49,13 +49,14 @@ def programs(training: Training) -> Iterator[Finding]:
 
 def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     """Yield findings about a program; with `whole`, also about the script that runs it, which has one text."""
-    names = run.facts.names
+    given, values = run.facts.names()
     covered: set[object] = set()
     for known in run.tables:
         if known.name == "shell" and not whole:
             continue
-        for row in known.rows_about(names):
-            yield from _check(run, row, covered)
+        for row in known.rows_about(given, values):
+            if _applies(run.facts, row):
+                yield from _check(run, row, covered)
         yield from _types(run, known, covered)
         yield from _other_versions(run, known, covered)
         if known.alone and run.training.nodes > 1:
@@ -66,11 +67,16 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
     yield from _agreement(run)
 
 
+def _applies(facts: Facts, row: Row) -> bool:
+    for condition in row.when:  # noqa: SIM110 - `all` costs more, and each job asks many rows
+        if not holds(facts, condition, row.reads):
+            return False
+    return True
+
+
 def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     """Yield a finding if a row does not hold. What several settings do to each other is said once, by the first row."""
     facts = run.facts
-    if not all(holds(facts, condition, row.reads) for condition in row.when):
-        return
     subjects = [facts.find(parse(condition).left[0]) for condition in row.when if parse(condition).left]
     values: Mapping[str, Sequence[Any]] = {}
     parts = tuple[Fact, ...]()
@@ -126,9 +132,8 @@ def _written(about: Fact, better: Any, also: str) -> str:
 def _suits(run: Run, fact: Fact, value: Any) -> bool:
     """Return whether all checks of a setting pass with another value."""
     run.facts.add([replace(fact, value=value)])
-    rows = [row for known in run.tables for row in known.rows_about(run.facts.names) if row.check]
-    applying = [row for row in rows if all(holds(run.facts, condition, row.reads) for condition in row.when)]
-    failed = [failure(run.facts, row.check, row.reads) for row in applying]
+    rows = [row for known in run.tables for row in known.rows_about(*run.facts.names()) if row.check]
+    failed = [failure(run.facts, row.check, row.reads) for row in rows if _applies(run.facts, row)]
     run.facts.add([fact])
     return not any(one is not None and fact.key in {part.key for part in one[1]} for one in failed)
 
@@ -156,9 +161,9 @@ def _filled(text: str, facts: Facts) -> str:
 def _types(run: Run, known: Table, covered: Container[object]) -> Iterator[Finding]:
     """Yield findings about values that an option does not take, and about options that are nearly written like one."""
     unknown = []
-    for fact in run.facts.by_key.values() if known.options else ():
-        space, _, name = fact.key.rpartition(":")
-        if not fact.is_placed or fact.key in covered or fact.variable or known.space.rstrip(":") != space:
+    for fact in run.placed.get(known.space, ()) if known.options else ():
+        name = fact.name
+        if fact.key in covered:
             continue
         if fact.file is not None and not known.space and run.files.get(fact.file[0].path) not in known.family:
             continue
@@ -241,7 +246,6 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
     tables = tuple(one.name for one in of_space)
     names = _options(tables)
     placed = {key for keys in known.sections.values() for key in keys}
-    given = {fact.name for fact in run.facts.by_key.values()}
     refused = set()
     for fact in facts:
         name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
@@ -260,6 +264,7 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         others = _near(tables, name, 2 if len(name) > 13 or strict else 1)
         if known.open and not strict:  # A script's own list of what an option of the program has one of is no slip.
             others = [one for one in others if one.rstrip("s") != name.rstrip("s")]
+        given = {fact.name for fact in run.facts.by_key.values()} if others else ()
         near = next((one for one in others if one not in given and not (is_option and name.startswith(one))), "")
         if not near and strict:
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
@@ -279,8 +284,7 @@ def _other_versions(run: Run, known: Table, covered: Container[object]) -> Itera
         for package in {span.package for span in known.spans.values()}
         if (fact := run.facts.find(f"package:{package}")) is not None and fact.value is not None
     }
-    placed = [fact for fact in run.facts.by_key.values() if fact.is_placed and not fact.variable] if versions else []
-    placed = [fact for fact in placed if f"{known.space}{fact.name}" == fact.key not in covered]
+    placed = [fact for fact in run.placed.get(known.space, ()) if fact.key not in covered] if versions else []
     # A script with options of its own shares some names with a program that it does not use.
     shared = sum(fact.name in known.options for fact in placed)
     own_options = known.open and not known.space and run.start.kind != "unknown"
@@ -352,11 +356,10 @@ def _respelled(fact: Fact, near: str) -> str:
 
 def _misplaced(run: Run, known: Table) -> Iterator[Finding]:
     """Yield a finding for a key of a file that stands in another section than the one from which it is read."""
-    for fact in run.facts.by_key.values() if known.sections else ():
-        space, _, name = fact.key.rpartition(":")
-        if fact.file is None or f"{space}:" != known.space:
+    for fact in run.placed.get(known.space, ()) if known.sections and known.space else ():
+        if fact.file is None:
             continue
-        parts = name.split(".")
+        parts = fact.name.split(".")
         for depth, part in enumerate(parts):
             section = ".".join(parts[:depth])
             homes = [home for home, keys in known.sections.items() if part in keys]

@@ -22,7 +22,6 @@ from trainc.kube.documents import Foreign, Manifest
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
-from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
     from trainc.options import Options
     from trainc.pods.admission_plugins import ClusterObjects
     from trainc.reading.document import Document
-
-
-# A command's words, and the keys of its options.
-_WORD_ENDS = pattern(r"[\s=]+")
 
 
 def _gang(job: TrainJob, info: Info) -> bool:
@@ -119,12 +114,12 @@ def _is_in_tables(training: Training) -> bool:
     names += starts[-1].variables if starts else ()
     if concerns(names, training.device, entry.image, text):
         return True
-    words = _WORD_ENDS.split(text)
+    words = text.replace("=", " ").split()
     programs = [word.rpartition("/")[2] for word in words if not word.startswith("-")]
     if not commands().isdisjoint(programs):
         return True
     options = (word.lstrip("-+").replace("-", "_") for word in words)
-    return bool([*tables_of_program(programs), *tables_of_options(options)])
+    return bool([*tables_of_program(programs, text), *tables_of_options(options)])
 
 
 def _is_surrounded(training: Training) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from posixpath import basename, join, normpath
 
@@ -59,7 +60,8 @@ _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "r
 class Run:
     """A program that a command starts, the tables about it, and all facts about its run.
 
-    `name` is that of the program, and `files` has the table of each file that it reads.
+    `name` is that of the program, and `files` has the table of each file that it reads. `placed` are the facts that somebody
+    wrote, but for variables, by their spaces.
     """
 
     training: Training
@@ -68,6 +70,7 @@ class Run:
     facts: Facts
     name: str
     files: Mapping[str, str | None]
+    placed: Mapping[str, Sequence[Fact]]
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, fact: Fact | None) -> Finding:
         """Return a finding where something is set, or at the program."""
@@ -174,12 +177,20 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
-    for known in found.values():
-        facts.add_roles(known.roles)
+    whole, facts.roles = _together(tuple(found))
     facts.add(_derived(training, start, facts, others, words))
-    # A table has all that it extends.
-    whole = [known for known in found.values() if sum(known.name in other.family for other in found.values()) == 1]
-    return Run(training, start, tuple(whole), facts, names[-1], homes)
+    return Run(training, start, whole, facts, names[-1], homes, facts.placed())
+
+
+@lru_cache(maxsize=64)
+def _together(names: tuple[str, ...]) -> tuple[tuple[Table, ...], Mapping[str, Collection[str]]]:
+    """Return those tables that no other one extends, which have all, and the keys of all roles: the first takes precedence."""
+    found = [table(name) for name in names]
+    roles: dict[str, dict[str, None]] = {}
+    for known in found:
+        for role, keys in known.roles.items():
+            roles.setdefault(role, {}).update(dict.fromkeys(keys))
+    return tuple(known for known in found if sum(known.name in other.family for other in found) == 1), roles
 
 
 def _leaves(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +230,7 @@ def _composed(facts: Sequence[Fact]) -> Iterator[str]:
 def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile]) -> list[ConfigFile]:
     """Return the files that words name, and those that these name, weakest first."""
     read: list[ConfigFile] = []
-    waiting = deque(paths)
+    waiting = deque(paths if by_path else ())
     while waiting and len(read) < 20:
         path = waiting.popleft()
         # What a script writes may be relative to a folder that nobody knows.
@@ -234,11 +245,13 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
     """Yield the facts of the job: its nodes and devices, and the variables of the container and the script."""
     spec = training.info.pod_spec(training.entry.pod_set.name)
     selector = spec.get("nodeSelector") or {}
+    resources = training.entry.container.resources
+    unknown = bool(resources.get("claims")) or any("/" in name for name in resources.get("limits") or {})
     values = {
         "nodes": (training.nodes, "nodes"),
         "devices": (training.devices or None, f"{training.device or 'devices'} per pod"),
         "gpus": (training.nodes * training.devices or None, "devices of the job"),
-        "device": (training.device or (None if _is_unknown(training) else "none"), "the device"),
+        "device": (training.device or (None if unknown else "none"), "the device"),
         "policy": (training.policy, "the policy"),
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
@@ -269,12 +282,6 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         if not name.isdecimal():
             known = None if "$" in str(value) else value
             yield Fact(f"env:{name}", known, name, f"{name}={{}}", word=start.program.index)
-
-
-def _is_unknown(training: Training) -> bool:
-    """Return whether a container has devices of a kind that is not known."""
-    resources = training.entry.container.resources
-    return bool(resources.get("claims")) or any("/" in name for name in resources.get("limits") or {})
 
 
 def _packages(training: Training) -> Iterator[Fact]:

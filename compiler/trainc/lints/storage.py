@@ -8,7 +8,7 @@ from posixpath import basename, join, normpath
 from trainc.findings import Finding, Severity, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
-from trainc.ir.parallelism import Setting, read_arguments
+from trainc.ir.parallelism import read_arguments
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import Json, identity_of, items, mapping
@@ -106,9 +106,9 @@ def storage(training: Training) -> Iterator[Finding]:
                 for finding in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
                     reported.add(path)
                     yield finding
-            elif _SHM not in reported and _workers(key, setting) > 1 and _has_default_shm(training):
+            elif _SHM not in reported and _WORKERS.fullmatch(key.rpartition(".")[2]) and (setting.number or 0) > 1:
                 reported.add(_SHM)
-                yield _few_shared_memory(training, setting.text, first + setting.index)
+                yield from _few_shared_memory(training, setting.text, first + setting.index)
 
 
 def _programs(training: Training) -> Iterator[Finding]:
@@ -279,22 +279,14 @@ def _claim_at(training: Training, path: str) -> str:
     return f"mount a claim there, with its name in place of CLAIM: {patch}"
 
 
-def _workers(key: str, setting: Setting) -> int:
-    if not key.endswith("workers"):
-        return 0
-    return (setting.number or 0) if _WORKERS.fullmatch(key.rpartition(".")[2]) else 0
-
-
-def _has_default_shm(training: Training) -> bool:
+def _few_shared_memory(training: Training, option: str, index: int) -> Iterator[Finding]:
     spec = training.info.pod_spec(training.entry.pod_set.name)
-    return volume_at(training, _SHM)[0] is None and spec.get("hostIPC") is not True
-
-
-def _few_shared_memory(training: Training, option: str, index: int) -> Finding:
+    if volume_at(training, _SHM)[0] is not None or spec.get("hostIPC") is True:
+        return
     message = f"{option}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
     volume = "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}"
     hint = f"mount memory there; it counts as memory of the container: {_mounting(training, volume, 'dshm', _SHM)}"
-    return training.finding("UnsuitableSharedMemory", "info", message, hint, index)
+    yield training.finding("UnsuitableSharedMemory", "info", message, hint, index)
 
 
 def _shared_memory(training: Training) -> Iterator[Finding]:

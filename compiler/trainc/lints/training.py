@@ -214,7 +214,8 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
     built_words = len(info.command or ()) if built else 0
-    return Training(entry, line, policy, _nodes(entry, policy), devices, device, variables, documents, built_words)
+    nodes = sum(p.count * p.replicas for p in (info.mpi_hosts if policy == "mpi" else [entry.pod_set]))
+    return Training(entry, line, policy, nodes, devices, device, variables, documents, built_words)
 
 
 def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
@@ -239,8 +240,3 @@ def policy_of(info: Info) -> str:
     """Return the key of the framework in the runtime's mlPolicy, or an empty string."""
     chosen = info.ml_policy or {}
     return next((policy for policy in _POLICIES if chosen.get(policy) is not None), "")
-
-
-def _nodes(entry: Entrypoint, policy: str) -> int:
-    hosts = entry.info.mpi_hosts if policy == "mpi" else [entry.pod_set]
-    return sum(pod_set.count * pod_set.replicas for pod_set in hosts)
