@@ -106,6 +106,7 @@ def test_claims_of_an_older_version_have_no_exactly() -> None:
 
 
 ROOTLESS = {"securityContext": {"runAsUser": 1000}}
+INIT = {"name": "own", "image": "a:1", "command": ["true"], "securityContext": {"runAsUser": 0}}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,8 @@ ROOTLESS = {"securityContext": {"runAsUser": 1000}}
         ({"command": ["torchrun", "t.py"], "env": {"HF_HOME": "/root/.cache/hf"}, "pod": ROOTLESS}, "the folder is root's"),
         ({"command": ["torchrun", "t.py"], "env": {"HF_HOME": "/home/me/hf"}, "pod": ROOTLESS}, ""),
         ({"command": ["torchrun", "t.py"], "pod": {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}}}, "refuses user 0"),
+        ({"command": ["torchrun", "t.py"], "pod": {"securityContext": {"runAsUser": 1000, "runAsNonRoot": True}, "initContainers": [INIT]}}, "refuses user 0"),
+        ({"command": ["torchrun", "t.py"], "pod": {**ROOTLESS, "initContainers": [INIT]}}, ""),
         ({"command": ["torchrun", "t.py"], "pod": {"nodeSelector": {"cloud.google.com/gke-accelerator": "a100"}}}, "labels such as"),
         ({"command": ["torchrun", "t.py"], "limits": {"memory": "64Mi"}}, "gibibytes"),
         ({"command": ["torchrun", "t.py --lr 1"]}, "a script of this name"),

@@ -22,6 +22,7 @@ _TAGS: Mapping[str, str] = {
     "*/763104351884.dkr.ecr.*/huggingface-pytorch-training": "torch",
     "*/mosaicml/pytorch": "torch",
     "*/python": "python",
+    "*/fairseq": "fairseq",
     "*/huggingface/transformers-pytorch-gpu": "transformers",
     "*/hiyouga/llamafactory": "llamafactory",
     "*/trl": "trl",

@@ -32,6 +32,13 @@ _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
 def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
     """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
+    if not entry.trains and "securityContext" in entry.container.fields:
+        from trainc.lints.storage import security_of
+
+        if security_of(entry, "runAsUser") == 0 and security_of(entry, "runAsNonRoot") is True:
+            message = "runAsNonRoot refuses user 0, so the container is never created"
+            hint = "write runAsNonRoot: false beside it, or the number of another user"
+            yield Finding("CommandCannotStart", "warning", message, hint, *entry.at("securityContext", "runAsUser"))
     if entry.argv and not _starts(entry.argv, bool(entry.command)):
         first = _program if entry.command else _arguments_alone
         findings = (list(check(entry)) for check in (first, _check_shell, _unsplit, _letters))
@@ -168,6 +175,12 @@ def _unsplit(entry: Entrypoint) -> Iterator[Finding]:
         return
     line = read_command(words, programs(""))
     if not line.launches and line.starts[0].program.kind != "python":
+        return
+    first = line.starts[0].program
+    script = words[first.start] if first.kind == "python" and first.start < len(words) else ""
+    if ".py -" in script:
+        message = f"no shell splits this at its spaces: python looks for a file called {script[:_LONGEST_SHOWN]!r}"
+        yield _finding(entry, first.start, message, f"write {', '.join(map(_quoted, _split(script)))}")
         return
     launched = {launch.program[0] for launch in line.launches if launch.program}  # The launcher has its own rules.
     for index, word in enumerate(words):

@@ -40,6 +40,7 @@ _PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 _OWN_TO_LAUNCHER = pattern(
     r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
 )
+_ENVIRON = pattern(r"""^os\.environ\[["'](\w+)["']\] *= *["']([^"'\n]*)["']""", 8)  # re.MULTILINE
 _OTHER_PYTHON = pattern(r"conda|mamba|\buv\b|pyenv|pixi|apt|python3\.\d|activate")
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 _DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
@@ -174,6 +175,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             if known is None or known.name in table(name).family or name == "calls":
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
+    facts.add(_set_by_scripts(read))
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -225,6 +227,13 @@ def _composed(facts: Sequence[Fact]) -> Iterator[str]:
     for folder, name in (("config_path", "config_name"), ("config_dir", "config_name")):
         if folder in by_key and name in by_key:
             yield join(by_key[folder], by_key[name] + ("" if by_key[name].endswith(".yaml") else ".yaml"))
+
+
+def _set_by_scripts(read: Sequence[ConfigFile]) -> Iterator[Fact]:
+    """Yield the variables that scripts in Python set first of all."""
+    for file in read:
+        for name, value in _ENVIRON.findall(file.text or "") if file.name.endswith(".py") else ():
+            yield Fact(f"env:{name}", value, f"{name} in {file.name}", file=(file, name))
 
 
 def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile]) -> list[ConfigFile]:

@@ -12,7 +12,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 # Packages about whose calls there are rows, and others that do not start the processes of a training.
-_ROOTS = frozenset(("torch", "jax", "xgboost", "deepspeed", "transformers"))
+_ROOTS = frozenset(("torch", "jax", "xgboost", "deepspeed", "transformers", "transformer_engine"))
 _PLAIN = _ROOTS | sys.stdlib_module_names | frozenset(("numpy", "pandas", "sklearn", "scipy", "pyarrow", "joblib"))
 # A test that holds in each process, if at times only; what leaves a function or a turn of a loop; and that of the first rank.
 _HOLDS = pattern(r"__name__ == '__main__'|\(?(?:\w*step|epoch|iteration|it|i|batch)(?: \+ 1\))? % [\w.]+ == 0")
