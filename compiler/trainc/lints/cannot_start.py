@@ -37,7 +37,7 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
 
         if security_of(entry, "runAsUser") == 0 and security_of(entry, "runAsNonRoot") is True:
             message = "runAsNonRoot refuses user 0, so the container is never created"
-            hint = "write runAsNonRoot: false beside it, or the number of another user"
+            hint = "write runAsNonRoot: false for it, or the number of another user"
             yield Finding("CommandCannotStart", "warning", message, hint, *entry.at("securityContext", "runAsUser"))
     if entry.argv and not _starts(entry.argv, bool(entry.command)):
         first = _program if entry.command else _arguments_alone
