@@ -327,7 +327,8 @@ class _Container:
         self.instead: dict[str, str] = {}
         for plugin in enabled(info.plugins) if entry.trains else ():
             if plugin.shell_names and plugin.policy_of(job, info) is not None:
-                self.instead = {**plugin.shell_names}
+                rank = plugin.shell_names.get("NODE_RANK")
+                self.instead = {**plugin.shell_names, **({"JOB_COMPLETION_INDEX": rank} if rank else {})}
 
     def in_words(self, line: CommandLine) -> Iterator[Finding]:
         """Yield findings about a command that no shell runs."""
