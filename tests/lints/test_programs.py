@@ -98,7 +98,7 @@ HARMLESS = {
     "old names of another Megatron": MEGATRON + "--hidden-size 64 --deepspeed --checkpoint-activations",
     "samples in verl's evaluation": "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.val_kwargs.do_sample=true",
     "more arguments in a variable": HF + "--load_best_model_at_end $EXTRA_ARGS",
-    "a number in scientific notation": HF + "--learning_rate 5e-5 --max_steps 1e3",
+    "a number in scientific notation": HF + "--learning_rate 5e-5 --warmup_ratio 1e-1",
     "module and package": "torchrun -m acme.train",
     "quoted braces": "torchrun t.py 'data=/d/{0..3}.tar'",
     "a value with dashes": "torchrun train.py --note=before--after --run=a--b",

@@ -24,6 +24,7 @@ from trainc.startup.typing import Any
 _NAMED = pattern(r"\{([\w.:-]+)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
+_INTEGER = pattern(r"\s*[+-]?\d+(?:_\d+)*\s*")
 _NODES = pattern(r"\bNODES\b")
 _MENTIONED = pattern(r"(/[\w./-]+\.(?:json|ya?ml|toml|py|sh))(?!\w)")
 # Programs that fill in files before others read them.
@@ -196,9 +197,12 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         kind, value = "str", next((each for each in str(value).split() if each not in choices), choices[0])
     if kind in ("int", "float"):
         better = number(value)
-        if (better is not None and not quoted) or (bare and not fact.text.startswith("--")):
+        # An argument parser of Python takes neither 2.5 nor 1e3 for an integer.
+        whole = kind == "float" or not fact.text.startswith("--") or _INTEGER.fullmatch(str(value)) is not None
+        if (better is not None and not quoted and whole) or (bare and not fact.text.startswith("--")):
             return None
         noun = "an integer" if kind == "int" else "a number"
+        better = better if whole or isinstance(better, int) else None
         shown = "without a value" if bare else f"the text {value!r}" if quoted else repr(value)
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
@@ -466,8 +470,11 @@ def _missing_files(training: Training) -> Iterator[Finding]:
     yield from _elsewhere(training)
     yield from _misnamed(training)
     known = dict(folders(training))
-    words = ((word, None, index, "") for index, word in enumerate(training.line.argv))
-    for text, file, index, key in (*words, *_named_in_files(training)) if known else ():
+    texts: list[tuple[str, ConfigFile | None, int, str]] = [(w, None, i, "") for i, w in enumerate(training.line.argv)]
+    for read in visible_files(training):
+        if read.document is not None and read.path in training.text:
+            texts += [(str(value), read, 0, key) for key, value in flat(read.value).items()]
+    for text, file, index, key in texts if known else ():
         for path in dict.fromkeys(_MENTIONED.findall(text)):
             folder, _, name = path.rpartition("/")
             if folder not in known or name in known[folder] or f">{path}" in text.replace(" ", ""):
@@ -481,13 +488,6 @@ def _missing_files(training: Training) -> Iterator[Finding]:
             place = 0 if training.line.script is not None else index
             finding = training.finding("FileNotMounted", "warning", message, hint, place)
             yield finding if file is None else file.at(key, finding)
-
-
-def _named_in_files(training: Training) -> Iterator[tuple[str, ConfigFile | None, int, str]]:
-    """Yield the values of the files that a command reads, which may name others, each with its file and key."""
-    for file in visible_files(training):
-        if file.document is not None and file.path in training.text:
-            yield from ((str(value), file, 0, key) for key, value in flat(file.value).items())
 
 
 def _misnamed(training: Training) -> Iterator[Finding]:

@@ -22,9 +22,9 @@ _TORCHRUN = taking(
     text="""
         rdzv-endpoint rdzv-id rdzv-conf event-log-handler role log-dir redirects r tee t local-ranks-filter
         duplicate-stdout-filters duplicate-stderr-filters log-line-prefix-template master-addr local-addr logs-specs
-        numa-binding signals-to-handle
+        signals-to-handle
     """,
-    **{"spawn fork forkserver": "start-method"},
+    **{"spawn fork forkserver": "start-method", "node socket exclusive core-complex": "numa-binding"},
 )
 
 
