@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,25 @@ def test_the_fields_of_an_object_are_searched_once(tmp_path: Path, monkeypatch: 
     assert main(["check", "job.yaml", "--release", "2.1"], Streams(io.BytesIO(), io.BytesIO(), reported)) == 1
     assert reported.getvalue().count("error[") > 10
     assert len(searched) == len(set(searched)) > 0
+
+
+def test_each_of_many_findings_asks_for_its_own_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Volumes that nothing mounts, and variables that a shell would have to expand."""
+    from growing import JOB, RUNTIME, _placed
+
+    monkeypatch.chdir(tmp_path)
+    pod = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
+
+    def work(n: int) -> None:
+        env = [{"name": f"A{i}", "value": f"$(hostname)/{i}"} for i in range(n)]
+        job = _placed(JOB, ("spec", "trainer", "env"), env)
+        volumes = [{"name": f"a{i}", "emptyDir": {}} for i in range(n)]
+        runtime = _placed(_placed(RUNTIME, (*pod, "volumes"), volumes), (*pod, "containers", 0, "env"), env)
+        (tmp_path / "job.yaml").write_text(f"{json.dumps(job)}\n---\n{json.dumps(runtime)}", encoding="utf-8")
+        main(["check", "job.yaml", "--release", "2.3"], Streams(io.BytesIO(), io.BytesIO(), io.StringIO()))
+
+    found = []
+    for n in (150, 300, 600):
+        work(n)
+        found.append(steps(lambda n=n: work(n)))  # type: ignore[misc]
+    assert_linear(found, 20_000)

@@ -139,44 +139,36 @@ def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Pat
 
     This is where the field was written: in the TrainJob's last patch that sets it, or in the runtime.
     """
-    for patch in reversed(job.patches):
-        for patched_job in patch.jobs:
-            if patched_job.name == pod_set and (inner := _follow(patched_job.pod_spec, steps)) is not None:
-                return (*patched_job.pod_path, *inner), "trainjob"
+    for patched_job in (each for patch in reversed(job.patches) for each in patch.jobs):
+        if patched_job.name == pod_set and (inner := _follow(patched_job.pod_spec, steps)) is not None:
+            return (*patched_job.pod_path, *inner), "trainjob"
     index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
-    path: Path = (*JOBS, index, *POD_SPEC)
-    return (*path, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
+    return (*JOBS, index, *POD_SPEC, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
 
 
 def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *steps: Step) -> tuple[Path, About]:
     """Like `pod_path`, below a container; init containers are only considered if no other container matches."""
-    spec = info.pod_spec(pod_set)
     kinds = ("containers", "initContainers")
-    kind = next((k for k in kinds if any(c.get("name") == container for c in spec.get(k, ()))), kinds[0])
+    kind = next((k for k in kinds if container in _places(info.pod_spec(pod_set).get(k, ()), "name")), kinds[0])
     return pod_path(job, info, pod_set, kind, ("name", container), *steps)
 
 
 def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
     """Return the path of a container's variable, in the TrainJob's trainer or initializer, a patch or the runtime."""
-    if container == pod_set.main and pod_set.ancestor == names.TRAINER:
-        for i, variable in enumerate(job.trainer.env):
-            if variable["name"] == name:
-                return ("spec", "trainer", "env", i), "trainjob"
-    step = job.initializer(pod_set.ancestor or "")
-    if step is not None and container == pod_set.ancestor:
-        for i, variable in enumerate(step.env):
-            if variable["name"] == name:
-                return ("spec", "initializer", container.partition("-")[0], "env", i), "trainjob"
+    is_trainer = container == pod_set.main and pod_set.ancestor == names.TRAINER
+    if is_trainer and (index := _places(job.trainer.env, "name").get(name)) is not None:
+        return ("spec", "trainer", "env", index), "trainjob"
+    step = job.initializer(pod_set.ancestor or "") if container == pod_set.ancestor else None
+    if step is not None and (index := _places(step.env, "name").get(name)) is not None:
+        return ("spec", "initializer", container.partition("-")[0], "env", index), "trainjob"
     return container_path(job, info, pod_set.name, container, "env", ("name", name))
 
 
 def _follow(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
     path: list[str | int] = []
-    key: str | int | None
     for step in steps:
         if isinstance(step, tuple):
-            items = enumerate(value if isinstance(value, (list, tuple)) else ())
-            key = next((i for i, item in items if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None)
+            key: str | int | None = _places(value, step[0]).get(step[1]) if isinstance(value, (list, tuple)) else None
         else:
             key = step if isinstance(value, Mapping) and step in value else None
         if key is None:
@@ -184,3 +176,18 @@ def _follow(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Pat
         path.append(key)
         value = value[key]
     return tuple(path)
+
+
+# Lists, and where in them the first item with a text in a field is: each of many findings asks for its own item.
+_PLACES: dict[tuple[int, str], tuple[Any, int, dict[str, int]]] = {}
+
+
+def _places(items: Any, field: str) -> dict[str, int]:
+    known, length, places = _PLACES.get((id(items), field), (None, 0, {}))
+    if known is not items or length != len(items):
+        if len(_PLACES) > 100:
+            _PLACES.clear()
+        texts = [item.get(field) if isinstance(item, Mapping) else None for item in items]
+        places = {text: i for i, text in reversed([*enumerate(texts)]) if isinstance(text, str)}
+        _PLACES[id(items), field] = (items, len(items), places)
+    return places

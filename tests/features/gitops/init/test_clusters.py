@@ -159,3 +159,33 @@ def test_what_applies_the_outputs_fits_the_schemas_of_argo_cd_and_flux(words: li
     assert len(custom) == (2 if "--application-set" in words else 4)
     for each in custom:
         assert list(Draft202012Validator(of_kind(each)).iter_errors(each)) == []
+
+
+def test_environments_that_would_be_one_application_are_refused() -> None:
+    Path("ml/trainc.yaml").write_text(CLUSTERS.replace("tpu:", "H100:"), encoding="utf-8")
+    result = run("init", "ml", "--only", "gitops")
+    assert result.status == 2
+    assert "environments 'h100' and 'H100' would both be 'training-h100'" in result.stderr
+    assert not Path("ml/argocd").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a/b: c", "https://a/b # c", "https://a/b:", "{a: b}", "&a", "%a", "@a", "|", "1"]
+)
+def test_a_repository_is_written_as_it_was_given(url: str) -> None:
+    cluster = () if " " in url or not url.startswith("https") else (f"--cluster=h100={url}",)
+    for kind in ((), ("--application-set",)):
+        shutil.rmtree("ml/argocd", ignore_errors=True)
+        assert run("init", "ml", "--only", "gitops", f"--repository={url}", *cluster, *kind).status == 0
+        documents, *_ = written("ml/argocd").values()
+        (spec,) = [document["spec"] for document in documents]
+        spec = spec["template"]["spec"] if kind else spec
+        assert spec["source"]["repoURL"] == url
+        assert kind or not cluster or spec["destination"]["server"] == url
+
+
+def test_a_folder_that_looks_like_an_option_is_refused() -> None:
+    shutil.move("ml", "-ml")
+    result = run("init", "./-ml", "--only", "hooks", "--print")
+    assert result.status == 2
+    assert "do not take the folder '-ml' as one word" in result.stderr

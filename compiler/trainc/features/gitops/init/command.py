@@ -30,6 +30,7 @@ from trainc.features.gitops.init.scaffold import (
     Delivered,
     Plan,
     Requirement,
+    application,
     requirement_of,
     scaffold,
     shared_url,
@@ -39,7 +40,7 @@ from trainc.features.gitops.init.scaffold import (
 )
 
 # What is neither of a shell, of YAML nor of GitHub's expressions, in the name of a folder.
-_IN_SCRIPTS = pattern(r"[\w .+@=/-]+")
+_IN_SCRIPTS = pattern(r"(?!-)[\w .+@=/-]+")
 _LEFT_ALONE = (README, REQUIREMENTS, CODEOWNERS)
 _ADDED_TO = {ATTRIBUTES: with_attributes, HOOKS: with_hooks, SETTINGS: with_settings}
 
@@ -109,6 +110,13 @@ def _plan(arguments: Arguments) -> tuple[str, Plan]:
         hint = "rename it, with letters, digits, spaces and  . _ - + @ = /  only"
         wrong = next((output.path for output in delivered if not output.path.isprintable()), inside)
         raise UsageError(f"scripts and workflows do not take the folder {wrong!r} as one word: {hint}")
+    applications = {application(output): output.environment for output in delivered}
+    if "gitops" in (arguments.only or PARTS) and len(applications) < len(delivered):
+        one = next(output for output in delivered if applications[application(output)] != output.environment)
+        other = applications[application(one)]
+        raise UsageError(
+            f"environments {one.environment!r} and {other!r} would both be {application(one)!r} in the cluster: rename one"
+        )
     gitops, repository, index_url = arguments.gitops, arguments.repository, arguments.index_url
     application_set = arguments.application_set
     return folder, Plan(gitops, repository, __version__, requirement, inside, delivered, index_url, application_set)

@@ -109,7 +109,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
     values = {
         "gitops": gitops,
         "tool": _TOOLS[gitops],
-        "repository": plan.repository,
+        "repository": _quoted(plan.repository),
         "placeholder": " # a placeholder: write the URL of this repository" if plan.repository == REPOSITORY else "",
         "version": plan.version,
         "requirement": requirement.line,
@@ -139,8 +139,8 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
             texts[APPLICATION_SET] = _application_set(plan, values)
         for delivered in () if plan.application_set else plan.delivered:
             file = _file_name(delivered)
-            here = {**values, "file": file, "name": _application(delivered), **_namespace(gitops, delivered.namespace)}
-            here |= {"path": delivered.path, "server": delivered.server}
+            here = {**values, "file": file, "name": application(delivered), **_namespace(gitops, delivered.namespace)}
+            here |= {"path": delivered.path, "server": _quoted(delivered.server)}
             here["place"] = _quoted(delivered.path if gitops == "argocd" else f"./{delivered.path}")
             texts[f"{gitops}/{file}.yaml"] = _template(f"{gitops}.yaml").substitute(here)
         if gitops == "argocd" and (text_of := ask("argocd", "file")):
@@ -155,14 +155,15 @@ def _file_name(delivered: Delivered) -> str:
     return _NO_NAME.sub("-", delivered.environment.lower()).strip("-") or "training"
 
 
-def _application(delivered: Delivered) -> str:
+def application(delivered: Delivered) -> str:
+    """The name of what applies an output; environments whose names differ little have the same."""
     return f"training-{_file_name(delivered)}" if delivered.environment else "training"
 
 
 def _application_set(plan: Plan, values: Mapping[str, str]) -> str:
     """One ApplicationSet for all outputs, which have namespaces to be created or have none."""
     elements = [
-        {"name": _application(delivered), "path": delivered.path, "server": delivered.server}
+        {"name": application(delivered), "path": delivered.path, "server": delivered.server}
         | ({"namespace": delivered.namespace} if delivered.namespace else {})
         for delivered in plan.delivered
     ]
@@ -213,7 +214,9 @@ def _hooks(requirement: Requirement, index_url: str) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+    """A text as YAML, also between brackets: in quotes unless it is read as itself without them."""
+    documents, _ = yaml_reader.read_documents(f"a: [{text}]\n".encode(), "", Limits())
+    return text if [document.data for document in documents] == [{"a": [text]}] else json.dumps(text)
 
 
 def _namespace(gitops: GitOps, name: str) -> dict[str, str]:
@@ -237,7 +240,6 @@ def _health_checks() -> str:
 
 
 _NO_NAME = pattern(r"[^a-z0-9-]+")
-_PLAIN = pattern(r"[A-Za-z0-9._^][A-Za-z0-9._/^-]*")
 
 
 # Where this trainc came from, as a line of a requirements file: so that CI installs the same one.
