@@ -136,6 +136,8 @@ def test_the_hooks_see_what_is_changed_wrong_and_deleted(hooks: Path, jobs: Path
     job.write_text(good.replace("numNodes: 4", "numNodes: 8"), encoding="utf-8")
     assert ran() == ["Failed", "Passed"]
     assert ran() == ["Passed", "Passed"]
+    git(jobs, "rm", "-q", "--cached", "rendered/prod/ml-prod/pretrain.yaml")
+    assert outcome(pre_commit(jobs, home, "run"), both) == ["Failed", "Passed"]
     job.write_text(good.replace("numNodes", "numNode"), encoding="utf-8")
     assert ran() == ["Failed", "Failed"]
     (jobs / "jobs" / "second.yaml").write_text(SECOND, encoding="utf-8")

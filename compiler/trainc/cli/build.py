@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, nothing_found, read_stdin, start
@@ -76,8 +77,9 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     proofs = _proofs(targets, bases, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
-        target.compilation.diagnostics += proofs.pop(target.folder, ())
-        target.compilation.diagnostics += target.compilation.as_built() if arguments.check else ()
+        proof = proofs.pop(target.folder, [])
+        target.compilation.diagnostics += proof
+        target.compilation.diagnostics += target.compilation.as_built() if arguments.check and not proof else ()
     targets[-1].compilation.diagnostics += [diagnostic for about in proofs.values() for diagnostic in about]
     if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)
@@ -96,7 +98,22 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     if arguments.check and not arguments.quiet and any(planned.changes for planned in plans):
         streams.err.write(f"{_REFRESH}\n")
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
+    differs = bool(_not_in_git(targets, arguments, streams)) or differs
     return Status.DIAGNOSED if differs or any(refused) else Status.DONE
+
+
+def _not_in_git(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> list[str]:
+    """The output folders of a hook with files that git does not know: pre-commit sets aside what is changed, not those."""
+    from trainc.reading.git import run_git
+
+    words = ("ls-files", "--others", "--exclude-standard", "--")
+    is_hook = arguments.exit_code and "PRE_COMMIT" in os.environ
+    added: list[str] = []
+    with suppress(CompileError):  # Output outside of the repository is no part of a commit.
+        added = [target.folder for target in targets if is_hook and run_git(os.curdir, [*words, target.folder])]
+    if added:
+        streams.err.write(f"not in git yet, so this commit would lack them: git add {' '.join(added)}\n")
+    return added
 
 
 def _leave_out(
@@ -379,7 +396,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.rebuild or arguments.keep:
         from trainc.cli.kept import check_choices
 
-        check_choices(arguments, [target.compilation.keeping for target in targets])
+        elsewhere = {
+            identity_of(d.data): other.environment
+            for run in (target.compilation for target in targets)
+            for other in run.settings.other_environments
+            for d in run.inputs.elsewhere
+            if other.compiles(d.data, d.file, set())
+        }
+        check_choices(arguments, [target.compilation.keeping for target in targets], elsewhere)
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, arguments, streams)
     return write_folders(targets, bases, arguments, streams)

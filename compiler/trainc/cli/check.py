@@ -17,11 +17,13 @@ from trainc.cli.without_effect import without_effect
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings.policy import GUARDED
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.pipeline.fragments import check_fragments
+from trainc.pipeline.index import find_runtime
 from trainc.project.configuration import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -124,6 +126,7 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     ):
         checking.diagnostics += rules(findings, False)
     checking.conclude()
+    checking.diagnostics = list(_without_lost_deadlines(checking))
     if any(d.code == "PatchTargetMissing" for d in checking.diagnostics):
         from trainc.cli.build import drop_consequences
         from trainc.output.ownership import file_name
@@ -175,18 +178,33 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
             yield diagnostic
 
 
+def _without_lost_deadlines(checking: Run) -> Iterator[Diagnostic]:
+    """Leave out that deadlines are lost where it is said of the runtime that it has no trainer."""
+    found, session = checking.diagnostics, checking.session
+    reported = {
+        d.source and d.source.file for d in found if d.code == "MissingTrainerAncestor" and d.severity != "ignored"
+    }
+    runtimes = {
+        job.label: find_runtime(job.data, session.index, session.release)[0] for job in session.jobs if reported
+    }
+    files = {label: runtime.document.file for label, runtime in runtimes.items() if runtime is not None}
+    yield from (d for d in found if d.code != "DeadlineDropped" or files.get(d.object) not in reported - {None})
+
+
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
     from trainc.reading.ignores import Comments, check_ignores, count_ignored
 
     diagnostics = [diagnostic for checking in runs for diagnostic in checking.diagnostics]
     counts = list(count_ignored(diagnostics))
-    if has_errors(diagnostics):
+    errors = {d.code for d in diagnostics if d.severity == "error"}
+    if errors.isdisjoint(GUARDED) and errors:
         return counts
     files = [document.file for checking in runs for document in checking.inputs.all_documents]
     files += [file for checking in runs for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(runs[0].files.text)
     ignores = [ignore for file in dict.fromkeys(files) for ignore in comments(file)]
+    ignores = [ignore for ignore in ignores if not errors or ignore.code in errors & GUARDED]
     return runs[0].session.rules([*check_ignores(ignores, diagnostics), *counts], True)
 
 

@@ -288,11 +288,10 @@ class Run:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
         if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
-        from trainc.cli.kept import causes_of
+        from trainc.cli.kept import causes_of, unproven
 
-        bases = self.bases
-        for_all = cache(lambda: [*bases.changes_for_all(self.settings)] if bases else [])
-        causes = causes_of(self.session, self.keeping, for_all=for_all)
+        for_all = self.bases.changes_for_all(self.settings) if self.bases else ()
+        causes = [*causes_of(self.session, self.keeping, for_all), *unproven(self.keeping)]
         return self.session.rules([cause.diagnostic() for cause in causes], False)
 
 
@@ -410,7 +409,7 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         Diagnostic(
             "SettingsLoosened",
             "info",
-            f"since {bases.arguments.base}: {sentence}, which may let more pass",
+            f"since {bases.arguments.base}: {sentence}, which may let {'more' if sentence.endswith((' is gone', ' is new')) else 'other jobs'} pass",
             f"jobs that this change builds have to meet the rules as they are and as {bases.arguments.base} has them",
             CONFIGURATION_FILE,
             source=source,

@@ -299,13 +299,12 @@ class Judgement:
             message = (
                 f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
             )
-            otherwise, pass_it, _ = first.hint.partition("pass its file")
             home, hint = before.homes.get(broken[0][0]), first.hint
             if stage_of(first.code) == "fits" and names[1:]:  # What to do is about one job.
                 hint = f"undo the change of this line; or, for {names[0]}: {hint}"
-            if first.code == "RuntimeNotFound" and home and pass_it:
+            if first.code == "RuntimeNotFound" and home and "pass its file" in first.hint:
                 where = f"have `runtimes` in trainc.yaml name {home} again" if os.path.exists(home) else ""
-                hint = f"{'' if where else otherwise}{where or f'restore it in {home}, where it was'}, or change the runtimeRef of these jobs"
+                hint = f"{where or f'restore it in {home}, where it was'}, or change the runtimeRef of these jobs"
             yield replace(first, message=message, hint=hint)
 
     def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from types import MappingProxyType
 
-from trainc.cli.at_base import NO_BASE, Bases, Revision, no_base, own_trainjobs
+from trainc.cli.at_base import NO_BASE, Bases, Revision, bases_of, no_base, own_trainjobs
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.revisions import here
 from trainc.cli.settings import Settings
@@ -18,7 +19,7 @@ from trainc.kube.documents import identity_of, mapping, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits, Options
-from trainc.output.choices import Choices, JobKey
+from trainc.output.choices import STATES, Choices, JobKey
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
 from trainc.pipeline.index import find_runtime
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from trainc.explain.kept import Change
 
 _SOME = 3
-_SETTING = "an overlay, or a setting in trainc.yaml, has changed since"
 
 
 def keeping_in(
@@ -86,18 +86,20 @@ def _choices(arguments: Arguments) -> Choices:
     return Choices(tuple(arguments.rebuild or ()), tuple(arguments.keep or ()), getattr(arguments, "at_most", None))
 
 
-def check_choices(arguments: Arguments, environments: Iterable[Keeping | None]) -> None:
-    """Raise UsageError if --rebuild or --keep names a job that no environment has."""
+def check_choices(
+    arguments: Arguments, environments: Iterable[Keeping | None], elsewhere: Mapping[JobKey, str] = MappingProxyType({})
+) -> None:
+    """Raise UsageError if --rebuild or --keep names a job that no environment has, or one of those `elsewhere`."""
     keepings = [keeping for keeping in environments if keeping is not None]
     if not keepings:
         raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
     jobs = [job for keeping in keepings for job in keeping.trainjobs]
     if unused := _choices(arguments).unused(jobs):
-        job_names = [name for job in jobs for name in (job[1], "/".join(job))]
+        job_names = {name for job in jobs for name in (job[1], "/".join(job), f"{job[0]}/*")} | {*STATES}
         where = f" in {', '.join(arguments.env)}" if arguments.env else ""
-        raise UsageError(
-            f"there is no TrainJob {unused[0]}{where}; {did_you_mean(unused[0], job_names) or 'check the name'}"
-        )
+        there = [env for key, env in elsewhere.items() if unused[0] in (key[1], "/".join(key))]
+        near = f"it is in {there[0]}: --env {there[0]}" if there else did_you_mean(unused[0], job_names)
+        raise UsageError(f"there is no TrainJob {unused[0]}{where}; {near or 'check the name'}")
 
 
 def finished_jobsets(before: Configuration, after: Configuration, arguments: Arguments, base: str) -> set[JobKey]:
@@ -159,18 +161,34 @@ class Cause:
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
 
 
+def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable[Source]]:
+    """Return the decisions of a comparison with its base, and the lines that have changed since for all jobs alike."""
+    settings = Settings.of(arguments)
+    bases = bases_of([settings], arguments)
+    base = bases.base_of(keeping.folder, settings.configuration.environment)
+    return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
+
+
+def unproven(keeping: Keeping) -> list[Cause]:
+    """The kept files that neither a build at the base nor compiling gives, one cause each."""
+    reason = "the rendered file is changed by hand, or built from what is gone, and `trainc build --check` refuses it"
+    files = [rendered for rendered in keeping.waiting if keeping.is_by_hand(rendered)]
+    places = [(file.job, Source(f"{keeping.folder}/{file.path}", 1, 1)) for file in files]
+    return [Cause((job,), (place,), reason, f"--rebuild {job}") for job, place in places]
+
+
 def causes_of(
     session: Session,
     keeping: Keeping,
+    for_all: Iterable[Source] = (),
     finished: Collection[JobKey] = (),
     by_hand: Collection[JobKey] = (),
-    for_all: Callable[[], Iterable[Source]] = tuple,
 ) -> list[Cause]:
     """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
 
     Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all, nor files that
-    somebody has changed by hand: those of `by_hand`, or what the base says. `for_all` has lines that have changed and that
-    all jobs have in common, for what no other line explains.
+    somebody has changed by hand: those of `by_hand`, and what the base does not prove. `for_all` has lines that have
+    changed and that all jobs have in common, for what no other line explains.
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
@@ -179,6 +197,8 @@ def causes_of(
             continue
         if not (finished and _jobset_in(rendered, keeping.limits) in finished):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
+    in_common = [*for_all] if groups else []
+    places: dict[str, Source] = {}
     lines: dict[str, dict[Source, bool]] = {}
     affected: dict[str, dict[str, None]] = {}
     left: dict[str, dict[str, None]] = {}
@@ -188,8 +208,13 @@ def causes_of(
         for source in changed:
             lines.setdefault(source.file, {})[source] = changed[source]
         reason = _reason(first.line, keeping)
-        if not changed and reason == _SETTING:
-            changed = dict.fromkeys(for_all(), False)
+        if not changed and not reason:
+            base = keeping.read_base()
+            changed = dict.fromkeys(in_common, False)
+            reason = "an overlay, a setting or the rendered file has changed " + (
+                f"before {base.name}" if base and keeping.standing(first.key) == "kept" else "since"
+            )
+            places[reason] = Source(f"{keeping.folder}/{first.path}", 1, 1)
             for source in changed:
                 lines.setdefault(source.file, {})[source] = False
         for cause in [source.file for source in changed] or [reason]:
@@ -199,7 +224,7 @@ def causes_of(
     return [
         Cause(
             tuple(names),
-            tuple(sorted(lines.get(cause, ()), key=lambda s: (s.line, s.column))),
+            tuple(sorted(lines.get(cause, filter(None, [places.get(cause)])), key=lambda s: (s.line, s.column))),
             "" if cause in lines else cause,
             rebuild_of(names, keeping),
             tuple(left[cause]),
@@ -237,7 +262,7 @@ def _reason(line: BuildLine, keeping: Keeping) -> str:
         return f"built for Trainer {line.release}, not {keeping.release}"
     if line.trainc != keeping.trainc:
         return f"trainc {line.trainc} compiled differently from {keeping.trainc}"
-    return _SETTING
+    return ""
 
 
 def _difference(rendered: Rendered, job: ValidDocument) -> object:

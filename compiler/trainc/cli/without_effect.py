@@ -14,7 +14,7 @@ from trainc.findings.policy import matches
 from trainc.findings.text import did_you_mean, near_names
 from trainc.knowledge.software import is_like
 from trainc.kube.documents import identity_of, mapping, objects, qualified, value_at
-from trainc.kube.names import is_subdomain
+from trainc.kube.names import is_subdomain, split_image
 from trainc.options import Limits
 from trainc.output.ownership import marked_files
 from trainc.project.configuration import Configuration
@@ -47,9 +47,10 @@ def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[D
             globs |= {word for _, word, *_ in about_files}
             named = [*_images_of_nothing(settings, images), *_of_nothing(settings, file or "", jobs)]
             for path, word, severity, about, hint in (*about_files, *(named if is_whole else ())):
-                finding = Finding("SettingsNotUsed", severity, f"{word} {about}", hint, (*above, *path))
+                finding = Finding("SettingsNotUsed", severity, f"{word} {about}".lstrip(), hint, (*above, *path))
                 found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
     others = [*_overlays_of_nobody(runs), *_applied_of_nobody(runs), *ignored_outputs(runs)] if file else []
+    others += _quotas_of_nobody(runs) if is_whole else ()
     return [*found.values(), *others], globs
 
 
@@ -91,11 +92,30 @@ def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Con
             above = os.path.join(above, part)
 
 
+def _quotas_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    """Yield quotas and limits of a namespace that nothing else is in, next to one with jobs and without any."""
+    for run in runs:
+        documents = run.court.snapshot[0] if run.court.snapshot else []
+        bounds = [d for d in documents if d.data.get("kind") in ("ResourceQuota", "LimitRange")]
+        of_jobs = {job.key[0] for job in run.session.jobs}
+        rules = read_paths([*filter(os.path.exists, run.settings.configuration.policies)], Limits(), everything=True)[0]
+        others = [identity_of(d.data) for d in (*documents, *rules) if d not in bounds]
+        for bound in bounds:
+            space = identity_of(bound.data)[0]
+            taken = {identity_of(other.data)[0] for other in bounds if other.data["kind"] == bound.data["kind"]}
+            near = did_you_mean(space, of_jobs - taken, 0.75)
+            if near and space not in of_jobs and not any(space in identity for identity in others):
+                message = f"no job is in namespace {space}, so this bounds nothing"
+                finding = Finding("SettingsNotUsed", "warning", message, near, ("metadata", "namespace"))
+                yield bound.diagnose(finding)
+
+
 def _images_of_nothing(settings: Mapping[str, Any], images: Collection[str]) -> Iterator[_Nothing]:
     for glob in settings.get("software", ()) if images else ():
         if not any(is_like(image, glob) for image in images):
             message = f"no job here has an image like {glob}"
-            yield ("software", glob), "", "warning", message, "write a glob such as ghcr.io/team/train:*"
+            hint = did_you_mean(glob.partition(":")[0], {split_image(image)[0] for image in images})
+            yield ("software", glob), "", "warning", message, hint or "write a glob such as ghcr.io/team/train:*"
 
 
 def _overlays_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:

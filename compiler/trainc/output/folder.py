@@ -217,8 +217,10 @@ def text_at(folder: str, path: str) -> str | None:
 
 
 def _obstacle(path: str, why: str) -> Diagnostic:
-    message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, "move it away, or use another output folder")
+    message, hint = f"{path} {why}", "move it away, or use another output folder"
+    if "written by trainc" in why:
+        hint = f"if a build wrote it once, restore its first lines (git checkout HEAD -- {path}); otherwise {hint}"
+    return Diagnostic("FileInTheWay", "error", message, hint)
 
 
 # One build at a time in an output folder: a lock that is released when its process ends, even if it is killed.

@@ -13,7 +13,7 @@ from trainc.findings.text import first_of
 from trainc.kube.bounds import decimal
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.jobset import JobSet
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry
+from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS, full_name, is_in_registry, reference_problem
 from trainc.project.budgets import Budget
 from trainc.project.configuration import Configuration, Images
 from trainc.project.dialects import is_trainer_document
@@ -112,6 +112,8 @@ def _foreign_namespace(
     if allowed is None:
         message = f"{inside} may not have jobs {where}: no glob of `namespaces` in trainc.yaml is about this file"
         hint = f'add its folder to trainc.yaml, as in `namespaces: {{"{os.path.dirname(inside)}/**": [{namespace}]}}`, or move the file'
+    if earlier := [glob for glob in globs[:-1] if any(matches(namespace, name) for name in namespaces[glob])]:
+        hint = f"the last glob that matches counts: write {globs[-1]} before {earlier[-1]} in trainc.yaml"
     if globs:
         hint = Hint(hint, rule=place(globs[-1]))
     finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
@@ -129,7 +131,7 @@ def check_images(
         if manifest["kind"] != "JobSet":
             continue
         for path, image in _images(manifest):
-            if images.pinned and "@sha256:" not in image:
+            if images.pinned and "@sha256:" not in image and ("@" not in image or reference_problem(image) is None):
                 message = f"the image {image} is not pinned by its digest, as trainc.yaml requires"
                 hint = Hint(f"write the digest, as in {image.partition('@')[0]}@sha256:<digest>", rule=place("pinned"))
                 yield label_of(manifest), Finding("ImageNotPinned", "error", message, hint, path)

@@ -14,7 +14,7 @@ from trainc.startup.typing import Any
 # A file with a text of another program: its `text`, and its path as `metadata.name`.
 TEXT_FILE = "File"
 # What is wrong with an image whatever registry an overlay takes it from.
-NOT_OF_MIRRORS = ("MovingImageTag", "ImageNotPinned")
+NOT_OF_MIRRORS = ("InvalidImage", "MovingImageTag", "ImageNotPinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Document:
     def as_written(self, diagnostic: Diagnostic, path: Path) -> Diagnostic:
         """Place a diagnostic about an image where somebody wrote it, with that name, if a mirror has replaced it."""
         from trainc.kube.documents import value_at
+        from trainc.kube.names import reference_problem
 
         steps = self.written(path) if self.written is not None else []
         document, at = next(((d, at) for d, at in steps if at[:1] != ("mirrors",)), (self, path))
@@ -78,6 +79,10 @@ class Document:
         texts = [diagnostic.message, diagnostic.hint]
         if isinstance(written, str):
             texts = [text.replace(image, written) for text in texts]
+            if diagnostic.code == "InvalidImage":
+                if (problem := reference_problem(written)) is None:
+                    return diagnostic
+                texts[1] = problem[1] and f"write {problem[1]}"
         hint = texts[1] if diagnostic.rule is None else diagnostic.rule.refusing(texts[1])
         return replace(diagnostic, source=document.locate(at), message=texts[0], hint=hint)
 

@@ -302,6 +302,9 @@ class Layer:
             index = names.index(target_name)
             what = patch.target.difference(documents[index]) or "correct the selectors of the target"
             hint = f"there is a {labels[index]}: {what}"
+        kind = patch.target.kind.text if patch.target.kind else ""
+        if kind in JOB_KINDS and kind not in {label.split()[0] for label in labels} and target_name not in elsewhere:
+            hint = f"there is no {kind} here: remove the patch, or the environment if it is to have no jobs"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:

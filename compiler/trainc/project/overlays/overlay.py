@@ -204,7 +204,8 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
     label = Overlay(document).label
     if (document.data.get("apiVersion"), document.data.get("kind")) != (API, KIND):
         hint = f"start it with apiVersion: {API} and kind: {KIND}"
-        return Overlay(document), [document.diagnose(_wrong((), "this is not an overlay", hint), label)]
+        wrong = ("kind",) if document.data.get("apiVersion") == API and "kind" in document.data else ()
+        return Overlay(document), [document.diagnose(_wrong(wrong, "this is not an overlay", hint), label)]
     data, findings = OVERLAY.check(without_nulls(OVERLAY.schema, document.data))
     options, problems = read_options(data, KIND, CODE)
     rules, unknown = read_rules(data.get("rules", {}), os.path.dirname(document.file), CODE)

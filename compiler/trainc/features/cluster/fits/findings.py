@@ -75,6 +75,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
+    if index is not None and cause == NO_NODE and "each requests" in message:
+        path = (*path, "resources")
     severity: Severity = "error"
     if cause == GAPS:  # In a cluster that is not idle, Kueue may choose another domain.
         code, severity = "UnschedulableAfterAdmission", "warning"

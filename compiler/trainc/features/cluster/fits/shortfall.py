@@ -41,6 +41,11 @@ from trainc.features.cluster.fits.workload import PodSet, Workload, with_size, w
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
 
 
+# A quota of less memory is one whose unit was forgotten: of GiB up to the second number, else of MiB.
+_BYTES_MEANT = 1 << 28
+_GIBIBYTES_MEANT = 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Shortfall:
     """Why a job does not fit, what to do about it, and the pod set in question.
@@ -361,6 +366,9 @@ class _Explainer:
 
     def _namespace(self) -> Shortfall:
         name = self.workload.namespace
+        if self.queue.namespaces is None:
+            message = f"{self._queue_name} has no namespaceSelector, so it accepts jobs from no namespace"
+            return Shortfall(message, "write namespaceSelector: {} to accept every namespace")
         if name not in self.state.cluster.namespaces:
             return Shortfall(f"there is no namespace {name}", "create it, or export the namespaces again")
         hint = "set namespaceSelector: {} on the ClusterQueue to accept every namespace"
@@ -411,6 +419,11 @@ class _Explainer:
             total = written_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
         hint = f"raise the nominalQuota of {self._queue_name} for {resource} in flavor {flavor} by {written_amount(resource, requested - most)}"
+        if resource in ("memory", "ephemeral-storage") and 0 < most < _BYTES_MEANT:
+            unit = "Gi" if requested <= most << 30 and most < _GIBIBYTES_MEANT else "Mi"
+            hint = (
+                f"a quantity without a unit counts bytes: write {most}{unit} for {resource} if that is meant; or {hint}"
+            )
         # More quota alone is no help where the nodes would not hold the pods.
         chosen = {item.pod_set.name: [self.state.cluster.flavors[flavor]] for item in self.assignment.pod_sets}
         if self.inventory.nodes and self.inventory.shortfall(self.workload, chosen):

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import Any
 
 from trainc.api.documents import Document, label_of
-from trainc.api.findings import Finding, Path, Severity
+from trainc.api.findings import Finding, Path, Severity, did_you_mean
+from trainc.api.kube import documents
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
 from trainc.features.cluster.policies.children import Subject, as_stored, children
@@ -302,6 +303,13 @@ class _Case:
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]
         text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
+        if "no such key: " in message:
+            key = message.rpartition("no such key: ")[2]
+            near = did_you_mean(key, {str(step) for at, _ in documents.walk(self._scope["object"]) for step in at})
+            has = f"the object has no {key}" + near.replace("did you mean ", ", only ").replace(" or ", " and ").rstrip(
+                "?"
+            )
+            text = f"{has}: correct the expression, or ask with has() first; "
         # An error in a variable is that of its own line.
         failed = [e for name, e in self._policy.variables.items() if f'variable "{name}" fails to evaluate' in message]
         place = failed[0] if failed else expression

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_report, first_of, has_errors
+from trainc.api.findings import CompileError, Diagnostic, Source, counted, escape_report, first_of, has_errors
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
@@ -299,7 +299,12 @@ def _keeping_notes(
         now = after.manifest_set.keeping[1].rendered
         pairs = ((key, was, now[key]) for key, was in rendered.items() if key in now)
         by_hand = [key for key, was, is_now in pairs if was.line == is_now.line and was.body != is_now.body]
-        yield from (f"{c.sentence}." for c in kept.causes_of(*after.manifest_set.keeping, finished, by_hand))
+        session, keeping = after.manifest_set.keeping
+        for_all: Iterable[Source] = ()
+        first, last = sides_of(arguments)
+        if keeping.kept_files and (last.revision, last.path) == (None, None):
+            keeping, for_all = kept.with_base(keeping, with_arguments(arguments, paths=[], base=first.revision))
+        yield from (f"{c.sentence}." for c in kept.causes_of(session, keeping, for_all, finished, by_hand))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"
