@@ -195,7 +195,7 @@ test-site: site ## test the built site in a browser without a network
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.ceilings
 
-# FIELDS chooses some, such as 'TrainJob numbered'; all take half an hour of one core.
+# FIELDS chooses some, such as 'TrainJob numbered'; all take about three hours of one core.
 growth: $(READY) ## find commands that take more than in proportion to a field, for each field of each schema
 	@$(BIN)/python -m pytest -q -n $(PROCESSES) $(GROWTH)
 	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.growth $(FIELDS)

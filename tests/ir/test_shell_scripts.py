@@ -144,7 +144,7 @@ def test_all_that_looks_at_a_script_takes_steps_in_proportion(shape: str) -> Non
         except Exception as error:  # noqa: BLE001 - what is found does not matter here
             return error
 
-    check(3)
+    check(SIZES[0])  # What is remembered is remembered before it is counted.
     assert_linear([steps(lambda n=n: check(n)) for n in SIZES])  # type: ignore[misc]
 
 

@@ -128,10 +128,15 @@ def _memory(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     if of_device is not None and gpus is not None and gpus.value is not None:
         yield Fact("job:memory", int(of_device) * gpus.value, "the memory of all devices")
     on = [f"{fact.key}={fact.value}" for fact in written if fact.value is None or is_on(fact.value)]
-    texts = "\n".join((str(script and script.value), *on)).lower()
     unread = facts.hidden or ("deepspeed" in facts.by_key and "ds" not in facts.spaces)
-    reduced = unread or any(map(texts.__contains__, _REDUCED))
+    reduced = unread or _is_reduced("\n".join(on)) or _is_reduced(str(script and script.value))
     yield Fact("job:reduced", int(reduced), "reductions")
+
+
+@lru_cache(maxsize=64)
+def _is_reduced(text: str) -> bool:
+    """Return whether a text speaks of what takes less memory; that of a script is asked for each of its commands."""
+    return any(map(text.lower().__contains__, _REDUCED))
 
 
 def _named(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
