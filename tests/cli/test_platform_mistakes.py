@@ -224,3 +224,16 @@ def test_a_revision_has_no_such_file_and_a_job_has_its_name() -> None:
     edit("trainc.yaml", "overlay:", "select: {queue: gpu}\noverlay:")
     result = run("new", "bert", "--namespace", "nlp", "--queue", "gpuu", "--runtime", "torch-h100")
     assert (result.status, result.stderr.count("error[DuplicateTrainJob]")) == (1, 1)
+
+
+def test_a_new_environment_is_compared_with_no_other_one() -> None:
+    edit("trainc.yaml", "overlay: overlays/prod", "environments:\n  prod: {output: rendered, overlay: overlays/prod}")
+    edit("trainc.yaml", "\noutput: rendered", "")
+    commit("environments")
+    write("overlays/asia/overlay.yaml", "apiVersion: trainc/v1alpha1\nkind: Overlay\nnameSuffix: -asia\n")
+    edit("trainc.yaml", "environments:", "environments:\n  asia: {output: asia, overlay: overlays/asia}")
+    said = run("diff", "git:main").stdout
+    assert "asia:\ngit:main → working tree\n3 of 3 jobs are new" in said
+    assert (" end" in said, "renamed" in said, "twice" in said) == (False, False, False)
+    edit("trainc.yaml", "output: asia, overlay: overlays/asia", "output: asia")
+    assert "! 3 jobs that start in asia are in prod too, and would run twice: " in run("diff", "git:main").stdout

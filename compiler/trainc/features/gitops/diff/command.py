@@ -71,6 +71,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
         return Status.DIAGNOSED if arguments.exit_code else Status.DONE
     diffs: dict[str, Diff] = {}
+    present: dict[str, list[str]] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
     live: LiveDiff | None = None
     has_failed = False
@@ -91,6 +92,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             has_failed = True
             continue
         diffs[name] = compare_sides(before, after, environment, streams)
+        present[name] = after.labels
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
@@ -98,7 +100,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         report(reported, arguments, streams)
         has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
     if len(diffs) > 1:
-        diffs = with_moves(diffs)
+        diffs = with_moves(diffs, present)
     if arguments.format == "markdown":
         text = _comment(diffs, unread, live)
     else:
@@ -494,6 +496,7 @@ def changes_since(
     look_up(*sides_of(requested))
     environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
+    present: dict[str, list[str]] = {}
     errors: list[str] = []
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
@@ -502,7 +505,8 @@ def changes_since(
         else:
             name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
-    diffs = with_moves(diffs) if len(diffs) > 1 else diffs
+            present[name] = after.labels
+    diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:

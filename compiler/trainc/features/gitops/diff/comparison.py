@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.admission import updates
@@ -494,8 +494,11 @@ def with_each(diff: Diff, change: Callable[[JobDiff], JobDiff]) -> Diff:
     return replace(diff, jobs=tuple(map(change, diff.jobs)), groups=tuple(groups))
 
 
-def with_moves(diffs: Mapping[str, Diff]) -> dict[str, Diff]:
-    """Say of jobs that end in one environment and start in another one that they move."""
+def with_moves(diffs: Mapping[str, Diff], present: Mapping[str, Collection[str]]) -> dict[str, Diff]:
+    """Say of jobs that end in one environment and start in another one that they move.
+
+    `present` are the jobs of each environment, which those of a new environment may repeat.
+    """
     ended, started = (
         {job.label: name for name, diff in diffs.items() for job in diff.jobs if job.status == status}
         for status in ("removed", "added")
@@ -508,4 +511,12 @@ def with_moves(diffs: Mapping[str, Diff]) -> dict[str, Diff]:
             return replace(job, notes=(note, *job.notes), aside=aside)
         return job
 
-    return {name: with_each(diff, moved) for name, diff in diffs.items()}
+    def repeated(name: str, diff: Diff) -> Iterator[str]:
+        if not diff.unchanged and all(job.status == "added" for job in diff.jobs):
+            for other, labels in present.items():
+                if twice := [job.label for job in diff.jobs if other != name and job.label in labels]:
+                    start = f"{counted(len(twice), 'job')} that {'starts' if len(twice) == 1 else 'start'} in {name}"
+                    yield f"{start} {'is' if len(twice) == 1 else 'are'} in {other} too, and would run twice: {first_of(twice)}."
+
+    noted = {name: replace(diff, notes=(*repeated(name, diff), *diff.notes)) for name, diff in diffs.items()}
+    return {name: with_each(diff, moved) for name, diff in noted.items()}

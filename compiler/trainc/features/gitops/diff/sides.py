@@ -24,6 +24,7 @@ from trainc.api.findings import (
 )
 from trainc.api.git import git, revisions
 from trainc.api.jobs import CompiledJob, Inputs, Judge, Session, ValidDocument, failures
+from trainc.api.kube import documents as kube_documents
 from trainc.api.kube import identity_of, mapping, names, releases
 from trainc.api.output import Keeping, name_hash, ownership
 from trainc.api.records import dataclass, field, replace
@@ -78,6 +79,11 @@ class ReadSide:
         """Return what was read, whether it is compiled or not."""
         inputs = self.manifest_set.inputs
         return [] if inputs is None else [*inputs.all_documents, *inputs.unselected, *inputs.elsewhere]
+
+    @property
+    def labels(self) -> list[str]:
+        """Return its jobs, as `namespace/name`."""
+        return [kube_documents.qualified(*key) for key in self.manifest_set.by_job]
 
     @property
     def keeps(self) -> bool:
@@ -272,6 +278,10 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
 def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = Settings.of(arguments)
+    known = settings.configuration
+    if arguments.environment and known.environments and not known.environment:
+        # What a side lacks is none of its other environments.
+        return ReadSide(side.label, ManifestSet([], [], True), settings.options, None, configuration=known)
     output = settings.configuration.output
     below = _only_output(output, settings)
     if below or (output and all(_is_within(path, output) for path in settings.paths)):
