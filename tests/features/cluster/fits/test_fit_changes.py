@@ -85,3 +85,14 @@ def test_a_new_job_comes_with_whether_it_starts_now() -> None:
     assert sentence.startswith("team-a/new, by the cluster as of 2026-09-01T1")
     assert "starts now with" in sentence
     assert fit_changes(([was], cluster), ([was], cluster)) == []
+
+
+def test_what_the_output_itself_has_is_there() -> None:
+    env = {"configMapRef": {"name": "hosts"}}
+    job = jobset(pods=2)
+    job["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["envFrom"] = [env]
+    hosts = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hosts", "namespace": "team-a"}}
+    listed = {"apiVersion": "trainc/v1alpha1", "kind": "Cluster", "namespaces": {"team-a": {"configMaps": ["other"]}}}
+    cluster, named = [*BASICS, queue("a", 8), listed], [("team-a/llm", job)]
+    assert "there is no ConfigMap hosts" in fit_changes(([], cluster), (named, cluster))[0]
+    assert "hosts" not in fit_changes(([], cluster), (named, cluster), ([], [job, hosts]))[0]

@@ -12,6 +12,7 @@ from trainc.api.kube import Unchecked, names
 from trainc.features.cluster.fits.answer import Fit, Fits, fits_named
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue
 from trainc.features.cluster.fits.pods import amount_with_unit, counted_pods, shorten, written_amount
+from trainc.features.cluster.fits.references import created_by
 from trainc.features.cluster.fits.snapshot import read_cluster
 
 VERSION = 1
@@ -102,9 +103,11 @@ def lines_by_job(fits: Sequence[Fit]) -> dict[str, list[str]]:
     return lines
 
 
-def where_by_job(jobs: Sequence[tuple[str, Unchecked]], cluster: Sequence[Unchecked]) -> dict[str, str]:
-    """Where each JobSet, given with the name of its job, fits in a cluster on its own, on one line."""
-    fits = fits_named(jobs, Dump.of_objects(cluster))
+def where_by_job(
+    jobs: Sequence[tuple[str, Unchecked]], cluster: Sequence[Unchecked], output: Sequence[Unchecked] = ()
+) -> dict[str, str]:
+    """Where each JobSet of the output, given with the name of its job, fits in a cluster on its own, on one line."""
+    fits = fits_named(jobs, Dump.of_objects(cluster), created_by(output))
     return {job: lines[0] for job, lines in lines_by_job(fits.alone).items()}
 
 
@@ -124,11 +127,15 @@ Side: TypeAlias = tuple[Sequence[tuple[str, Unchecked]], Sequence[Unchecked]]
 _MOST_NAMED = 5
 
 
-def fit_changes(before: Side, after: Side) -> list[str]:
-    """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read."""
+def fit_changes(before: Side, after: Side, outputs: Sequence[Sequence[Unchecked]] = ((), ())) -> list[str]:
+    """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read.
+
+    `outputs` are all manifests of the two sides, which the cluster need not have.
+    """
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
+    created = list(map(created_by, outputs))
     in_use = bool(dumps[1].of_group(names.KUEUE_GROUP, "Workload"))
-    answers = fits_named(before[0], dumps[0]), fits_named(after[0], dumps[1], now=in_use)
+    answers = fits_named(before[0], dumps[0], created[0]), fits_named(after[0], dumps[1], created[1], now=in_use)
     if any(diagnostic.severity == "error" for fits in answers for diagnostic in fits.diagnostics):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."

@@ -92,7 +92,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             has_failed = True
             continue
         diffs[name] = compare_sides(before, after, environment, streams)
-        present[name] = after.labels
+        present[name] = [documents.qualified(*job) for job in after.manifest_set.by_job]
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
@@ -405,7 +405,8 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
         new = [(job, manifest) for job, manifest in new if old_manifests.get(job) != manifest]
         differing = {job for job, _ in new}
         old = [(job, manifest) for job, manifest in old if job in differing]
-    sentences: Sequence[str] = changes((old, was), (new, snapshot)) if new or was != snapshot else []
+    outputs = [side.manifest_set.manifests for side in (before, after)]
+    sentences: Sequence[str] = changes((old, was), (new, snapshot), outputs) if new or was != snapshot else []
     return sentences
 
 
@@ -505,7 +506,7 @@ def changes_since(
         else:
             name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
-            present[name] = after.labels
+            present[name] = [documents.qualified(*job) for job in after.manifest_set.by_job]
     diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():

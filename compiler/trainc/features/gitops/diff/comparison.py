@@ -477,7 +477,7 @@ def with_places(diff: Diff, manifests: Sequence[Manifest], cluster: Sequence[Man
     jobsets = [manifest for manifest in manifests if manifest["kind"] == "JobSet"]
     by_name = {(str(m["metadata"].get("namespace") or ""), m["metadata"]["name"]): m for m in jobsets}
     requested = [(documents.qualified(*key), by_name[key]) for key in new if key in by_name]
-    lines: Mapping[str, str] = where(requested, cluster)
+    lines: Mapping[str, str] = where(requested, cluster, manifests)
 
     def placed(job: JobDiff) -> JobDiff:
         line = lines.get(job.label, "")

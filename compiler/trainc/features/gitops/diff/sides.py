@@ -24,7 +24,6 @@ from trainc.api.findings import (
 )
 from trainc.api.git import git, revisions
 from trainc.api.jobs import CompiledJob, Inputs, Judge, Session, ValidDocument, failures
-from trainc.api.kube import documents as kube_documents
 from trainc.api.kube import identity_of, mapping, names, releases
 from trainc.api.output import Keeping, name_hash, ownership
 from trainc.api.records import dataclass, field, replace
@@ -79,11 +78,6 @@ class ReadSide:
         """Return what was read, whether it is compiled or not."""
         inputs = self.manifest_set.inputs
         return [] if inputs is None else [*inputs.all_documents, *inputs.unselected, *inputs.elsewhere]
-
-    @property
-    def labels(self) -> list[str]:
-        """Return its jobs, as `namespace/name`."""
-        return [kube_documents.qualified(*key) for key in self.manifest_set.by_job]
 
     @property
     def keeps(self) -> bool:
@@ -278,16 +272,17 @@ def read_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSid
 def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: ReadSide | None) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = Settings.of(arguments)
-    known = settings.configuration
-    if arguments.environment and known.environments and not known.environment:
-        # What a side lacks is none of its other environments.
-        return ReadSide(side.label, ManifestSet([], [], True), settings.options, None, configuration=known)
-    output = settings.configuration.output
+    configuration = settings.configuration
+    if arguments.environment and configuration.environments and not configuration.environment:
+        # It lacks this environment, and the others are not the same.
+        return ReadSide(side.label, ManifestSet([], [], True), settings.options, None, configuration=configuration)
+    output = configuration.output
     below = _only_output(output, settings)
     if below or (output and all(_is_within(path, output) for path in settings.paths)):
         # Compiled manifests have been patched already.
         settings = replace(settings, overlays=())
-    skip = side.skip or (None if below else _unless_named(output, settings.paths))
+    requested = below or (output and any(_is_within(path, output) for path in settings.paths))
+    skip = side.skip or (None if requested else output)
     inputs = settings.read(streams.stdin, skip, streams.progress.step)
     skipped = any(diagnostic.code == "SkippedDocument" for diagnostic in inputs.diagnostics)
     if skipped and files.STDIN not in settings.paths and not holds_jobs(inputs):
@@ -301,7 +296,7 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
             near = did_you_mean(name, names) or "`trainc runtimes` lists those that there are"
             raise UsageError(f"there is no runtime {name!r}; {near}")
         inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
-    cluster = settings.configuration.cluster
+    cluster = configuration.cluster
     of_cluster = None
     if cluster is not None and os.path.exists(cluster):
         of_cluster = files.read_paths([cluster], settings.options.limits, everything=True)[0]
@@ -309,11 +304,10 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else compiling.kept_in(settings.output, settings, inputs.documents)
-    folder = os.path.dirname(settings.configuration.file or "")
+    folder = os.path.dirname(configuration.file or "")
     like = other.manifest_set if other is not None and other.options == settings.options else None
     manifests = read_manifests(inputs, settings.options, settings.policy(), keeping, folder, like)
     judge, problems = compiling.judge_of(settings, of_cluster) if manifests.compiled else (None, [])
-    configuration = settings.configuration
     return ReadSide(
         side.label,
         manifests,
@@ -376,13 +370,6 @@ def _only_output(output: str | None, settings: Settings) -> str | None:
 
 def _is_within(path: str, folder: str) -> bool:
     return opening.is_inside(path, os.path.realpath(folder))
-
-
-def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:
-    """The output folder to skip when walking sources; None if a path asks for it."""
-    if output is None:
-        return None
-    return None if any(_is_within(path, output) for path in paths) else output
 
 
 def _one_runtime(file: str, options: Options) -> Document:
