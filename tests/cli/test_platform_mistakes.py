@@ -117,6 +117,13 @@ def test_what_kept_jobs_would_be_refused_for_is_one_note_at_its_cause(
         assert result.status == 0, result.stderr
         assert f"{place}: info[KeptCannotRebuild] {says}" in result.stderr
         assert result.stderr.count("KeptCannotRebuild]") == 1
+    said = run("diff", "git:main").stdout
+    assert " denied" not in said
+    assert (
+        "would be refused if built again: " in said
+        or file not in ("policies/acme.yaml", "trainc.yaml")
+        or "nlp2" in new
+    )
 
 
 @cases("file", "old", "new", "place", "says")

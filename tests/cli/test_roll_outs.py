@@ -197,7 +197,7 @@ def test_what_has_finished_neither_ends_nor_waits_in_the_headline() -> None:
     assert any("2 jobs are kept as built" in note for note in notes), notes
     Path("jobs/nlp/a.yaml").unlink()
     build()
-    assert headline_of("main") == "1 job that has finished changed"
+    assert headline_of("main") == "1 job that has finished is removed"
     Path("jobs/nlp/b.yaml").unlink()
     edit("jobs/nlp/c.yaml", "numNodes: 2", "numNodes: 3")
     build()

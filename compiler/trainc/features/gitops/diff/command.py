@@ -361,17 +361,19 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
             yield f"The policies of {side.label} cannot be evaluated: {reason}."
             return
     was, now = _denials(before), _denials(after)
-    denials_by_status = {
-        "denied": [(message, sorted(jobs - was.get(message, set()))) for message, jobs in now.items()],
-        "no longer denied": [(message, sorted(jobs - now.get(message, set()))) for message, jobs in was.items()],
-        "denied as before": [(message, sorted(jobs & was.get(message, set()))) for message, jobs in now.items()],
-    }
-    for status, denials in denials_by_status.items():
-        for message, jobs in denials:
-            if jobs:
-                names = first_of([documents.qualified(*job) for job in jobs])
-                verb = "is" if len(jobs) == 1 else "are"
-                yield f"{counted(len(jobs), 'job')} {verb} {status}: {message} ({names})."
+    built, known = after.manifest_set.by_job, before.manifest_set.by_job
+    # What is kept is not built again, whatever a policy says of it.
+    kept = {job for job, manifests in built.items() if after.keeps and known.get(job) == manifests}
+    fates = [
+        *(("{be} denied", message, jobs - was.get(message, set()) - kept) for message, jobs in now.items()),
+        *(("would be refused if built again", m, (jobs - was.get(m, set())) & kept) for m, jobs in now.items()),
+        *(("{be} no longer denied", message, jobs - now.get(message, set())) for message, jobs in was.items()),
+        *(("{be} denied as before", message, (jobs & was.get(message, set())) - kept) for message, jobs in now.items()),
+    ]
+    for fate, message, jobs in fates:
+        if jobs:
+            named = first_of([documents.qualified(*job) for job in sorted(jobs)])
+            yield f"{counted(len(jobs), 'job')} {fate.format(be='is' if len(jobs) == 1 else 'are')}: {message} ({named})."
 
 
 def _denials(side: ReadSide) -> dict[str, set[JobKey]]:

@@ -169,10 +169,15 @@ def headline(*diffs: Diff) -> str:
             hours = [job.facts.gpu_hours for job in jobs if job.facts is not None and job.facts.gpu_hours]
             cost = f" for at most {bounds.decimal(sum(hours))} GPU-hours" if gpus and len(hours) == len(jobs) else ""
             parts.append(f"{len(jobs):,} {singular if len(jobs) == 1 else plural}{with_gpus}{cost}")
-    if not parts and changed:
-        return f"{len(changed):,} {'job' if len(changed) == 1 else 'jobs'} that {'has' if len(changed) == 1 else 'have'} finished changed"
     if not parts:
-        return ""
+        removed = sum(job.status == "removed" for job, _ in changed)
+        fates = ((len(changed) - removed, "changed", "changed"), (removed, "is removed", "are removed"))
+        texts = (
+            f"{n:,} {f'job that has finished {one}' if n == 1 else f'jobs that have finished {many}'}"
+            for n, one, many in fates
+            if n
+        )
+        return "; ".join(texts)
     total = sum(len(diff.jobs) + diff.unchanged for diff in diffs)
     count, _, phrase = parts[0].partition(" ")
     return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {phrase}", *parts[1:]))
