@@ -244,3 +244,21 @@ def test_a_new_environment_is_compared_with_no_other_one() -> None:
     assert (" end" in said, "renamed" in said, "twice" in said) == (False, False, False)
     edit("trainc.yaml", "output: asia, overlay: overlays/asia", "output: asia")
     assert "! 3 jobs that start in asia are in prod too, and would run twice: " in run("diff", "git:main").stdout
+
+
+def test_what_only_main_has_changed_is_no_change_of_the_branch() -> None:
+    git("checkout", "-q", "-b", "branch")
+    job("nlp", "new")
+    build()
+    commit("new")
+    git("checkout", "-q", "main")
+    edit("jobs/nlp/llm.yaml", "train.py", "test.py")
+    build()
+    commit("main goes on")
+    git("checkout", "-q", "branch")
+    assert "1 of 4 jobs is new" in (said := run("diff", "git:main...").stdout)
+    assert "lacks" not in said
+    said = " ".join(run("diff", "git:main").stdout.split())
+    assert "! This branch lacks 1 commit of main, whose changes show in reverse: merge it first, or compare" in said
+    assert "as git:main..." in said
+    assert "1 of 4 jobs is new" in run("diff", "git:main...:./").stdout

@@ -473,7 +473,7 @@ def test_a_document_of_somebody_else_is_left_alone(document: str) -> None:
 def test_a_range_of_revisions_is_two_sides() -> None:
     result = run("diff", "git:main..topic")
     assert (result.status, "name both sides: git:main git:topic" in result.stderr) == (2, True)
-    assert "git:main git:HEAD" in run("diff", "git:main...").stderr
+    assert "git:main git:HEAD" in run("diff", "git:main..").stderr
 
 
 def test_a_field_of_the_input_in_other_letters_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

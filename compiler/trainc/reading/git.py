@@ -214,6 +214,12 @@ def merge_base(repository: Repository, revision: str) -> str:
     return _find_commit(repository, arguments, f"HEAD and {revision!r} have no common commit")
 
 
+def commits_behind(repository: Repository, revision: str) -> int:
+    """Return how many commits of a revision HEAD lacks."""
+    arguments = ["rev-list", "--count", f"HEAD..{commit_of(repository, revision)}"]
+    return int(run_git(repository.top, arguments))
+
+
 def _find_commit(repository: Repository, arguments: Sequence[str], message: str) -> str:
     """Return the commit that git prints. A shallow clone may be why it prints none."""
     try:

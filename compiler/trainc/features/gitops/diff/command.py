@@ -142,7 +142,8 @@ def _link(diffs: Mapping[str, Diff]) -> Callable[[Cause], str]:
     @cache
     def commit(label: str) -> str:
         with suppress(CompileError):
-            return str(git.commit_of(repository, label.removeprefix("git:").partition(":")[0]))[:_ABBREVIATED]
+            name, dots, _ = label.removeprefix("git:").partition(":")[0].partition("...")
+            return str((git.merge_base if dots else git.commit_of)(repository, name))[:_ABBREVIATED]
         return ""
 
     before = next(iter(diffs.values())).before
@@ -238,7 +239,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.model import explain_groups
 
-    notes = _left_out(before, after)
+    notes = [*_behind(arguments), *_left_out(before, after)]
     was, becomes = before.manifest_set, after.manifest_set
     before = replace(before, manifest_set=was.without_failures_of(becomes).without_failures_of(was))
     after = replace(after, manifest_set=becomes.without_failures_of(was).without_failures_of(becomes))
@@ -266,6 +267,18 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     return with_places(diff, after.manifest_set.manifests, after.cluster)
 
 
+def _behind(arguments: Arguments) -> Iterator[str]:
+    """What to do about a branch that lacks commits of what it is compared with."""
+    first, second = sides_of(arguments)
+    if first.revision is not None and second.revision is None:
+        with suppress(CompileError):  # Such as in a repository without a commit.
+            if count := git.commits_behind(git.repository_of("."), first.revision):
+                lacks = (
+                    f"This branch lacks {counted(count, 'commit')} of {first.revision}, whose changes show in reverse"
+                )
+                yield f"{lacks}: merge it first, or compare with where the branch left it, as git:{first.revision}..."
+
+
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
     """What is left out of a comparison because of errors on either side."""
     by_label = {side.label: side.manifest_set.failures for side in (before, after) if side.manifest_set.failures}
@@ -278,7 +291,8 @@ def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
 def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collection[tuple[str, str]]:
     """The JobSets that have finished by the dump of the revision that is compared with."""
     first, _ = sides_of(arguments)
-    revision = first.revision
+    # A dump counts as of the branch itself.
+    revision = first.revision and first.label.removeprefix("git:").partition(":")[0].removesuffix("...")
     if revision is None or first.label != before.label or None in (before.configuration.live, after.configuration.live):
         return ()
     from trainc.api.kept import kept

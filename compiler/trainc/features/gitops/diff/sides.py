@@ -174,6 +174,8 @@ def _side(word: str) -> Side:
     if not revision or revision.startswith("-"):
         raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
     old, dots, new = revision.partition("..")
+    if dots and new == "." and old:
+        return Side(word, path if colon else None, git.merge_base(git.repository_of("."), old))
     if dots:
         old, new = old or "HEAD", new.lstrip(".") or "HEAD"
         raise UsageError(f"{word!r} is a range; name both sides: {_GIT}{old} {_GIT}{new}")
