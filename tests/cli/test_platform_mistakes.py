@@ -177,6 +177,10 @@ def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
     edit("trainc.yaml", "rebuild: changed-jobs", "rebuild: all")
     for words in (["check"], ["build"], ["build", "--check"]):
         assert "jobs/nlp/bert.yaml:3:54: error[FrozenJob]" in run(*words).stderr
+    edit("trainc.yaml", "nameHash: true\nrebuild: all", "nameHash: false\nrebuild: changed-jobs")
+    for words in (["check"], ["build"]):
+        assert "trainc.yaml:5:1: error[FrozenJob]" in (said := run(*words).stderr)
+        assert "help: undo the change at this line, or first merge" in said
 
 
 def test_an_environment_is_that_of_its_output_whatever_its_name() -> None:

@@ -175,6 +175,8 @@ class Run:
             before = base.read_trainjobs().get(key) if base is not None and home is not None else None
             path = first_difference(before, keeping.trainjobs[key]) if before is not None else None
             source = None if home is None else home.locate(path or ("metadata", "name"))
+            if d.code == "FrozenJob" and not path and self.bases:  # An overlay or a setting has changed.
+                source = next(self.bases.changes_for_all(self.settings), source)
             frozen = self.settings.place("frozen") if d.code == "FrozenJob" else None
             message = (
                 d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")

@@ -377,7 +377,7 @@ class Keeping:
         reason = None if base is None else base.frozen_since(*rendered.key)
         if base is not None and reason and base.read_text(rendered.path).partition("\n")[2] != rendered.text:
             message = f"{rendered.job} is frozen in trainc.yaml, and this change would build it again: {reason}"
-            hint = "undo the change of the job, or first merge a trainc.yaml without it under `frozen`"
+            hint = "undo the change at this line, or first merge a trainc.yaml without it under `frozen`"
             self.problems.append(Diagnostic("FrozenJob", "error", message, hint, f"TrainJob {rendered.job}"))
 
     def refuse_frozen(self, job: JobKey, manifests: Sequence[Manifest]) -> None:
