@@ -135,6 +135,26 @@ def test_what_a_change_breaks_is_one_error_at_its_cause(file: str, old: str, new
         assert f"{place}: error[{says}" in result.stderr
 
 
+def test_what_a_runtime_breaks_is_said_also_where_jobs_hide_it() -> None:
+    edit("trainc.yaml", "overlay:", "budgets: {'*': 9000}\noverlay:")
+    edit("runtimes/torch-h100.yaml", "\n          spec:", "\n          spec:\n            activeDeadlineSeconds: 3600")
+    for path in Path("jobs").glob("*/*.yaml"):
+        edit(str(path), "numNodes: 2", "numNodes: 2, image: registry.example.com/own:1")
+    build("--rebuild", "all")
+    commit("budgets and images of jobs")
+    edit("runtimes/torch-h100.yaml", "            activeDeadlineSeconds: 3600\n", "")
+    said = run("check").stderr
+    assert said.count("error[DeadlineMissing]") == 1, said
+    assert "runtimes/torch-h100.yaml:12:11: error[DeadlineMissing] nothing keeps ads/rank within" in said
+    assert "3 kept jobs could not be built again" in said
+    git("checkout", "-q", "runtimes")
+    edit("runtimes/torch-h100.yaml", "registry.example.com/train:1", "ghcr.io/train:1")
+    said = run("check").stderr
+    assert "runtimes/torch-h100.yaml:18:19: error[RegistryNotAllowed] spec.template.spec" in said
+    commit("merged")
+    assert "RegistryNotAllowed" not in run("check").stderr
+
+
 @cases("file", "old", "new", "places")
 def test_jobs_are_kept_as_built_because_of_the_line_that_has_changed(
     file: str, old: str, new: str, places: list[str]

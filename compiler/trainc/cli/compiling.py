@@ -84,6 +84,16 @@ class Court:
         result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
         return self.rules(result.diagnostics, result.answers is None)
 
+    def of_deadlines(self, jobs: Iterable[CompiledJob], session: Session) -> list[Diagnostic]:
+        """Return the jobs under a budget that nothing ends."""
+        bounds = {(job.namespace, job.name): bound_of(o) for job in jobs for o in JobSet.among(job.manifests)}
+        return [
+            document.diagnose(no_deadline(account, key, document.data, bounds[key].endless))
+            for account in self.settings.configuration.accounts((*key, bound) for key, bound in bounds.items())
+            for key in account.without_deadline
+            if (document := session.sources.get(key)) is not None
+        ]
+
 
 def job_of(diagnostic: Diagnostic) -> JobKey | None:
     """Return the job that a diagnostic about an object is about."""
@@ -151,7 +161,7 @@ class Run:
                     self.guard.refuse_frozen((job.namespace, job.name), job.manifests)
                 if self.tally is not None:
                     self.tally.add(job)
-                self._jobs += [job] if self.court.snapshot else ()
+                self._jobs += [job] if self.court.snapshot or self.settings.configuration.budgets else ()
                 if self.settings.configuration.budgets or (self.settings.at_base and self.settings.at_base.budgets):
                     for jobset in JobSet.among(job.manifests):
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
@@ -216,6 +226,8 @@ class Run:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
             found = [d for d in found if job_of(d) not in stays or d.severity != "error"]
+            kept = (job for job in self._jobs if not judgement.is_built((job.namespace, job.name), job.manifests))
+            of_kept += court.of_deadlines(filter(None, map(judgement.judged_objects, kept)), session)
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
             self.diagnostics = [d for d in self.diagnostics if d not in judgement.excused]
             self._about_input = [d for d in self._about_input if d not in judgement.excused]

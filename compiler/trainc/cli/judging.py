@@ -25,7 +25,7 @@ from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Keeping, Rendered, Standing
-from trainc.pipeline.fragments import check_unused_runtimes
+from trainc.pipeline.fragments import check_unused_runtimes, check_used_images
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -135,13 +135,17 @@ class Judgement:
             errors.append(replace(problem, source=self.court.settings.place("live")))
         # JobSets that are sources, and as the base has them.
         raw = {key: of_jobset for key, of_jobset in found.items() if key not in self.keeping.rendered}
-        if not answering and not whole:
+        images = self.session.rules(list(check_used_images(self.session)), False)
+        if not answering and not whole and not images:
             return [*errors, *self._notes(raw, ())]
         before = self._before({*answering})
         new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
         self.excused = [d for d in whole if not before.lacks(d)]
         old = {key: of_job for key, of_job in answering.items() if not new[key]}
-        return [*errors, *self._by_cause(new, jobs, before), *self._notes({**old, **raw}, self.excused)]
+        errors += self._by_cause(new, jobs, before)
+        said = {(d.code, d.source) for d in errors}
+        errors += [d for d in images if before.lacks(d) and (d.code, d.source) not in said]
+        return [*errors, *self._notes({**old, **raw}, self.excused)]
 
     def _notes(self, kept: Mapping[JobKey, Sequence[Diagnostic]], others: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return the notes about kept jobs, and others of the input, that would be refused."""
@@ -246,6 +250,7 @@ class Judgement:
             before.add(session.diagnostics())
             for of_runtime in check_unused_runtimes(session):
                 before.add(of_runtime)
+            before.add(check_used_images(session))
             compiled: list[CompiledJob] = []
             for job in session.jobs:
                 if job.key in keys:
@@ -255,6 +260,7 @@ class Judgement:
                     runtime = find_runtime(job.data, session.index, session.release)[0]
                     before.sources[job.key] = job.document.data, None if runtime is None else runtime.document.data
                     before.homes[job.key] = "" if runtime is None else runtime.document.file
+            before.add(court.of_deadlines(compiled, session))
             before.add(replace(court, rules=rules).of_cluster([*compiled, *session.denied], inputs.documents, session))
             return before
 

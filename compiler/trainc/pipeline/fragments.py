@@ -173,6 +173,15 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
             yield check_runtime(runtime, session)
 
 
+def check_used_images(session: Session) -> Iterator[Diagnostic]:
+    """Yield what is wrong with images of runtimes in use, which its jobs may hide with images of their own."""
+    used = {referenced_key(job.data) for job in session.jobs}
+    for runtime in (runtime for key, runtime in session.index.runtimes.items() if key in used):
+        template = {"kind": "JobSet", **runtime.data["spec"]["template"]}
+        for _, finding in session.judge_runtimes([template]) if session.judge_runtimes else ():
+            yield runtime.diagnose(replace(finding, path=("spec", "template", *finding.path)))
+
+
 def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
     """Return the diagnostics that TrainJobs of one valid runtime would get because of it."""
     alone = Session(session.options, diagnose_objects=session.diagnose_objects, judge_runtimes=session.judge_runtimes)

@@ -70,9 +70,7 @@ def _replaced_runtimes(trainer_documents: Sequence[Document], runtimes: Sequence
     by_key = {_key(document): document for document in runtimes if document.data.get("kind") in RUNTIME_KINDS}
     for document in trainer_documents if by_key else ():
         shared = by_key.get(_key(document))
-        if shared is None or shared.data.get("spec") == document.data.get("spec"):
-            continue
-        if os.path.realpath(shared.file) != os.path.realpath(document.file):
+        if shared is not None and os.path.realpath(shared.file) != os.path.realpath(document.file):
             message = f"this runtime would take the place of that in {shared.file}, for the jobs of everybody"
             hint = "rename it; `runtimes` in trainc.yaml names the folders of the runtimes that all jobs share"
             yield document.diagnose(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
