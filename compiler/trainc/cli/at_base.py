@@ -6,6 +6,7 @@ copy; what is asked first is read first, and nothing twice.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -390,13 +391,18 @@ def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
     if refused.code == "NoSuchRevision" and hint == REVISION_HINT:
         # A clone of one branch keeps no other under its name unless it is told to.
         fetch = f"git fetch {remote} {branch}:refs/remotes/{remote}/{branch}" if slash else "git fetch"
-        near = did_you_mean(base or "", branches_and_tags(os.curdir))
+        near = did_you_mean(base or "", branches_and_tags(os.curdir, full=(base or "").startswith("refs/")))
         hint = f"{near and f'{near} Otherwise, '}run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
 
 
-def changed_rules(before: Sequence[Document], now: Sequence[Document]) -> Iterator[tuple[Source | None, str]]:
+def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str) -> Iterator[Diagnostic]:
     """Yield where and how rules are others than before, apart from the texts that they print."""
+    hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
+
+    def about(source: Source | None, sentence: str) -> Diagnostic:
+        message = f"since {base}: {sentence}"
+        return Diagnostic("SettingsLoosened", "info", message, hint, CONFIGURATION_FILE, source=source)
 
     def without_texts(value: Any) -> Any:
         if isinstance(value, dict):
@@ -408,18 +414,21 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document]) -> Iterat
         was = without_texts(document.data)
         new = without_texts(here[label].data) if label in here else None
         if new is None:
-            yield next((d.locate(()) for d in now if d.file == document.file), None), f"{label} is gone"
+            source = next((d.locate(()) for d in now if d.file == document.file), None)
+            what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
+            yield about(source, f"{label} {what}")
         elif (at := first_difference(was, new)) is not None:
             old, value = value_at(was, at), value_at(new, at)
             gone = [key for key in old if key not in value] if isinstance(old, dict) and isinstance(value, dict) else []
             at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
             is_short = isinstance(old, str | int) and len(str(old)) < _LONG
-            what = f"is {'gone' if gone else value}; it was {old}" if is_short else "has changed"
+            shown = (value, old) if type(value) is type(old) else (json.dumps(value, default=str), json.dumps(old))
+            what = f"is {'gone' if gone else shown[0]}; it was {shown[1]}" if is_short else "has changed"
             source = here[label].locate(at[:-1] if gone else at)
-            yield source, f"{label}: {format_path(at)} {what}"
+            yield about(source, f"{label}: {format_path(at)} {what}{', which lets more pass' * (old == 'Deny')}")
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
-            yield here[label].locate(()), f"{label} is new"
+            yield about(here[label].locate(()), f"{label} is new")
 
 
 def first_difference(before: Any, now: Any) -> Path | None:

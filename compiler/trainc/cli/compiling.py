@@ -419,19 +419,8 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
     now = read(settings.configuration)
     revision = bases.get()
     before, judge, snapshot = revision.within(settings.configuration.environment, answer)
-    loosened = [
-        Diagnostic(
-            "SettingsLoosened",
-            "info",
-            f"since {bases.arguments.base}: {sentence}, which may let {'more' if sentence.endswith((' is gone', ' is new')) else 'other jobs'} pass",
-            f"jobs that this change builds have to meet the rules as they are and as {bases.arguments.base} has them",
-            CONFIGURATION_FILE,
-            source=source,
-        )
-        for path in before
-        if path in now
-        for source, sentence in changed_rules(before[path], now[path])
-    ]
+    name = str(bases.arguments.base)
+    loosened = [d for path in before if path in now for d in changed_rules(before[path], now[path], name)]
     mine = [d.data for d in court.snapshot[0]] if court.snapshot else None
     if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
         court = replace(court, at_base=replace(court, snapshot=snapshot))

@@ -66,10 +66,15 @@ def _wrong_version(data: Mapping[str, Any]) -> Finding | None:
     at, hint = ("required-version",), 'write clauses with a comma between them, as in required-version: ">=0.2,<0.4"'
     if not isinstance(required, str):
         return Finding(CODE, "error", "required-version must be a string", hint, at)
-    for clause in required.split(","):
-        match = _CLAUSE.fullmatch(clause.strip())
-        if match is None:
-            return Finding(CODE, "error", f"{clause.strip()!r} is not a version condition", hint, at)
+    clauses = [_CLAUSE.fullmatch(clause.strip()) for clause in required.split(",")]
+    if None in clauses:
+        refused = required.split(",")[clauses.index(None)].strip()
+        return Finding(CODE, "error", f"{refused!r} is not a version condition", hint, at)
+    bounds = {match[1][0]: (_numbers(match[2]), match[1] + match[2]) for match in clauses if match}
+    if "<" in bounds and ">" in bounds and bounds["<"][0] < bounds[">"][0]:
+        least, most = (bounds[sign][1] for sign in "><")
+        return Finding(CODE, "error", f"no version is {least} and {most}", "swap the two, or correct one of them", at)
+    for match in filter(None, clauses):
         if not _holds(_numbers(__version__), match[1], _numbers(match[2]), is_prefix=match[3] is not None):
             message = f"trainc.yaml requires trainc {required}, and this is {__version__}"
             return Finding(CODE, "error", message, f"install trainc{required}", at)

@@ -274,11 +274,11 @@ def is_shallow(repository: Repository) -> bool:
     return run_git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
 
 
-def branches_and_tags(folder: str) -> list[str]:
-    """Return the short names of a repository's branches and tags; none outside a repository."""
+def branches_and_tags(folder: str, *, full: bool = False) -> list[str]:
+    """Return the names of a repository's branches and tags, short or in full; none outside a repository."""
     try:
         listed = run_git(
-            folder, ("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+            folder, ("for-each-ref", f"--format=%(refname{':short' * (not full)})", "refs/heads", "refs/tags", "refs/remotes")
         )
     except CompileError:
         return []

@@ -165,7 +165,8 @@ def _get(data: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         at = _step(data, step, path, adding=False)
         if not _has(data, at):
-            raise _MissingError(f"there is nothing at {_format_pointer(path)}")
+            near = did_you_mean(step, map(str, data)) if isinstance(data, Mapping) else ""
+            raise _MissingError(f"there is nothing at {_format_pointer(path)}{near and f'; {near}'}")
         data = data[at]
     return data
 

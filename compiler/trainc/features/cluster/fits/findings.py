@@ -324,8 +324,10 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
         document = by_name.get(d.object)
         located = d if document is None else replace(d, source=document.locate(steps(d.path)))
         if document is not None and d.code == "SnapshotTwice":
-            files = next(other.file for other in documents if label_of(other.data) == d.object), document.file
-            again.setdefault(files, []).append(located)
+            first = next(other for other in documents if label_of(other.data) == d.object)
+            if first.file == document.file and (at := first.locate(())):
+                located = replace(located, hint=f"remove one of the two; the first one is at {at.file}:{at.line}")
+            again.setdefault((first.file, document.file), []).append(located)
         else:
             placed.append(located)
     for (first, second), of_files in again.items():
