@@ -365,6 +365,11 @@ def start(  # noqa: PLR0913 - all but three go by their names
         inputs.step,
         inputs.jobsets,
     )
+    if snapshot:
+        from trainc.reading.cluster import Dump
+
+        dump = cache(partial(Dump.of_documents, snapshot[0]))
+        session = replace(session, find_in_cluster=lambda *named: dump().get(*named))
     session = session.with_input(inputs.documents, inputs.runtime_sources)
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     ended = _ended_by_sweeps(inputs, settings, bases)

@@ -143,8 +143,8 @@ class Judgement:
         self.excused = [d for d in whole if not before.lacks(d)]
         old = {key: of_job for key, of_job in answering.items() if not new[key]}
         errors += self._by_cause(new, jobs, before)
-        said = {(d.code, d.source) for d in errors}
-        errors += [d for d in images if before.lacks(d) and (d.code, d.source) not in said]
+        reported = {(d.code, d.source) for d in errors}
+        errors += [d for d in images if before.lacks(d) and (d.code, d.source) not in reported]
         return [*errors, *self._notes({**old, **raw}, self.excused)]
 
     def _notes(self, kept: Mapping[JobKey, Sequence[Diagnostic]], others: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -55,7 +55,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         selected = f"{message}: {has}, and selected are {first_of([*queues])}"
         suggested = f"write {QUEUE_LABEL} for the label {alike[0]}" if alike else hint
         suggested = (did_you_mean(queue, queues) if in_use else "") or suggested
-        finding = Finding("NotSelected", "warning", selected, suggested, ("metadata", "name"))
+        finding = Finding("NotSelected", "warning", selected, suggested, _QUEUE if queue else ("metadata", "name"))
         diagnostics.append(document.diagnose(finding))
     for (named, used), documents in meant.items():
         are = "is" if len(documents) == 1 else "are"

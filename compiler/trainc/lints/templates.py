@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from trainc.findings import Finding, Path, Severity, remove
+from trainc.findings.text import did_you_mean
 from trainc.ir import info as gang
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
@@ -15,6 +16,7 @@ from trainc.kube.documents import JOBS, POD_SPEC, Json, identity_of, mapping, re
 from trainc.kube.names import reference_problem, split_image
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
+from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,7 +42,13 @@ def missing_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
     elif trainer is None:
         message = "no job has the ancestor label of the trainer: spec.trainer and the framework's variables are not applied to any container"
         hint = f"add the label {names.ANCESTOR_LABEL}: {names.TRAINER} to the metadata of the template of the job that trains"
-        yield Finding(code, "warning", message, hint, JOBS, "runtime")
+        finding = Finding(code, "warning", message, hint, JOBS, "runtime")
+        for index, pod_set in enumerate(info.pod_sets):
+            if (near := did_you_mean(step := pod_set.ancestor or "", [names.TRAINER])) and step != names.TRAINER:
+                path = (*JOBS, index, "template", "metadata", "labels", names.ANCESTOR_LABEL)
+                message = f"there is no step {step}: spec.trainer and the framework's variables are not applied to any container"
+                finding = replace(finding, severity="error", message=message, hint=near, path=path)
+        yield finding
     elif info.trainer_container is None:
         path = (*JOBS, info.pod_sets.index(trainer), *POD_SPEC, "containers")
         message = f"the trainer job {trainer.name!r} has no container {trainer.main!r}, so spec.trainer has no effect"

@@ -277,11 +277,14 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Add the objects that provide the Secrets which the pods mount, and name the service accounts that they need."""
     secrets = registry.provided_secrets(lowered.job, lowered.info, lowered.plugins)
     accounts = [name for pod_set in lowered.info.pod_sets if (name := lowered.info.pod_spec(pod_set.name).get("serviceAccountName"))]  # fmt: skip
+    session = lowered.session
+    find, space, is_made = session.find_in_cluster, lowered.job.namespace, session.options.secrets != "existing"
+    accounts = [name for name in accounts if find("ServiceAccount", space, name) is None]
+    secrets = tuple(s for s in secrets if (is_made and s.key_pair) or find("Secret", space, s.name) is None)
     if not secrets and not accounts:
         return manifests, ()
     from trainc.emit.secrets import provide, service_accounts
 
-    session = lowered.session
     other_documents = [document.data for document in session.index.other_documents]
     provision = provide(lowered.job, secrets, other_documents, session.options)
     if provision.manifests:

@@ -90,6 +90,8 @@ class Session:
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
     # Results of a session and of those after it, by the ids of the data of the job and of its runtime; None alone.
     results: dict[tuple[object, ...], Result] | None = field(default=None, compare=False, repr=False)
+    # The object of the cluster of a kind, namespace and name, if it is known.
+    find_in_cluster: Callable[[str, str, str], object] = field(default=lambda *_: None, compare=False, repr=False)
     # Jobs that only the judge refuses. Other checks of their objects still make sense.
     denied: list[CompiledJob] = field(default_factory=list, compare=False, repr=False)
 

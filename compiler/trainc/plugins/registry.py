@@ -203,7 +203,10 @@ def _unknown(name: str, points: Sequence[EntryPoint]) -> Diagnostic:
     installed = sorted({point.name for point in points})
     there = f"installed are {', '.join(installed)}" if installed else "no installed distribution has plugins for trainc"
     near = did_you_mean(name, installed, 0.5)
-    hint = near or f"{there}; install the distribution that provides {name!r}, also where CI installs trainc (as in requirements-trainc.txt), or remove the name"
+    hint = (
+        near
+        or f"{there}; install the distribution that provides {name!r}, also where CI installs trainc (as in requirements-trainc.txt), or remove the name"
+    )
     return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
 
 

@@ -278,7 +278,8 @@ def branches_and_tags(folder: str, *, full: bool = False) -> list[str]:
     """Return the names of a repository's branches and tags, short or in full; none outside a repository."""
     try:
         listed = run_git(
-            folder, ("for-each-ref", f"--format=%(refname{':short' * (not full)})", "refs/heads", "refs/tags", "refs/remotes")
+            folder,
+            ("for-each-ref", f"--format=%(refname{':short' * (not full)})", "refs/heads", "refs/tags", "refs/remotes"),
         )
     except CompileError:
         return []

@@ -58,7 +58,8 @@ def inactive_queue(
         hint = did_you_mean(behind, cluster.cluster_queues) or "create it, or point the LocalQueue to another one"
     else:
         message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
-        hint = "fix this first: an inactive ClusterQueue admits nothing"
+        nears = (did_you_mean(name, cluster.flavors) for name in queue.flavors if name not in cluster.flavors)
+        hint = next(filter(None, nears), "fix this first: an inactive ClusterQueue admits nothing")
         if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
             diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
             return replace(diagnostic, severity="info")
@@ -324,10 +325,10 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
         document = by_name.get(d.object)
         located = d if document is None else replace(d, source=document.locate(steps(d.path)))
         if document is not None and d.code == "SnapshotTwice":
-            first = next(other for other in documents if label_of(other.data) == d.object)
-            if first.file == document.file and (at := first.locate(())):
+            other = next(other for other in documents if label_of(other.data) == d.object)
+            if other.file == document.file and (at := other.locate(())):
                 located = replace(located, hint=f"remove one of the two; the first one is at {at.file}:{at.line}")
-            again.setdefault((first.file, document.file), []).append(located)
+            again.setdefault((other.file, document.file), []).append(located)
         else:
             placed.append(located)
     for (first, second), of_files in again.items():

@@ -128,6 +128,8 @@ class Judge:
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
+            if error.near:  # That is said at the binding.
+                return
             hint = self._where_namespaces_are(_NAMESPACE) if error.decides else _MISSING
             message = f"policy {policy.name} was not evaluated: {error}"
             finding = _not_evaluated(message, hint, denies and error.decides)
@@ -305,10 +307,12 @@ class _Case:
         text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
         if "no such key: " in message:
             key = message.rpartition("no such key: ")[2]
-            near = did_you_mean(key, {str(step) for at, _ in documents.walk(self._scope["object"]) for step in at})
-            has = f"the object has no {key}" + near.replace("did you mean ", ", only ").replace(" or ", " and ").rstrip(
-                "?"
-            )
+            read = expression is not None and f"params.data.{key}" in expression.text
+            where = "params" if read else "object"
+            near = did_you_mean(key, {str(step) for at, _ in documents.walk(self._scope[where]) for step in at})
+            has = f"the {'parameter' if read else 'object'} has no {key}" + near.replace(
+                "did you mean ", ", only "
+            ).replace(" or ", " and ").rstrip("?")
             text = f"{has}: correct the expression, or ask with has() first; "
         # An error in a variable is that of its own line.
         failed = [e for name, e in self._policy.variables.items() if f'variable "{name}" fails to evaluate' in message]

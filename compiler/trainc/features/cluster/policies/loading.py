@@ -6,6 +6,7 @@ apiserver pkg/admission/plugin/cel/compile.go and composition.go.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from trainc.api.kube import Json, mapping, names, objects, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
-from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, is_about
+from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, UndecidedError, is_about, parameters
 from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
@@ -255,6 +256,7 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
+            findings += _of_parameter(bound, documents) if bound is not None else []
             diagnostics += [document.diagnose(finding) for finding in findings]
     bound_names = {
         str(mapping(document.data.get("spec")).get("policyName")) for document in documents if _kind(document)
@@ -464,9 +466,30 @@ _NOT_BOUND = Finding(
 )
 
 
+def _of_parameter(binding: Binding, documents: Sequence[Document]) -> Iterator[Finding]:
+    """A finding for a parameter that is not there, though one has almost its name."""
+    reference = mapping(binding.spec.get("paramRef"))
+    try:
+        parameters(binding.policy.spec.get("paramKind"), reference or None, "", documents)
+    except UndecidedError as error:
+        if error.near and reference.get("namespace"):
+            message = f"policy {binding.policy.name} cannot be evaluated: {error}"
+            yield Finding("PolicyNotEvaluated", "error", message, error.near, ("spec", "paramRef", "name"))
+
+
+def _not_texts(document: Document) -> Iterator[Finding]:
+    """A finding for each value of a ConfigMap that is no text: the API server refuses the object."""
+    for key, value in mapping(document.data.get("data")).items() if document.data.get("kind") == "ConfigMap" else ():
+        if isinstance(value, bool | int | float):
+            text = json.dumps(json.dumps(value))
+            message = f"the values of a ConfigMap are strings, and the API server refuses {value}"
+            yield Finding("PolicyInvalid", "error", message, f"write {text}", ("data", key))
+
+
 def _others(documents: Sequence[Document]) -> Iterator[Diagnostic]:
     """A finding for each policy that another program evaluates, and for each whose kind or version is another one."""
     for document in documents:
+        yield from map(document.diagnose, _not_texts(document))
         if document.data.get("kind") == "Namespace":
             yield from map(document.diagnose, misspelt(document.data))
         group = str(document.data.get("apiVersion")).partition("/")[0]
