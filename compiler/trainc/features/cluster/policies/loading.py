@@ -474,7 +474,7 @@ def _of_parameter(binding: Binding, documents: Sequence[Document]) -> Iterator[F
     except UndecidedError as error:
         if error.near and reference.get("namespace"):
             message = f"policy {binding.policy.name} cannot be evaluated: {error}"
-            yield Finding("PolicyNotEvaluated", "error", message, error.near, ("spec", "paramRef", "name"))
+            yield Finding("PolicyInvalid", "error", message, error.near, ("spec", "paramRef", "name"))
 
 
 def _not_texts(document: Document) -> Iterator[Finding]:
