@@ -7,10 +7,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import Run, nothing_found, read_stdin, start
+from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
+from trainc.cli.skipped import nothing_found
 from trainc.cli.unselected import report_unselected
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of

@@ -8,10 +8,11 @@ from itertools import starmap
 from trainc.admission.admit import check_each_rendered
 from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
-from trainc.cli.compiling import Run, is_checked, nothing_found, read_stdin, start
+from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
+from trainc.cli.skipped import is_checked, nothing_found
 from trainc.cli.unselected import report_unselected
 from trainc.cli.without_effect import without_effect
 from trainc.compilation import CompiledJob

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO
@@ -11,24 +10,24 @@ from io import BytesIO
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.diagnostics import Files
 from trainc.cli.settings import Settings
+from trainc.cli.skipped import nothing_found as nothing_found  # noqa: PLC0414 - features find it here
+from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: PLC0414
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Severity, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, has_errors, write
 from trainc.findings.codes import stage_of
-from trainc.findings.text import counted, did_you_mean
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import identity_of, qualified, value_at
+from trainc.kube.documents import identity_of, qualified
 from trainc.kube.jobset import JobSet
-from trainc.kube.names import JOB_KINDS, RUNTIME_KINDS
+from trainc.kube.names import RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
 from trainc.project.configuration import Configuration
-from trainc.project.dialects import is_sweep
-from trainc.reading.document import Document, label_of
+from trainc.reading.document import Document
 from trainc.reading.files import STDIN, read_paths
-from trainc.reading.opening import CONFIGURATION_FILE, is_inside, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -40,20 +39,9 @@ if TYPE_CHECKING:
     from trainc.output.choices import JobKey
     from trainc.output.keeping import Keeping
     from trainc.pipeline.failures import Failures
-    from trainc.pipeline.fragments import Fragment
-    from trainc.project.dialects.enclosed import Enclosed
 
-_MOST_SKIPPED = 100
 # What the labels begin with that ask for a level of Pod Security.
 _POD_SECURITY = "pod-security.kubernetes.io/"
-# Kinds of other documents that a compilation or a check reads.
-_USED_KINDS = ("ClusterBaseModel", "ExternalSecret", "JobSet", "SealedSecret")
-
-# Kinds of the core API and others that usually accompany jobs in a team's folder.
-_COMPANION_GROUPS = frozenset(
-    ("", *"rbac.authorization.k8s.io kueue.x-k8s.io scheduling.k8s.io storage.k8s.io networking.k8s.io policy".split())
-)
-
 # The contents of a cluster's folder, and what is wrong with them.
 Snapshot: TypeAlias = tuple[list[Document], list[Diagnostic]]
 
@@ -481,121 +469,3 @@ def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | 
     if not folders:
         return None, []
     raise UsageError("trainc.yaml sets `policies`, which this installation of trainc cannot evaluate")
-
-
-def nothing_found(settings: Settings, diagnostics: Sequence[Diagnostic], inputs: Inputs) -> list[Diagnostic]:
-    """The error for input without anything to process, unless other errors already explain why."""
-    if has_errors(diagnostics):
-        return []
-    sources, documents = ["the standard input" if path == STDIN else path for path in settings.paths], inputs.documents
-    paths, source = ", ".join(sources) or "the overlay's resources", None
-    is_empty = not documents and len(sources) == 1 and not os.path.isdir(sources[0])
-    reason = f"no TrainJob found in {paths}{', which is empty or has only comments' if is_empty else ''}"
-    hint = "pass the file or folder with your TrainJobs, write a first one with `trainc new`"
-    if unselected := [*inputs.unselected, *inputs.elsewhere]:
-        reason = f"`select` chooses none of the {counted(len(unselected), 'TrainJob')} in {paths}"
-        hint, source = "check `select` in trainc.yaml", settings.place("select")
-        for label, values in settings.configuration.select.labels:
-            used = {str(value_at(document.data, ("metadata", "labels", label))) for document in unselected}
-            for near in filter(None, (did_you_mean(value, used) for value in values)):
-                hint = f"{near} Otherwise, check `select`"
-    message = f"{reason}; with pruning on, empty output would delete every running job"
-    return [Diagnostic("NoTrainJob", "error", message, f"{hint}, or allow this with --allow-empty", source=source)]
-
-
-def is_checked(document: Document) -> bool:
-    """Return whether `check` examines this document."""
-    from trainc.project.dialects import is_trainer_document
-
-    if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
-        return True
-    from trainc.pipeline.fragments import fragment_of
-
-    return fragment_of(document) is not None
-
-
-def skipped_documents(
-    documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
-) -> Iterator[Diagnostic]:
-    """Report documents that are not compiled: a warning for each if the file was named, a single info for the others.
-
-    Of many in one file, only the first get a warning: to place one, its text is read again.
-    """
-    from trainc.project.dialects import is_legacy, is_trainer_document
-
-    named_files = {path.removeprefix("./") for path in settings.paths}
-    has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
-    skipped, reported = 0, Counter[str]()
-    with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
-    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
-    mounted: dict[str, bool] = {}
-    if config_maps:
-        from trainc.emit.config_maps import named_by
-
-        mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
-    read, apart = 0, [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])]
-    for document in documents:
-        name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
-        read += mounted.get(name) is False
-        used = document.data.get("kind") in _USED_KINDS or name in mounted
-        if used or is_trainer_document(document.data) or is_sweep(document.data):
-            continue
-        from trainc.pipeline.fragments import fragment_of
-        from trainc.project.dialects.enclosed import find_enclosed, legacy_job
-
-        if is_legacy(document.data):
-            yield legacy_job(document, "warning" if has_jobs else "error")
-            continue
-        if document.file.rpartition("/")[2] == CONFIGURATION_FILE and "kind" not in document.data:
-            continue
-        if inside := list(find_enclosed(document.data)):
-            yield from (_enclosed(document, job, "warning" if has_jobs else "error") for job in inside)
-            continue
-        fragment = fragment_of(document)
-        if fragment is not None and checks_fragments:
-            continue
-        unexpected = document.file in named_files and not (document.file in with_jobs and _is_expected_kind(document))
-        if unexpected and reported[document.file] < _MOST_SKIPPED:
-            reported[document.file] += 1
-            yield _skipped(document, fragment)
-        else:
-            skipped += not any(is_inside(document.file, folder) for folder in apart)
-    if skipped:
-        yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
-    yield from _left_out(read)
-
-
-def _left_out(count: int) -> Iterator[Diagnostic]:
-    if count:
-        message = f"read {counted(count, 'ConfigMap')} that jobs name, and left out of the output"
-        hint = 'apply what is left out yourself, or add the annotation trainc/own: "true" to have it written with these jobs'
-        yield Diagnostic("SkippedDocument", "info", message, hint)
-
-
-def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:
-    """Report a job inside another document: one of v1 as `legacy_job` does, any other as not looked at."""
-    outer = document.data.get("kind", "document")
-    if job.is_legacy:
-        message = f"the {job.kind} inside this {outer} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
-        hint = f"`trainc migrate --report {document.file or '-'}` says what becomes of it"
-        return document.diagnose(Finding("LegacyTrainingJob", severity, message, hint, job.path))
-    message = f"the {job.kind} inside this {outer} is neither compiled nor checked"
-    hint = "to check it, copy it to a file of its own and run `trainc check` on that"
-    return document.diagnose(Finding("SkippedDocument", "info", message, hint, job.path))
-
-
-def _is_expected_kind(document: Document) -> bool:
-    """Return whether a kind commonly appears next to a TrainJob: claims, configuration, service accounts, queues."""
-    group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
-    return group in _COMPANION_GROUPS and "kind" in document.data
-
-
-def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
-    if fragment is not None:
-        message = f"this is {fragment.label}, not a complete document; skipped"
-        hint = "nest it inside a complete TrainJob or runtime, or run `trainc check` on the fragment"
-        return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    message = "neither a TrainJob nor a runtime; skipped"
-    source = document.locate(("kind",))
-    hint = "remove it from the paths on the command line"
-    return Diagnostic("SkippedDocument", "warning", message, hint, label_of(document.data), "", source)
