@@ -249,6 +249,7 @@ def test_settings_loosened() -> None:
     wrong, right = blocks("SettingsLoosened")
     git("init", "-q", "-b", "main")
     write("jobs/llm.yaml", blocks("AdoptedFile")[1])
+    write("jobs/legacy/README.md", "")
     write("trainc.yaml", right)
     commit()
     assert codes("check", "--base", "main") == set()

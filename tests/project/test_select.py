@@ -101,9 +101,9 @@ def test_a_job_that_nobody_selects_is_reported_once_and_only_then() -> None:
     for command in ("build", "check"):
         result = run(command)
         assert result.stderr.count("warning[NotSelected]") == 1, result.stderr
-        assert "jobs/nlp/lost.yaml:3:12: warning[NotSelected] metadata.name: no environment" in result.stderr
+        assert "jobs/nlp/lost.yaml:3:49: warning[NotSelected] metadata.labels" in result.stderr
     # The others are asked also where one environment is checked alone.
-    assert "nlp/lost.yaml:3:12: warning[NotSelected]" in run("check", "--env", "h100").stderr
+    assert "nlp/lost.yaml:3:49: warning[NotSelected]" in run("check", "--env", "h100").stderr
     write("trainc.yaml", CLUSTERS + "  rest: {output: rendered/rest}\n")
     assert "NotSelected" not in run("check").stderr
 

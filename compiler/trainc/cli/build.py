@@ -80,7 +80,9 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
         proof = proofs.pop(target.folder, [])
         target.compilation.diagnostics += proof
-        target.compilation.diagnostics += target.compilation.as_built() if arguments.check and not proof else ()
+        target.compilation.diagnostics += (
+            target.compilation.as_built() if arguments.check and not has_errors(proof) else ()
+        )
     targets[-1].compilation.diagnostics += [diagnostic for about in proofs.values() for diagnostic in about]
     if any(has_errors(target.compilation.diagnostics[len(before[id(target)]) :]) for target in targets):
         return _refuse_all(targets, arguments, streams)

@@ -24,7 +24,6 @@ from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.pipeline.fragments import check_fragments
-from trainc.pipeline.index import find_runtime
 from trainc.project.configuration import merge_diagnostics
 from trainc.startup.records import dataclass
 
@@ -127,7 +126,6 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     ):
         checking.diagnostics += rules(findings, False)
     checking.conclude()
-    checking.diagnostics = list(_without_lost_deadlines(checking))
     if any(d.code == "PatchTargetMissing" for d in checking.diagnostics):
         from trainc.cli.build import drop_consequences
         from trainc.output.ownership import file_name
@@ -177,19 +175,6 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     for diagnostic in found:
         if diagnostic.source is None or diagnostic.source.file not in broken:
             yield diagnostic
-
-
-def _without_lost_deadlines(checking: Run) -> Iterator[Diagnostic]:
-    """Leave out that deadlines are lost where it is said of the runtime that it has no trainer."""
-    found, session = checking.diagnostics, checking.session
-    reported = {
-        d.source and d.source.file for d in found if d.code == "MissingTrainerAncestor" and d.severity != "ignored"
-    }
-    runtimes = {
-        job.label: find_runtime(job.data, session.index, session.release)[0] for job in session.jobs if reported
-    }
-    files = {label: runtime.document.file for label, runtime in runtimes.items() if runtime is not None}
-    yield from (d for d in found if d.code != "DeadlineDropped" or files.get(d.object) not in reported - {None})
 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
