@@ -58,4 +58,5 @@ SETS = (
     Recorded("round-6", "runs.judge_twins", least=0.9),
     Recorded("round-7", "runs.judge_twins", least=0.9),
     Recorded("round-8", "runs.judge_twins", least=0.75),
+    Recorded("round-9", "runs.judge_twins", least=0.85),
 )

@@ -28,10 +28,12 @@ _TAGS: Mapping[str, str] = {
     "*/trl": "trl",
     "*/ms-swift": "ms-swift",
     "*/swift": "ms-swift",
+    "*/torchtitan": "torchtitan",
+    "*/xgboost": "xgboost",
 }
 # Tags name other packages with their versions: torch2.6.0-transformers4.55.4.
 _IN_TAG = pattern(
-    r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
+    r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning|jax)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
 )
 _PYTHON_IN_TAG = pattern(r"(?<![a-z0-9])py(?:thon)?[-_]?(3)\.?(\d{1,2})(?!\d)")
 _ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift"}

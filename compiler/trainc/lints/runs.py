@@ -321,6 +321,10 @@ def _derived(
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
     yield Fact("job:script", text, "the command")
+    stuck = unwritable(training, training.folder) if "workingDir" in container.fields else None
+    yield Fact("job:folder", int("workingDir" not in container.fields or stuck is not None), "the working folder")
+    again = mapping(training.info.template.get("failurePolicy")).get("maxRestarts")
+    yield Fact("job:restarts", again, "the restarts of the JobSet")
     for key, field in _SECURITY.items():
         yield Fact(f"job:{key}", security_of(training.entry, field), field)
     if start.launch is not None and start.launch.program:

@@ -25,6 +25,13 @@ _ENDLESS = (
 _BLOCK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*|.*-ssd|local-path")
 
 
+# What is read from the labels or annotations of pods, not of jobs.
+_OF_PODS = (
+    *("sidecar.istio.io/inject", "linkerd.io/inject", "k8s.v1.cni.cncf.io/networks", "networking.gke.io/interfaces"),
+    *("karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", "gke-gcsfuse/volumes"),
+)
+
+
 def surroundings(training: Training) -> Iterator[Finding]:
     """Yield findings about the pod of a container that trains."""
     entry = training.entry
@@ -40,6 +47,16 @@ def surroundings(training: Training) -> Iterator[Finding]:
             f"mount an emptyDir: {training.patch(f'volumes: [{{name: tmp, emptyDir: {{}}}}], containers: [{mount}]')}"
         )
         yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext"))
+    job, pods = (
+        training.job,
+        mapping(mapping(mapping(training.replicated_job["template"].get("spec")).get("template")).get("metadata")),
+    )
+    own = {"labels": job.labels, "annotations": job.annotations}
+    for field, key in ((field, key) for field, pairs in own.items() for key in _OF_PODS if key in pairs):
+        if not any(key in mapping(pods.get(kind)) for kind in own):
+            message = f"{key!r} is read from pods, and the {field} of a TrainJob do not come to its pods"
+            hint = "set it in the pod template: runtimePatches, or template.spec.template.metadata of the runtime"
+            yield Finding("SettingWithoutEffect", "info", message, hint, ("metadata", field, key), "trainjob")
     for container in entry.pod_set.containers if len(entry.pod_set.containers) > 1 else ():
         image = basename(str(container.fields.get("image", "")).partition("@")[0]).partition(":")[0]
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
@@ -45,12 +46,24 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     patched = {
         ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     }
+    # What is read in one place only is not changed before it.
+    named = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    settings = {
+        node.targets[0].id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and named[node.targets[0].id] == 2
+    }
     given: dict[str, dict[str, tuple[Any, int]]] = {}
     for call in script.calls:
         key = f"call:{(name := ast.unparse(call.func))}"
         if name.partition(".")[0] in _ROOTS and name not in patched:
             pairs = (*enumerate(call.args), *((one.arg, one.value) for one in call.keywords))
             here = {f"{key}/{place}": (_value(one), getattr(one, "lineno", 1) - 1) for place, one in pairs}
+            for place, one in pairs:
+                whole = settings.get(one.id) if isinstance(one, ast.Name) else one
+                for inner, value in zip(whole.keys, whole.values, strict=True) if isinstance(whole, ast.Dict) else ():
+                    if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                        here[f"{key}/{place}/{inner.value}"] = _value(value), value.lineno - 1
             here[key] = (True, call.lineno - 1)
             before = given.setdefault(key, here)
             if {place: value for place, (value, _) in before.items()} != {p: value for p, (value, _) in here.items()}:
