@@ -71,9 +71,16 @@ def _replaced_runtimes(trainer_documents: Sequence[Document], runtimes: Sequence
     for document in trainer_documents if by_key else ():
         shared = by_key.get(_key(document))
         if shared is not None and os.path.realpath(shared.file) != os.path.realpath(document.file):
+            is_same = shared.data.get("spec") == document.data.get("spec")
             message = f"this runtime would take the place of that in {shared.file}, for the jobs of everybody"
             hint = "rename it; `runtimes` in trainc.yaml names the folders of the runtimes that all jobs share"
-            yield document.diagnose(Finding("RuntimeReplaced", "error", message, hint, ("metadata", "name")))
+            if is_same:
+                message, hint = (
+                    f"this is a copy of the runtime in {shared.file}: no change there will reach it",
+                    "remove it",
+                )
+            severity: Severity = "warning" if is_same else "error"
+            yield document.diagnose(Finding("RuntimeReplaced", severity, message, hint, ("metadata", "name")))
 
 
 def _key(document: Document) -> tuple[Any, ...]:
