@@ -208,9 +208,12 @@ def test_a_daemon_that_left_its_group_is_ended_too(tmp_path: Path) -> None:
 def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None:
     work = str(tmp_path / "w")
     words = [sys.executable, "-m", "trainc", "run", job(tmp_path, "echo up; exec sleep 600"), "--workdir", work]
+    # What a shell starts in the background ignores SIGINT, and so would all that this starts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*words, "--release", "2.3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
+    signal.signal(signal.SIGINT, before)
     assert process.stdout is not None
     with process.stdout as lines:
         assert {lines.readline(), lines.readline()} == {"node-0-0 | up\n", "node-0-1 | up\n"}
