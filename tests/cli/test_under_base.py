@@ -79,6 +79,14 @@ def test_check_begins_with_what_is_loosened() -> None:
     assert run("check", "--base", "main", "--format", "github").stdout.startswith("::notice file=trainc.yaml,line=5")
 
 
+def test_a_glob_of_nothing_hides_no_loosening() -> None:
+    on_branch()
+    words = ["images", "need", "no", "longer", "be", "pinned", "since", "is"]
+    write("trainc.yaml", SETTINGS.replace("true", "false") + f"exclude: {json.dumps(words)}\n")
+    loosened = [line for line in run("check", "--base", "main").stderr.splitlines() if "[SettingsLoosened]" in line]
+    assert loosened == ["trainc.yaml:5:1: info[SettingsLoosened] since main: `images` need no longer be pinned"]
+
+
 HARMLESS = {
     "nothing": lambda: None,
     "a stricter setting": lambda: edit(

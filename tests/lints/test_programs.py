@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json
+from steps import SIZES, assert_linear, steps
 from tables import cases
 from trainings import findings, reported, training
 
@@ -290,6 +291,18 @@ def test_what_a_script_of_a_config_map_does_is_reported_at_its_line() -> None:
     ]
     assert [(d.severity, d.path) for d in said] == [("error", 'data["run.sh"]'), ("info", 'data["run.sh"]')]
     assert said[1].hint == "write --nproc_per_node=8"
+
+
+def test_findings_about_a_script_of_a_config_map_take_steps_in_proportion() -> None:
+    volumes, line = [{"name": "v", **OF_MAP}], "torchrun --nnodes=$SLURM_NNODES t{0}.py --output_dir=/out{0}\n"
+    job = training(["bash", "/c/run.sh"], pod={"volumes": volumes}, mounts=[{"name": "v", "mountPath": "/c"}])
+
+    def found(count: int) -> int:
+        script = "#!/bin/bash\n" + "".join(line.format(n) for n in range(count))
+        return len(reported(job, {**MAP, "data": {"run.sh": script}}))
+
+    assert found(SIZES[-1]) > SIZES[-1]
+    assert_linear([steps(lambda n=n: found(n)) for n in SIZES])  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from functools import cache
@@ -24,7 +24,7 @@ from trainc.findings import CompileError, Diagnostic, Path, Source, format_path,
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.documents import Json, identity_of, value_at
 from trainc.kube.names import JOB_KINDS
-from trainc.options import Options
+from trainc.options import SETTINGS, Options
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Base, own_trainjob
 from trainc.output.ownership import is_harmless, is_marked
@@ -262,10 +262,13 @@ class Bases:
         revision = self.find()
         return None if revision is None else revision.base_of(folder, environment)
 
-    def loosened(self, settings: Mapping[str, Settings]) -> tuple[dict[str, Settings], list[Diagnostic]]:
+    def loosened(
+        self, settings: Mapping[str, Settings], of_nothing: Collection[str] = ()
+    ) -> tuple[dict[str, Settings], list[Diagnostic]]:
         """Have what administrators decide judged by a named base too, and say what the change loosens.
 
-        `settings` are those of each environment. Without a base that can be read, the result has an error.
+        `settings` are those of each environment; globs `of_nothing` match no file here. Without a base that can be read, the
+        result has an error.
         """
         if not self.is_named:
             return dict(settings), []
@@ -274,7 +277,7 @@ class Bases:
         except CompileError as error:
             return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", self.arguments.base)]
         strict = {name: replace(of_env, at_base=revision.configuration(name)) for name, of_env in settings.items()}
-        about = {name: list(self._about(of_env)) for name, of_env in strict.items()}
+        about = {name: list(self._about(of_env, of_nothing)) for name, of_env in strict.items()}
         return strict, merge_diagnostics(about)
 
     def guarded(self, settings: Settings) -> Settings:
@@ -294,8 +297,11 @@ class Bases:
             return []
         return merge_diagnostics({name: list(self._replaced(name, of_env)) for name, of_env in settings.items()})
 
-    def changes_for_all(self, settings: Settings) -> Iterator[Source]:
-        """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have."""
+    def changes_for_all(self, settings: Settings) -> Iterator[tuple[Source, bool]]:
+        """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have.
+
+        Each says whether the line is only next to what is gone.
+        """
         from trainc.reading.yaml_reader import read_documents
 
         if (revision := self.find()) is None:
@@ -308,20 +314,19 @@ class Bases:
         for path, text in find_changed_files(revision.repository, revision.commit, now, limits).items() if now else ():
             was = next((d.data for d in read_documents(text or b"", path, limits)[0]), {})
             if (at := first_difference(was, here[path].data)) is not None and (source := here[path].locate(at)):
-                yield source
+                yield source, bool(_gone(was, here[path].data, at))
         after = settings.configuration
         before = revision.configuration(after.environment).options
-        for key in sorted(key for key in {*before, *after.options} if before.get(key) != after.options.get(key)):
-            first, *words = key.split("_")
-            if source := settings.place(first + "".join(map(str.capitalize, words))):
-                yield source
+        for setting in SETTINGS:
+            if before.get(setting.name) != after.options.get(setting.name) and (source := settings.place(setting.key)):
+                yield source, False
 
-    def _about(self, settings: Settings) -> Iterator[Diagnostic]:
+    def _about(self, settings: Settings, of_nothing: Collection[str]) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
         top = None if after.file is None else Source(os.path.normpath(after.file), 1, 1)
         base = self.arguments.base
         hint = f"rules about what administrators decide, such as PolicyDenied, count only as {base} has them"
-        for sentence in describe_loosening(before, after):
+        for sentence in describe_loosening(before, after, of_nothing):
             about = hint if sentence.startswith("`rules`") else ""
             message = f"since {base}: {sentence.rstrip('.')}"
             key = sentence.partition("`")[2].partition("`")[0]
@@ -351,7 +356,7 @@ class Bases:
         for key, (message, hint) in changed.items():
             source = (
                 settings.place(key)
-                or next(self.changes_for_all(settings), None)
+                or next((line for line, _ in self.changes_for_all(settings)), None)
                 or Source(os.path.normpath(after.file), 1, 1)
             )
             yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
@@ -419,7 +424,7 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
             yield about(source, f"{label} {what}")
         elif (at := first_difference(was, new)) is not None:
             old, value = value_at(was, at), value_at(new, at)
-            gone = [key for key in old if key not in value] if isinstance(old, dict) and isinstance(value, dict) else []
+            gone = _gone(was, new, at)
             at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
             is_short = isinstance(old, str | int) and len(str(old)) < _LONG
             shown = (value, old) if type(value) is type(old) else (json.dumps(value, default=str), json.dumps(old))
@@ -444,3 +449,9 @@ def first_difference(before: Any, now: Any) -> Path | None:
         if old != new:
             return () if new is None else (step, *(first_difference(old, new) or ()))
     return ()
+
+
+def _gone(before: Any, now: Any, at: Path) -> list[str]:
+    """Return the keys that a mapping had and no longer has."""
+    old, new = value_at(before, at), value_at(now, at)
+    return [key for key in old if key not in new] if isinstance(old, dict) and isinstance(new, dict) else []

@@ -79,14 +79,15 @@ def _examine(
         causes = {d.code for d in check.checking.diagnostics}
         if check.checking.settings.covers_all and causes.isdisjoint({"NoSuchPath", "NoTrainJob"}):
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
-    if bases.is_named or any(check.checking.keeping for check in checks.values()):
-        loosened = [*loosened, *bases.replaced(settings)]
+    nothing: list[Diagnostic] = []
     if not arguments.env and not arguments.paths:
         runs = [check.checking for check in checks.values()]
         nothing, globs = without_effect(runs, {image for check in checks.values() for image in check.images})
-        # What is about no file does not loosen anything either.
-        loosened = [d for d in loosened if not any(f" {glob} " in f"{d.message} ".replace(";", " ") for glob in globs)]
-        loosened += nothing
+        if globs and arguments.base is not None:
+            _, loosened = bases.loosened(settings, globs)
+    if bases.is_named or any(check.checking.keeping for check in checks.values()):
+        loosened = [*loosened, *bases.replaced(settings)]
+    loosened = [*loosened, *nothing]
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened

@@ -174,7 +174,7 @@ class Run:
             path = first_difference(before, keeping.trainjobs[key]) if before is not None else None
             source = None if home is None else home.locate(path or ("metadata", "name"))
             if d.code == "FrozenJob" and not path and self.bases:  # An overlay or a setting has changed.
-                source = next(self.bases.changes_for_all(self.settings), source)
+                source = next((line for line, _ in self.bases.changes_for_all(self.settings)), source)
             frozen = self.settings.place("frozen") if d.code == "FrozenJob" else None
             message = (
                 d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")
@@ -405,9 +405,10 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         cluster = snapshot[0] if snapshot else []
         mine = court.snapshot[0] if court.snapshot else []
         spaces = [[d.data for d in side if d.data.get("kind") == "Namespace"] for side in (cluster, mine)]
-        texts = [{path: [d.data for d in some] for path, some in side.items()} for side in (read(of), now)]
+        rules = read(of)
+        texts = [{path: [d.data for d in some] for path, some in side.items()} for side in (rules, now)]
         same = of.images == settings.configuration.images and texts[0] == texts[1] and spaces[0] == spaces[1]
-        return read(of), None if same else judge_of(settings_there, cluster)[0], snapshot
+        return rules, None if same else judge_of(settings_there, cluster)[0], snapshot
 
     now = read(settings.configuration)
     revision = bases.get()

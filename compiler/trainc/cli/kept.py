@@ -161,7 +161,7 @@ class Cause:
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
 
 
-def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable[Source]]:
+def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable[tuple[Source, bool]]]:
     """Return the decisions of a comparison with its base, and the lines that have changed since for all jobs alike."""
     settings = Settings.of(arguments)
     bases = bases_of([settings], arguments)
@@ -180,7 +180,7 @@ def unproven(keeping: Keeping) -> list[Cause]:
 def causes_of(
     session: Session,
     keeping: Keeping,
-    for_all: Iterable[Source] = (),
+    for_all: Iterable[tuple[Source, bool]] = (),
     finished: Collection[JobKey] = (),
     by_hand: Collection[JobKey] = (),
 ) -> list[Cause]:
@@ -197,7 +197,7 @@ def causes_of(
             continue
         if not (finished and _jobset_in(rendered, keeping.limits) in finished):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
-    in_common = [*for_all] if groups else []
+    in_common = dict(for_all) if groups else {}
     places: dict[str, Source] = {}
     lines: dict[str, dict[Source, bool]] = {}
     affected: dict[str, dict[str, None]] = {}
@@ -205,18 +205,16 @@ def causes_of(
     for group in groups.values():
         first = group[0]
         changed = _changed_lines(session, jobs[first.namespace, first.name], first)
-        for source in changed:
-            lines.setdefault(source.file, {})[source] = changed[source]
         reason = _reason(first.line, keeping)
         if not changed and not reason:
             base = keeping.read_base()
-            changed = dict.fromkeys(in_common, False)
+            changed = in_common
             reason = "an overlay, a setting or the rendered file has changed " + (
                 f"before {base.name}" if base and keeping.standing(first.key) == "kept" else "since"
             )
             places[reason] = Source(f"{keeping.folder}/{first.path}", 1, 1)
-            for source in changed:
-                lines.setdefault(source.file, {})[source] = False
+        for source in changed:
+            lines.setdefault(source.file, {})[source] = changed[source]
         for cause in [source.file for source in changed] or [reason]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]

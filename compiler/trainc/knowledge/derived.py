@@ -50,9 +50,8 @@ def derived(facts: Facts) -> Iterator[Fact]:
         yield from _memory(facts, written)
     product = facts.find("job:product")
     if product is not None and product.value is not None:
-        yield Fact(
-            "job:of_node", _kind("hardware", "maker", str(product.value).lower()) or None, "the devices of the node"
-        )
+        maker = _kind("hardware", "maker", str(product.value).lower()) or None
+        yield Fact("job:of_node", maker, "the devices of the node")
     if (efa := facts.find("job:efa")) is not None and not efa.value:
         yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts, written)
@@ -88,10 +87,7 @@ def _trackers(written: Sequence[Fact]) -> Iterator[Fact]:
             return
 
 
-# Jobs of one program have the same options, so that each name is looked at once.
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # Jobs of one program have the same options.
 def _tracking(name: str) -> tuple[bool, str]:
     """Return whether a setting chooses a tracker by its value, and which one it switches on."""
     switched = _SWITCHING.fullmatch(name)
@@ -133,9 +129,9 @@ def _memory(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     yield Fact("job:reduced", int(reduced), "reductions")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # Each command of a script asks the whole script.
 def _is_reduced(text: str) -> bool:
-    """Return whether a text speaks of what takes less memory; that of a script is asked for each of its commands."""
+    """Return whether a text speaks of what takes less memory."""
     return any(map(text.lower().__contains__, _REDUCED))
 
 

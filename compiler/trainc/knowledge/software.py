@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from posixpath import basename
 
 from trainc.kube.names import normalized_package
@@ -107,6 +108,7 @@ def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Ver
     return versions
 
 
+@lru_cache(maxsize=64)  # Each command of a script asks the whole script.
 def changes_image(text: str) -> bool:
     """Return whether a command may install something, also what nobody can see, so that an image says little."""
     return _CHANGING.search(text) is not None

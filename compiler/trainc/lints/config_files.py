@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding
@@ -27,7 +29,6 @@ _READERS = {
     ".toml": toml_value,
     ".py": python_value,
 }
-
 
 # What a message names of a script, how its programs start, and what makes a script of more than one command.
 _NAME = pattern(r"-.+|\w*[_/.=$]\S+|[A-Z][A-Z0-9]+")
@@ -90,13 +91,21 @@ class ConfigFile:
 
     def named_in(self, finding: Finding) -> Finding:
         """Return a finding about a script at the first line that has what the message names, or where a program starts."""
-        lines = [line.partition(" #")[0] if line.lstrip()[:1] != "#" else "" for line in (self.text or "").splitlines()]
-        words = [word.strip(",:;'\"`()") for word in finding.message.split()]
-        named = (word for word in words if _NAME.fullmatch(word))
-        line = next((n for word in named for n, text in enumerate(lines) if word in text), None)
-        if line is None:
-            line = next((n for n, text in enumerate(lines) if _STARTING.match(text)), 0)
+        from bisect import bisect_right
+
+        text, starts, first = _without_comments(self.text or "")
+        words = (word.strip(",:;'\"`()") for word in finding.message.split())
+        places = (text.find(word) for word in words if _NAME.fullmatch(word))
+        line = next((bisect_right(starts, place) - 1 for place in places if place >= 0), first)
         return replace(finding, path=("data", self.key), about="file", document=self.document, line=line)
+
+
+@lru_cache(maxsize=8)
+def _without_comments(text: str) -> tuple[str, Sequence[int], int]:
+    """Return a script without its comments, where its lines begin, and the first line that starts a program."""
+    lines = [line.partition(" #")[0] if line.lstrip()[:1] != "#" else "" for line in text.splitlines()]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    return "\n".join(lines), starts, next((n for n, line in enumerate(lines) if _STARTING.match(line)), 0)
 
 
 def visible_files(training: Training) -> list[ConfigFile]:
@@ -104,11 +113,8 @@ def visible_files(training: Training) -> list[ConfigFile]:
     if not training.documents and training.line.script is None:
         return []
     if not training.found_files:
-        files = [
-            *_sibling_files(training),
-            *_mounted_files(training.entry, training.documents),
-            *_heredoc_files(training),
-        ]
+        mounted = _mounted_files(training.entry, training.documents)
+        files = [*_sibling_files(training), *mounted, *_heredoc_files(training)]
         training.found_files.append(files)
     found: list[ConfigFile] = training.found_files[0]
     return found

@@ -123,11 +123,9 @@ def _written(about: Fact, better: Any, also: str) -> str:
     """Return the hint to write a better value, or to change what it was compared with."""
     text = f"write {about.form.format(better)}" if not about.variable else f'write "{better}"'
     text += f", or {also}" if also and also != str(better) else ""
-    return (
-        suggest(about.form.format(about.value), [about.form.format(better)], text)
-        if about.word >= 0 and "=" in about.form
-        else text
-    )
+    if about.word < 0 or "=" not in about.form:
+        return text
+    return suggest(about.form.format(about.value), [about.form.format(better)], text)
 
 
 def _suits(run: Run, fact: Fact, value: Any) -> bool:
@@ -308,11 +306,8 @@ def _other_versions(run: Run, known: Table, covered: Container[object]) -> Itera
         elif span.after and version.value.compare("<=", span.after):
             why = f"it came after {span.after}"
             old = next((old for old, new in known.renamed.items() if new == fact.name), "")
-            hint = (
-                _respelled(fact, old)
-                if old
-                else f"remove {fact.text}, or install {span.package} newer than {span.after}"
-            )
+            newer = f"remove {fact.text}, or install {span.package} newer than {span.after}"
+            hint = _respelled(fact, old) if old else newer
         else:
             continue
         message = f"{version.text}, has no setting {fact.text}: {why}"

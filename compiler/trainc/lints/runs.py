@@ -92,9 +92,8 @@ class Run:
         """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
-        places: dict[str, tuple[Path, About]] = {
-            "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime")
-        }
+        ssh: Path = ("spec", "mlPolicy", "mpi", "sshAuthMountPath")
+        places: dict[str, tuple[Path, About]] = {"job:ssh": (ssh, "runtime")}
         if trainer.num_nodes is not None:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
         if device in limits:
@@ -316,7 +315,7 @@ def _derived(
     """Yield what follows from other facts: the model, the precision, and what else there is in the pod."""
     container, text = training.entry.container, training.text
     served = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
-    served = served or any(part in text for part in ("vllm-serve", "vllm serve"))
+    served = served or _mentions(text, "vllm-serve", "vllm serve")
     amounts = {**(container.resources.get("requests") or {}), **(container.resources.get("limits") or {})}
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
@@ -465,7 +464,11 @@ def _strange(training: Training, hosts: Hosts, place: Fact) -> Iterator[Fact]:
 def _has_secrets(training: Training) -> bool:
     """Return whether a container may get a login from elsewhere: from a Secret, a service account or its script."""
     container = training.entry.container
-    sources = any(
-        "secret" in volume or "projected" in volume or "csi" in volume for volume in training.entry.pod_set.volumes
-    )
-    return sources or bool(container.fields.get("envFrom")) or "login" in training.text or ".netrc" in training.text
+    kinds = {"secret", "projected", "csi"}
+    sources = any(not kinds.isdisjoint(volume) for volume in training.entry.pod_set.volumes)
+    return sources or bool(container.fields.get("envFrom")) or _mentions(training.text, "login", ".netrc")
+
+
+@lru_cache(maxsize=64)  # Each command of a script asks the whole script.
+def _mentions(text: str, *parts: str) -> bool:
+    return any(map(text.__contains__, parts))

@@ -7,7 +7,7 @@ from posixpath import basename
 
 from trainc.findings import Finding, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
-from trainc.kube.documents import mapping
+from trainc.kube.documents import mapping, value_at
 from trainc.lints.config_files import config_maps
 from trainc.lints.storage import security_of, volume_at
 from trainc.lints.training import Training
@@ -23,7 +23,6 @@ _ENDLESS = (
 )
 # Kinds of storage whose new volumes belong to root.
 _BLOCK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*|.*-ssd|local-path")
-
 
 # What is read from the labels or annotations of pods, not of jobs.
 _OF_PODS = (
@@ -47,11 +46,8 @@ def surroundings(training: Training) -> Iterator[Finding]:
             f"mount an emptyDir: {training.patch(f'volumes: [{{name: tmp, emptyDir: {{}}}}], containers: [{mount}]')}"
         )
         yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext"))
-    job, pods = (
-        training.job,
-        mapping(mapping(mapping(training.replicated_job["template"].get("spec")).get("template")).get("metadata")),
-    )
-    own = {"labels": job.labels, "annotations": job.annotations}
+    pods = mapping(value_at(training.replicated_job, ("template", "spec", "template", "metadata")))
+    own = {"labels": training.job.labels, "annotations": training.job.annotations}
     for field, key in ((field, key) for field, pairs in own.items() for key in _OF_PODS if key in pairs):
         if not any(key in mapping(pods.get(kind)) for kind in own):
             message = f"{key!r} is read from pods, and the {field} of a TrainJob do not come to its pods"

@@ -159,8 +159,11 @@ def _images(jobset: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 # checks.
 
 
-def describe_loosening(before: Configuration, after: Configuration) -> Iterator[str]:
-    """Yield a sentence for each setting that lets more pass after the change than before."""
+def describe_loosening(before: Configuration, after: Configuration, of_nothing: Collection[str] = ()) -> Iterator[str]:
+    """Yield a sentence for each setting that lets more pass after the change than before.
+
+    Globs `of_nothing` match no file, so what is said of their files loosens nothing.
+    """
     if before.file is None:
         return
     if after.file is None:
@@ -170,8 +173,9 @@ def describe_loosening(before: Configuration, after: Configuration) -> Iterator[
     gone = [name for name, output in before.known_environments.items() if known.isdisjoint({name, output})]
     if gone and after.known_environments:
         yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
-    yield from _looser_rules(before.rules, after.rules)
+    yield from _looser_rules(before.rules, after.rules, of_nothing)
     globs = [glob for glob in dict.fromkeys(after.exclude.globs) if _is_about_input(glob, before, after)]
+    globs = [glob for glob in globs if glob not in of_nothing]
     yield from _extra("exclude", before.exclude.globs, globs, "Files that match {} are no longer read")
     yield from _extra("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
     plugins, left = (configuration.options.get("plugins", ()) for configuration in (before, after))
@@ -239,11 +243,11 @@ def _looser_budgets(before: Mapping[str, Budget], after: Mapping[str, Budget]) -
             yield f"`budgets`: {glob} may take {decimal(hours)} GPU-hours; it was {decimal(budget.gpu_hours)}."
 
 
-def _looser_rules(before: Collection[Rule], after: Collection[Rule]) -> Iterator[str]:
+def _looser_rules(before: Collection[Rule], after: Collection[Rule], of_nothing: Collection[str]) -> Iterator[str]:
     """Rules by which a code counts less than it did; of several for the same files, the last one wins."""
     for code, glob in dict.fromkeys((rule.code, rule.glob) for rule in (*after, *before)):
         old, new = (_RANKS[_level(rules, code, glob)] for rules in (before, after))
-        if new > old:
+        if new > old and glob not in of_nothing:
             where = f" in {glob}" if glob else ""
             yield f"`rules`: {code} is {_WORDS[new]}{where}; it was {_WORDS[old] if code in codes() else 'what its plugin says'}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
@@ -15,6 +15,8 @@ from trainc.startup.typing import Any
 TEXT_FILE = "File"
 # What is wrong with an image whatever registry an overlay takes it from.
 NOT_OF_MIRRORS = ("InvalidImage", "MovingImageTag", "ImageNotPinned")
+# There may be many findings about the lines of one text.
+_lines = lru_cache(maxsize=8)(str.splitlines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,11 @@ class Document:
         diagnostic = self.diagnose(finding)
         source = diagnostic.source
         if self.data.get("kind") == TEXT_FILE:
-            line = "".join(self.data["text"].splitlines()[finding.line : finding.line + 1])
+            line = "".join(_lines(self.data["text"])[finding.line : finding.line + 1])
             place = Source(self.file, finding.line + 1, 1 + len(line) - len(line.lstrip()))
             return replace(diagnostic, path="", source=place)
         text = self.data.get(str(finding.path[0]), {}).get(finding.path[1]) if len(finding.path) > 1 else None
-        lines = text.splitlines() if isinstance(text, str) else []
+        lines = _lines(text) if isinstance(text, str) else []
         if source is None or len(lines) < 2 or finding.line >= len(lines):
             return diagnostic
         line = lines[finding.line]

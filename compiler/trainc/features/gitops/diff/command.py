@@ -316,7 +316,7 @@ def _keeping_notes(
         pairs = ((key, was, now[key]) for key, was in rendered.items() if key in now)
         by_hand = [key for key, was, is_now in pairs if was.line == is_now.line and was.body != is_now.body]
         session, keeping = after.manifest_set.keeping
-        for_all: Iterable[Source] = ()
+        for_all: Iterable[tuple[Source, bool]] = ()
         first, last = sides_of(arguments)
         if keeping.kept_files and (last.revision, last.path) == (None, None):
             keeping, for_all = kept.with_base(keeping, with_arguments(arguments, paths=[], base=first.revision))
