@@ -25,6 +25,7 @@ from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.pipeline.fragments import check_fragments
 from trainc.project.configuration import merge_diagnostics
+from trainc.reading.yaml_reader import reading_once
 from trainc.startup.records import dataclass
 
 
@@ -40,7 +41,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
                 return diagnostics, [check.checking for check in checks.values()]
 
             apply_fixes(again, arguments, streams)
-        checks, diagnostics, loosened = _examine(arguments, streams, stdin)
+        with reading_once():
+            checks, diagnostics, loosened = _examine(arguments, streams, stdin)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     counts = arguments.format == "text" and not arguments.quiet and not has_errors(diagnostics)

@@ -333,10 +333,12 @@ def write_revision(  # noqa: PLR0913 - the last one goes by its name
     _check_paths(entries)
     # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
-    new = [entry for entry in entries if not os.path.lexists(_target_path(target, entry))]
+    top = os.path.realpath(target)
+    new = [entry for entry in entries if not os.path.lexists(_path_in(top, entry))]
+    folders: set[str] = set()
     for entry, content in _contents(repository.top, new, limits):
         try:
-            _write(entry, content, target)
+            _write(entry, content, _path_in(top, entry), folders)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise _unreadable(entry.path, f"it cannot be copied: {reason.lower()}") from None
@@ -389,12 +391,14 @@ class History:
         yield from (text.decode(errors="replace") for _, text in _contents(self._top, entries, self._limits))
 
 
-def _write(entry: _Entry, content: bytes, target: str) -> None:
-    path = _target_path(target, entry)
+def _write(entry: _Entry, content: bytes, path: str, folders: set[str]) -> None:
+    """Write a file or symlink. `folders` are those that have been made for others, and are no links: those come last."""
     folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    if os.path.realpath(folder) != folder:
-        raise OSError(errno.ELOOP, "a parent folder is a symbolic link")
+    if folder not in folders:
+        os.makedirs(folder, exist_ok=True)
+        if os.path.realpath(folder) != folder:
+            raise OSError(errno.ELOOP, "a parent folder is a symbolic link")
+        folders.add(folder)
     if entry.mode == _LINK:
         os.symlink(content, os.fsencode(path))
     else:
@@ -402,8 +406,8 @@ def _write(entry: _Entry, content: bytes, target: str) -> None:
             stream.write(content)
 
 
-def _target_path(target: str, entry: _Entry) -> str:
-    return os.path.join(os.path.realpath(target), *entry.path.split("/"))
+def _path_in(top: str, entry: _Entry) -> str:
+    return os.path.join(top, *entry.path.split("/"))
 
 
 def _check_paths(entries: Sequence[_Entry]) -> None:
