@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,64 +105,91 @@ class Field:
     path: Steps
     way: str
     make: Callable[[int], Any]
+    # What each mapping and list that leads there has at least.
+    above: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {'.'.join(map(str, self.path))} {self.way}"
 
     def write(self, root: Path, size: int) -> None:
-        """Write the document at this size, and what stands around it; what it was before has its lists in reverse."""
-        kind = KINDS[self.kind]
-        grown, permuted = ({**kind.document} for _ in range(2))
-        value = self.make(size)
-        grown = _placed(kind.document, self.path, value)
-        permuted = _placed(kind.document, self.path, value[::-1] if isinstance(value, list) else value)
-        texts = {
-            "jobs/llm.yaml": json.dumps(JOB),
-            "before/llm.yaml": json.dumps(JOB),
-            "runtimes/torch.yaml": json.dumps(RUNTIME),
-            "policies/p.yaml": json.dumps(POLICY),
-            "policies/b.yaml": json.dumps(BINDING),
-            "trainc.yaml": _SETTINGS,
-        }
-        texts |= {f"before/{os_name(kind.file)}": json.dumps(permuted), kind.file: json.dumps(grown, indent=1)}
-        for name, text in texts.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, encoding="utf-8")
+        """Write the document with this field at this size, and what stands around it."""
+        write([self], root, size)
 
 
-def os_name(path: str) -> str:
-    """The last part of a path."""
-    return path.rpartition("/")[2]
+def write(grown: Sequence[Field], root: Path, size: int) -> None:
+    """Write a document in which each of these fields has this size, and what stands around it.
+
+    What the document was before has its lists in reverse.
+    """
+    kind = KINDS[grown[0].kind]
+    after = before = kind.document
+    for field in grown:
+        value = field.make(size)
+        after = _placed(after, field.path, value, field.above)
+        before = _placed(before, field.path, value[::-1] if isinstance(value, list) else value, field.above)
+    texts = {
+        "jobs/llm.yaml": json.dumps(JOB),
+        "before/llm.yaml": json.dumps(JOB),
+        "runtimes/torch.yaml": json.dumps(RUNTIME),
+        "policies/p.yaml": json.dumps(POLICY),
+        "policies/b.yaml": json.dumps(BINDING),
+        "trainc.yaml": _SETTINGS,
+        f"before/{kind.file.rpartition('/')[2]}": json.dumps(before),
+    }
+    for name, text in (texts | {kind.file: json.dumps(after, indent=1)}).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+
+def groups(members: Iterable[Field], most: int) -> list[list[Field]]:
+    """Fields that can grow together in one document: none is a part of another, and none is there twice."""
+    found: list[list[Field]] = []
+    for field in members:
+        for group in found:
+            if len(group) < most and not any(_overlap(field.path, other.path) for other in group):
+                group.append(field)
+                break
+        else:
+            found.append([field])
+    return found
+
+
+def _overlap(one: Steps, other: Steps) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
 
 
 def fields(kind: str) -> Iterator[Field]:
     """Every list, mapping and text of a kind, each way in which it can grow."""
     schema = _schema(kind)
     seen: set[str] = set()
-    waiting: deque[tuple[Steps, Any]] = deque([((), schema)])
+    waiting: deque[tuple[Steps, Any, tuple[Any, ...]]] = deque([((), schema, ())])
     while waiting:
-        path, below = waiting.popleft()
+        path, below, above = waiting.popleft()
         below, name = _resolved(schema, below)
         if len(path) > _MOST_STEPS_DEEP or (name and name in seen):
             continue
         seen.add(name)
+        here = (*above, _least(schema, below))
         for part in (below, *below.get("anyOf", ()), *below.get("oneOf", ()), *below.get("allOf", ())):
             inner, _ = _resolved(schema, part)
             types = inner.get("type", ())
             types = [types] if isinstance(types, str) else types
+            ways: dict[str, Callable[[int], Any]] = {}
             if "array" in types or "items" in inner:
                 item = _least(schema, inner.get("items", {}))
-                yield Field(kind, path, "repeated", lambda n, item=item: [deepcopy(item) for _ in range(n)])  # type: ignore[misc]
-                yield Field(kind, path, "numbered", lambda n, item=item: [_numbered(item, i) for i in range(n)])  # type: ignore[misc]
-                waiting.append(((*path, 0), inner.get("items", {})))
+                ways["repeated"] = lambda n, item=item: [deepcopy(item) for _ in range(n)]  # type: ignore[misc]
+                ways["numbered"] = lambda n, item=item: [_numbered(item, i) for i in range(n)]  # type: ignore[misc]
+                waiting.append(((*path, 0), inner.get("items", {}), here))
             if isinstance(inner.get("additionalProperties"), dict):
                 value = _least(schema, inner["additionalProperties"])
-                yield Field(kind, path, "keys", lambda n, value=value: {f"a{i}": deepcopy(value) for i in range(n)})  # type: ignore[misc]
-                waiting.append(((*path, "a"), inner["additionalProperties"]))
+                ways["keys"] = lambda n, value=value: {f"a{i}": deepcopy(value) for i in range(n)}  # type: ignore[misc]
+                waiting.append(((*path, "a"), inner["additionalProperties"], here))
             if "string" in types and "enum" not in inner and path:
-                yield Field(kind, path, "long", lambda n: _LINE * n)
-                yield Field(kind, path, "lines", lambda n: f"{_LINE}\n" * n)
-            waiting.extend(((*path, key), field) for key, field in inner.get("properties", {}).items())
+                ways["long"] = lambda n: _LINE * n
+                ways["lines"] = lambda n: f"{_LINE}\n" * n
+            yield from (Field(kind, path, way, make, above) for way, make in ways.items())
+            waiting.extend(((*path, key), field, here) for key, field in inner.get("properties", {}).items())
 
 
 def _schema(kind: str) -> Json:
@@ -211,13 +238,14 @@ def _numbered(value: Any, number: int) -> Any:
     return f"{value}{number}" if isinstance(value, str) else value
 
 
-def _placed(document: Any, path: Steps, value: Any) -> Any:
-    """A copy of a document with a value at a path, and with what leads there."""
+def _placed(document: Any, path: Steps, value: Any, above: tuple[Any, ...] = ()) -> Any:
+    """A copy of a document with a value at a path, and with what leads there, at least as it is `above`."""
     if not path:
         return {**document, **value} if isinstance(document, dict) and isinstance(value, dict) else value
     step, *others = path
+    least = above[0] if above else None
     if isinstance(step, int):
-        items = list(document) if isinstance(document, list) else []
-        return [_placed(items[0] if items else {}, tuple(others), value), *items[1:]]
-    inner = document if isinstance(document, dict) else {}
-    return {**inner, step: _placed(inner.get(step), tuple(others), value)}
+        items = document if isinstance(document, list) and document else [None]
+        return [_placed(items[0], tuple(others), value, above[1:]), *items[1:]]
+    inner = document if isinstance(document, dict) else least if isinstance(least, dict) else {}
+    return {**inner, step: _placed(inner.get(step), tuple(others), value, above[1:])}

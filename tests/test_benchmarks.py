@@ -11,7 +11,7 @@ import pytest
 from growing import fields
 
 from benchmarks.commands import RECORDED, START, over_jobs
-from benchmarks.growth import seems_to_grow
+from benchmarks.growth import grow_together, seem_to_grow
 from trainc.schema import unknown_fields
 
 
@@ -26,8 +26,10 @@ def test_what_has_a_recorded_count_is_counted() -> None:
 
 @pytest.mark.slow
 def test_the_screen_of_growth_finds_what_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list in which each item is looked for, in C: what costs least of what is quadratic."""
-    (env,) = (field for field in fields("TrainJob") if str(field) == "TrainJob spec.trainer.env numbered")
+    """A list in which each item is looked for, in C: what costs least of what is quadratic, and one field of its group."""
+    numbered = [field for field in fields("TrainJob") if field.way == "numbered"]
+    (group,) = (group for group in grow_together(numbered) if "TrainJob spec.trainer.env numbered" in map(str, group))
+    assert len(group) > 2
     walk = unknown_fields.nodes
 
     def planted(node: unknown_fields.Node, release: str) -> Iterator[unknown_fields.Node]:
@@ -37,6 +39,18 @@ def test_the_screen_of_growth_finds_what_is_planted(monkeypatch: pytest.MonkeyPa
                 seen.append(found.value)
             yield found
 
-    assert not seems_to_grow(env, "check")
+    assert [*seem_to_grow(group, "check")] == []
     monkeypatch.setattr(unknown_fields, "nodes", planted)
-    assert seems_to_grow(env, "check")
+    assert [[str(field) for field in suspects] for suspects in seem_to_grow(group, "check")] == [
+        ["TrainJob spec.trainer.env numbered"]
+    ]
+
+
+def test_fields_of_a_group_are_no_parts_of_each_other_and_none_is_left_out() -> None:
+    members = [*fields("Sweep")]
+    grouped = [*grow_together(members)]
+    assert sorted(map(str, members)) == sorted(str(field) for group in grouped for field in group)
+    for group in grouped:
+        paths = [field.path for field in group]
+        assert not [(a, b) for i, a in enumerate(paths) for j, b in enumerate(paths) if i != j and b[: len(a)] == a]
+    assert max(map(len, grouped)) > 2

@@ -1,9 +1,11 @@
 """`python -m benchmarks.growth [WORD ...]`: whether what a document costs grows faster than one of its fields.
 
-Every list, mapping and text of every schema (tests/growing.py) grows, and every command that knows its kind reads it. A
-screen of processor time tells what takes a while and grows faster than the field. Only that is counted under callgrind,
-which no other process disturbs, and which sees copies of lists: twice the field may take at most 2.3 times the
-instructions. Words choose fields, as in `growth TrainJob numbered`. Prints what seemed to take more, and what does.
+Every list, mapping and text of every schema (tests/growing.py) grows, and every command that knows its kind reads it.
+Fields of one document grow together, those that are refused for the same reasons, so that none hides another: a screen of
+processor time tells what takes a while and grows faster than the fields. Of such a group the halves are screened, and what
+is left at the end is counted under callgrind, which no other process disturbs, and which sees copies of lists: twice the
+field may take at most 2.3 times the instructions. Words choose fields, as in `growth TrainJob numbered`. Prints what seemed
+to take more, and what does.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from growing import KINDS, Field, fields
+from growing import KINDS, Field, fields, groups, write
 
 from trainc.cli.command import Streams
 from trainc.cli.main import main as trainc
@@ -30,53 +34,101 @@ COUNTED = (1_000, 2_000, 4_000)
 _INSTRUCTIONS = 100e6
 # Long texts are read so fast that they would not show.
 SCREENED, LONG = (500, 1_000, 4_000), (2_000, 4_000, 16_000)
+TEXTS = ("long", "lines")
+# Of a text, most of what it costs is what a command costs without it; of a list, nothing is.
+_TOGETHER = {True: 16, False: 6}
 # What takes no longer is let through; six times is linear: a field of half the size is subtracted from one, and one from four.
-_SECONDS, _TIMES, _NOISE = 0.25, 7.2, 0.06
+# In a group, one field that is not linear shows less.
+_SECONDS, _TIMES, _TIMES_OF_GROUPS, _NOISE = 0.25, 7.2, 6.4, 0.06
 _MOST_SECONDS = 120
 _COLLECTED = re.compile(r"Collected : (\d+)")
+_REFUSED = re.compile(r"error\[(\w+)\]")
 
 
 def main(words: Sequence[str]) -> int:
     """Screen every field that the words choose, count what it found, and return 1 if one grows too fast."""
     chosen = [field for kind in KINDS for field in fields(kind) if set(words) <= set(str(field).split())]
     gc.set_threshold(200_000)  # As the console script has it.
-    with TemporaryDirectory() as folder:  # What each command imports is not imported in each fork.
+    with TemporaryDirectory() as folder, chdir(folder):  # What each command imports is not imported in each fork.
         next(fields("TrainJob")).write(Path(folder), 1)
-        os.chdir(folder)
         for command in KINDS["TrainJob"].commands:
             trainc(command.split(), Streams(io.BytesIO(), io.BytesIO(), io.StringIO()))
-    commands, seemed, found = 0, 0, 0
-    for field in chosen:
-        for command in KINDS[field.kind].commands:
-            commands += 1
-            if not seems_to_grow(field, command):
-                continue
-            seemed += 1
-            first, second, third = (_cost(field, size, command, counted) for size in COUNTED)
-            grows = third - second > MOST * (second - first) + _INSTRUCTIONS
-            found += grows
-            times = (third - second) / max(second - first, 1)
-            print(f"{'TOO FAST' if grows else 'linear'} | {field} | {command} | {times:.2f} times", flush=True)
-    print(f"{len(chosen)} fields, {commands} commands, {seemed} counted, {found} with more than {MOST} times")
+    seemed, found = 0, 0
+    for kind in dict.fromkeys(field.kind for field in chosen):
+        of_kind, began = [field for field in chosen if field.kind == kind], time.monotonic()
+        grouped = [*grow_together(of_kind)]
+        for group in grouped:
+            for command in KINDS[kind].commands:
+                for suspects in seem_to_grow(group, command):
+                    seemed += 1
+                    first, second, third = (_cost(suspects, size, command, counted) for size in COUNTED)
+                    grows = third - second > MOST * (second - first) + _INSTRUCTIONS
+                    found += grows
+                    times = (third - second) / max(second - first, 1)
+                    names = " and ".join(map(str, suspects))
+                    print(f"{'TOO FAST' if grows else 'linear'} | {names} | {command} | {times:.2f} times", flush=True)
+        done = sum(map(len, grouped))
+        took = f"{len(grouped)} groups, {len(KINDS[kind].commands)} commands, {time.monotonic() - began:.0f} s"
+        print(f"{done} of {len(of_kind)} fields of {kind}: {took}", flush=True)
+    print(f"{len(chosen)} fields, {seemed} counted, {found} with more than {MOST} times")
     return min(found, 1)
 
 
-def seems_to_grow(field: Field, command: str) -> bool:
-    """Whether a command takes more processor time than in proportion to a field."""
-    first, second, third = LONG if field.way in ("long", "lines") else SCREENED
+def grow_together(members: Sequence[Field]) -> Iterator[list[Field]]:
+    """Groups of fields that are refused together for the reasons for which each is refused alone."""
+    alike: dict[tuple[bool, frozenset[str]], list[Field]] = {}
+    for field in members:
+        alike.setdefault((field.way in TEXTS, _reasons([field])), []).append(field)
+    for (is_text, reasons), those in alike.items():
+        waiting = groups(those, _TOGETHER[is_text])
+        while waiting:
+            group = waiting.pop()
+            if len(group) == 1 or _reasons(group) == reasons:
+                yield group
+            else:
+                waiting += _halves(group)
+
+
+def _halves(group: Sequence[Field]) -> list[list[Field]]:
+    return [[*group[: len(group) // 2]], [*group[len(group) // 2 :]]]
+
+
+def _reasons(group: Sequence[Field]) -> frozenset[str]:
+    """The exit code and the codes of errors of the first command that reads the kind of these fields."""
+    out, err = io.BytesIO(), io.StringIO()
+    with TemporaryDirectory() as folder, chdir(folder):
+        write(group, Path(folder), _sizes(group)[0])
+        status = trainc(KINDS[group[0].kind].commands[0].split(), Streams(io.BytesIO(), out, err))
+    return frozenset((str(status), *_REFUSED.findall(out.getvalue().decode() + err.getvalue())))
+
+
+def seem_to_grow(group: Sequence[Field], command: str) -> Iterator[Sequence[Field]]:
+    """Yield the fields for which a command takes more time than in proportion; several only if it takes that for no half."""
+    if _seems_to_grow(group, command):
+        halves = _halves(group) if len(group) > 1 else []
+        yield from [suspects for half in halves for suspects in seem_to_grow(half, command)] or [group]
+
+
+def _seems_to_grow(group: Sequence[Field], command: str) -> bool:
+    first, second, third = _sizes(group)
+    most_times = _TIMES if len(group) == 1 else _TIMES_OF_GROUPS
     for _ in range(2):  # Other processes slow one down for a while.
-        most = _cost(field, third, command, timed)
+        most = _cost(group, third, command, timed)
         if most < _SECONDS:
             return False
-        half, once = (_cost(field, size, command, timed) for size in (first, second))
-        if most - once <= _TIMES * (once - half) + _NOISE:
+        half, once = (_cost(group, size, command, timed) for size in (first, second))
+        if most - once <= most_times * (once - half) + _NOISE:
             return False
     return True
 
 
-def _cost(field: Field, size: int, command: str, count: Callable[[Sequence[str], Path], float]) -> float:
+def _sizes(group: Sequence[Field]) -> tuple[int, int, int]:
+    return LONG if group[0].way in TEXTS else SCREENED
+
+
+def _cost(group: Sequence[Field], size: int, command: str, count: Callable[[Sequence[str], Path], float]) -> float:
     with TemporaryDirectory() as folder:
-        field.write(Path(folder), size)
+        write(group, Path(folder), size)
         return count(command.split(), Path(folder))
 
 

@@ -26,6 +26,9 @@ from trainc.startup.typing import TypeAlias
 # Where settings are about nothing, the word, how sure that is a mistake, and what to say of it.
 _Nothing: TypeAlias = "tuple[Path, str, Severity, str, str]"
 _WILD = frozenset("*?")
+_BOUNDS = ("ResourceQuota", "LimitRange")
+# Of how many globs that nothing matches a name that may be meant is looked for.
+_MOST_CORRECTED = 100
 
 
 def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[Diagnostic], set[str]]:
@@ -63,48 +66,61 @@ def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Con
         *((("exclude", i), glob) for i, glob in enumerate(settings.get("exclude", ()))),
         *((("select", "paths", i), glob) for i, glob in enumerate(value_at(settings, ("select", "paths")) or ())),
     ]
+    there, gone = _followed(named, home, configuration)
+    for number, (path, glob, above, parts, i) in enumerate(gone):
+        with suppress(OSError):
+            here = os.listdir(above or os.curdir) if number < _MOST_CORRECTED else ()
+            left = {name for name in here if not name.startswith(".")}.difference(there.get((path[0], above), ()))
+            near = near_names(parts[i], left, 1, 0.75)
+            meant = "/".join([*parts[:i], *near, *parts[i + 1 :]])
+            about = "matches no file here"
+            if near:
+                yield path, glob, "warning", about, f"did you mean {meant}?"
+            elif path[0] in ("exclude", "rules"):
+                yield path, glob, "info", about, "correct it, or remove it here"
+
+
+def _followed(
+    named: Sequence[tuple[Path, str]], home: str, configuration: Configuration
+) -> tuple[dict[tuple[Any, str], set[str]], list[tuple[Path, str, str, list[str], int]]]:
+    """Return what globs name of each folder, and those whose folder is not there: where they end, and their parts."""
     anywhere: set[str] = set()
+    there, gone = dict[tuple[Any, str], set[str]](), list[tuple[Path, str, str, list[str], int]]()
     for path, glob in named:
         parts, above = glob.removeprefix("./").strip("/").split("/"), home
         if len(parts) == 1 and not glob.startswith(("/", "./")) and not _WILD & {*glob}:
             if not anywhere:
                 read = [*(configuration.sources or [home or os.curdir]), *(configuration.runtimes or ())]
                 anywhere = {n for top in read for _, folders, files in os.walk(top) for n in (*folders, *files)}
-            if glob in anywhere or os.path.lexists(os.path.join(home, glob)):
+            if glob in anywhere:
+                there.setdefault((path[0], home), set()).add(glob)
                 continue
         for i, part in enumerate(parts):
             if _WILD & {*part} or not part:
                 break
             if not os.path.lexists(os.path.join(above, part)):
-                # Others of these globs are about their own folders.
-                taken = [other.strip("/").split("/") for at, other in named if at[0] == path[0] and other != glob]
-                taken_names = {other[i] for other in taken if other[:i] == parts[:i] and len(other) > i}
-                with suppress(OSError):
-                    here = {n for n in os.listdir(above or os.curdir) if not n.startswith(".")} - taken_names
-                    near = near_names(part, here, 1, 0.75)
-                    meant = "/".join([*parts[:i], *near, *parts[i + 1 :]])
-                    about = "matches no file here"
-                    if near:
-                        yield path, glob, "warning", about, f"did you mean {meant}?"
-                    elif path[0] in ("exclude", "rules"):
-                        yield path, glob, "info", about, "correct it, or remove it here"
+                gone.append((path, glob, above, parts, i))
                 break
+            there.setdefault((path[0], above), set()).add(part)
             above = os.path.join(above, part)
+    return there, gone
 
 
 def _quotas_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     """Yield quotas and limits of a namespace that nothing else is in, next to one with jobs and without any."""
     for run in runs:
         documents = run.court.snapshot[0] if run.court.snapshot else []
-        bounds = [d for d in documents if d.data.get("kind") in ("ResourceQuota", "LimitRange")]
+        bounds = [d for d in documents if d.data.get("kind") in _BOUNDS]
         of_jobs = {job.key[0] for job in run.session.jobs}
         rules = read_paths([*filter(os.path.exists, run.settings.configuration.policies)], Limits(), everything=True)[0]
-        others = [identity_of(d.data) for d in (*documents, *rules) if d not in bounds]
+        others = {
+            word for d in (*documents, *rules) if d.data.get("kind") not in _BOUNDS for word in identity_of(d.data)
+        }
+        of_kind = {kind: {identity_of(d.data)[0] for d in bounds if d.data["kind"] == kind} for kind in _BOUNDS}
         for bound in bounds:
             space = identity_of(bound.data)[0]
-            taken = {identity_of(other.data)[0] for other in bounds if other.data["kind"] == bound.data["kind"]}
-            near = did_you_mean(space, of_jobs - taken, 0.75)
-            if near and space not in of_jobs and not any(space in identity for identity in others):
+            near = "" if space in of_jobs | others else did_you_mean(space, of_jobs - of_kind[bound.data["kind"]], 0.75)
+            if near:
                 message = f"no job is in namespace {space}, so this bounds nothing"
                 finding = Finding("SettingsNotUsed", "warning", message, near, ("metadata", "namespace"))
                 yield bound.diagnose(finding)
@@ -186,21 +202,33 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
 
 def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:
     """Yield where settings are about nothing, the word, how sure that is a mistake, and what to say of it."""
-    named: list[tuple[Path, str]] = [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
-    for i, entry in enumerate(settings.get("frozen", ())):
-        named += [(("frozen", i, "jobs", j), glob) for j, glob in enumerate(entry["jobs"])]
-    for path, glob in named:
-        names = [job.partition("/")[0] for job in jobs] if path[0] == "budgets" else jobs
-        if not any(matches(n, glob) or n.rpartition("/")[2] == glob for n in names):
-            others = [other for at, other in named if at[0] == path[0] and other != glob]
-            left = {n for n in names if not any(matches(n, other) for other in others)}
-            near = did_you_mean(glob, left, 0.6 if path[0] == "budgets" else 0.8)
-            if path[0] == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
+    named: dict[str, list[tuple[Path, str]]] = {
+        "budgets": [(("budgets", glob), glob) for glob in settings.get("budgets", ())]
+    }
+    frozen = [entry["jobs"] for entry in settings.get("frozen", ())]
+    named["frozen"] = [
+        (("frozen", i, "jobs", j), glob) for i, globs in enumerate(frozen) for j, glob in enumerate(globs)
+    ]
+    for kind, globs in named.items():
+        names = {job.partition("/")[0] for job in jobs} if kind == "budgets" else {*jobs}
+        by_part: dict[str, set[str]] = {}
+        for name in names:
+            for part in (name, *name.split("/")):
+                by_part.setdefault(part, set()).add(name)
+        matched = {
+            glob: {n for n in names if matches(n, glob)}
+            if _WILD & {*glob} or glob != glob.strip("./") else by_part.get(glob, set())
+            for _, glob in globs
+        }  # fmt: skip
+        left = names.difference(*matched.values())
+        for number, (path, glob) in enumerate((path, glob) for path, glob in globs if not matched[glob]):
+            near = did_you_mean(glob, left if number < _MOST_CORRECTED else (), 0.6 if kind == "budgets" else 0.8)
+            if kind == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):
                 continue  # Jobs may come.
             hint = near or (
-                "write a namespace or a glob" if path[0] == "budgets" else "remove it, now that the job is gone"
+                "write a namespace or a glob" if kind == "budgets" else "remove it, now that the job is gone"
             )
-            yield path, glob, "warning" if near or path[0] == "budgets" else "info", "is the name of nothing here", hint
+            yield path, glob, "warning" if near or kind == "budgets" else "info", "is the name of nothing here", hint
     if folder := str(mapping(settings.get("live")).get("dump") or ""):
         dump, problems = read_paths([os.path.join(os.path.dirname(file), folder)], Limits(), everything=True)
         jobsets = [qualified(*identity_of(d.data)) for d in dump if d.data.get("kind") == "JobSet"]
