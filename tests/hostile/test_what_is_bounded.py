@@ -14,11 +14,16 @@ from requests_of_editors import answer
 
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
+from trainc.features.authoring.sweeps.matrix import SWEEP
 from trainc.knowledge import conditions, hosts
 from trainc.options import Limits
 from trainc.output import remains
+from trainc.project.overlays.overlay import OVERLAY
+from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.reading import settings
+from trainc.reading.cluster import CLUSTER
 from trainc.reading.yaml_reader import read_documents
+from trainc.schema.document_kinds import DocumentKind, accepts
 from trainc.schema.shapes import MOST_LISTED
 from trainc.schema.unknown_fields import without_nulls
 
@@ -41,6 +46,27 @@ def test_a_document_says_that_it_has_more_problems_than_are_listed(shape: str) -
         assert (MORE in report.stdout) == (count > MOST_LISTED)
         errors.append(report.stdout.count('"severity": "error"'))
     assert errors[0] < errors[1] == errors[2], "the same number, however many there are"
+
+
+@pytest.mark.parametrize("kind", [OVERLAY, TRAINC_YAML, SWEEP, CLUSTER], ids=lambda kind: kind.name)
+def test_of_a_document_with_more_problems_than_are_listed_only_what_is_right_is_read(kind: DocumentKind) -> None:
+    fields = kind.schema["properties"]
+    first = next(name for name in sorted(fields) if fields[name].get("type") == "array")
+    sound, _ = kind.check({first: [[1]] * (MOST_LISTED + 100), **{name: [[1]] for name in fields if name != first}})
+    assert [name for name, value in sound.items() if not accepts(fields[name], value)] == []
+    many = [f"{first}: [{'[1],' * (MOST_LISTED + 100)}]", *(f"{name}: [[1]]" for name in sorted({*fields} - {first}))]
+    head = f"apiVersion: trainc/v1alpha1\nkind: {kind.name}\n"
+    text = "\n".join(line for line in many if not line.startswith(("apiVersion", "kind")))
+    Path("job.yaml").write_text(HEAD, encoding="utf-8")
+    for file in ("trainc.yaml",) if kind is TRAINC_YAML else ("overlay/overlay.yaml", "any.yaml"):
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(("" if kind is TRAINC_YAML else head) + text, encoding="utf-8")
+    for words in (
+        ["check", "."],
+        ["check", "job.yaml", "--overlay", "overlay"],
+        ["fits", "job.yaml", "--cluster", "any.yaml"],
+    ):
+        assert run(*words).status in (0, 1, 2)
 
 
 def test_what_is_valid_of_a_document_is_still_looked_at_below_the_bound() -> None:

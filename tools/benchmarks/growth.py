@@ -61,7 +61,8 @@ def main(words: Sequence[str]) -> int:
             for command in KINDS[kind].commands:
                 for suspects in seem_to_grow(group, command):
                     seemed += 1
-                    first, second, third = (_cost(suspects, size, command, counted) for size in COUNTED)
+                    sizes = [size // len(suspects) for size in COUNTED]
+                    first, second, third = (_cost(suspects, size, command, counted) for size in sizes)
                     grows = third - second > MOST * (second - first) + _INSTRUCTIONS
                     found += grows
                     times = (third - second) / max(second - first, 1)

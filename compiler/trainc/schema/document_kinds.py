@@ -72,8 +72,10 @@ class DocumentKind:
         from trainc.schema.explanation import explain_own
 
         findings = explain_own(self, data)
-        wrong = {finding.path[0] for finding in findings if finding.path}
-        return {name: value for name, value in data.items() if name not in wrong}, findings
+        wrong, fields = {finding.path[0] for finding in findings if finding.path}, self.schema["properties"]
+        # Of very many problems, only the first ones are among the findings.
+        sound = {name for name in data.keys() & fields.keys() if accepts(fields[name], data[name])} - wrong
+        return {name: value for name, value in data.items() if name in sound}, findings
 
     def json_schema(self) -> Schema:
         """Return the schema as a document of its own, for editors."""
