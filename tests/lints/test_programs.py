@@ -38,6 +38,17 @@ def test_a_mistake_in_a_command_is_reported_and_its_twin_is_left_alone(bad: Any,
     assert findings(training(good, runtime=runtime)) == []
 
 
+@cases("wrong", "right", "part")
+def test_a_mistake_of_a_job_is_said_with_its_mend_and_its_twins_are_left_alone(
+    wrong: Any, right: Any, part: str
+) -> None:
+    """Each twin is what differs from the wrong job."""
+    said = [
+        [f"{d.message} — {d.hint}" for d in reported(training(**job))] for job in (wrong, *(wrong | r for r in right))
+    ]
+    assert [any(part in text for text in texts) for texts in said] == [True, *(False for _ in right)], said
+
+
 @cases("script", "wrong", "right", "part", "job")
 def test_a_mistake_in_a_script_is_reported_and_its_twins_are_left_alone(
     script: str, wrong: str, right: list[str], part: str, job: Any

@@ -123,6 +123,7 @@ def _memory(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
         of_device = float(part[1])
     if of_device is not None and gpus is not None and gpus.value is not None:
         yield Fact("job:memory", int(of_device) * gpus.value, "the memory of all devices")
+        yield Fact("job:memory_each", int(of_device), "the memory of a device")
     on = [f"{fact.key}={fact.value}" for fact in written if fact.value is None or is_on(fact.value)]
     unread = facts.hidden or ("deepspeed" in facts.by_key and "ds" not in facts.spaces)
     reduced = unread or _is_reduced("\n".join(on)) or _is_reduced(str(script and script.value))

@@ -16,7 +16,6 @@ from trainc.kube.documents import Json
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity, whole_number
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import AS_DEVICES, Training
-from trainc.startup.records import replace
 from trainc.startup.typing import TypeAlias
 
 # Words for "as many processes as devices", which launchers resolve on the node.
@@ -42,10 +41,14 @@ def processes(training: Training) -> Iterator[Finding]:
         if not (training.native(launch.launcher) or training.nodes == 1):
             continue
         per_node, total = launch.find_option(launch.launcher.per_node), launch.find_option(launch.launcher.total)
-        counted = counted or per_node is not None or total is not None
-        if per_node is not None:
+        inner = training.started_by(launch)
+        # What a launcher starts on each node may start the others there.
+        nested = bool(inner.launches or inner.starts_of("shell") or any(w.endswith(".sh") for w in launch.program[:1]))
+        nested = nested and launch.launcher.reaches == "hosts"
+        counted = counted or nested or per_node is not None or total is not None
+        if per_node is not None and not nested:
             yield from _check_per_node(training, launch, per_node)
-        elif total is not None:
+        elif not nested and total is not None:
             count = whole_number(training.value(total.value or "", launch))
             elsewhere = launch.find_option(launch.launcher.hosts | launch.launcher.own_way)
             if training.devices and count is not None and not elsewhere:
@@ -61,6 +64,9 @@ def _check_per_node(training: Training, launch: Launch, option: Option) -> Itera
     if value is None or value == "PET_NPROC_PER_NODE":
         return
     requested, count = _processes(training), whole_number(value)
+    total = launch.find_option(launch.launcher.total)
+    if count is not None and total is not None and (whole_number(total.value) or 0) > count * training.nodes:
+        return  # It exits.
     if count is not None and training.devices:
         yield from _compare_processes(training, option, count)
     elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
@@ -225,7 +231,6 @@ def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
         if limits.get(name) != amount and (problem := _unlikely(name, str(amount))) is not None:
             yield _finding(entry, ("requests", name), problem)
     if len(limits) > 1 or len(requests) > 1:
-        yield from _too_few_cores(entry)
         yield from _kinds(entry)
 
 
@@ -351,21 +356,6 @@ def _nearly(word: str, target: str, *, is_domain: bool = False) -> bool:
         {target.partition(".")[0], f"k8s.{target}", target.replace(".com", ".io")} if is_domain else set()
     )
     return word in ends or edit_distance(word, target, most) <= most
-
-
-def _too_few_cores(entry: Entrypoint) -> Iterator[Finding]:
-    resources = entry.container.resources
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    kind = "limits" if "cpu" in limits else "requests"
-    amount = limits.get("cpu", requests.get("cpu"))
-    devices = sum(accelerators(resources).values()) if amount is not None else 0
-    if devices < 2 or not 1 <= whole_units(amount) < devices:
-        return
-    message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
-    hint = f"write {devices * 8}, or the node's number of cores per device times {devices}"
-    finding = _finding(entry, (kind, "cpu"), ("UnlikelyAmount", message, hint))
-    # A container may use more than it requests.
-    yield finding if kind == "limits" else replace(finding, severity="info")
 
 
 def _kinds(entry: Entrypoint) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from posixpath import join, normpath
 
 from trainc.findings import Finding, Severity, choose, suggest
 from trainc.ir.entrypoints import pod_path
-from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse
+from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse, term
 from trainc.knowledge.tables import Row, Table, table
 from trainc.knowledge.words import flat
 from trainc.kube.documents import mapping
@@ -21,7 +21,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
-_NAMED = pattern(r"\{([\w.:-]+)\}")
+_NAMED = pattern(r"\{([\w.:-]+(?: [*/] [\w.:-]+)*)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _INTEGER = pattern(r"\s*[+-]?\d+(?:_\d+)*\s*")
@@ -99,10 +99,11 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
         return
     compared = [one for one in parts if one.is_placed] if row.check else placed
     covered.update(one.key for one in compared if len(compared) == 1 and row.level != "info")
-    together = frozenset(one.key for one in compared), row.level, row.write if len(compared) == 1 else ""
-    if together in covered and compared:
+    keys = frozenset(one.key for one in compared)
+    together = keys, row.level, row.write if len(compared) == 1 else ""
+    if compared and (together in covered or (row.level == "info" and keys in covered)):
         return
-    covered.add(together)
+    covered.update((together, keys))
     write = _filled(row.write, facts) if row.write else ""
     wanted = () if write or about is None else values.get(about.key, ())
     better = next((one for one in wanted if about is not None and (len(wanted) == 1 or _suits(run, about, one))), None)
@@ -149,6 +150,8 @@ def _shown(fact: Fact) -> str:
 def _filled(text: str, facts: Facts) -> str:
     def value(name: str) -> str:
         fact = facts.find(name)
+        if " " in name:
+            return str(term(facts, name.split(), {}).value)
         return name if fact is None else str(name.rpartition(":")[2].upper() if fact.value is None else fact.value)
 
     return _NAMED.sub(lambda match: value(match[1]), text) if "{" in text else text
@@ -475,11 +478,13 @@ def _missing_files(training: Training) -> Iterator[Finding]:
             if folder not in known or name in known[folder] or f">{path}" in text.replace(" ", ""):
                 continue
             has = ", ".join(sorted(known[folder]))
-            near = correct_spelling(name, known[folder], 4) or (
-                next(iter(known[folder])) if len(known[folder]) == 1 else ""
-            )
+            alone = has if len(known[folder]) == 1 and has.endswith(path[path.rfind(".") :]) else ""
+            near = correct_spelling(name, known[folder], 4) or alone
             message = f"{path} is not in the ConfigMap that is mounted at {folder}, which has {has}"
             hint = suggest(name, [near], f"write {folder}/{near}") if near else "add it to the ConfigMap"
+            if not near and name.endswith((".py", ".sh")):
+                message += ", and hides what the image has there"
+                hint += f"; or mount each file alone, with mountPath: {folder}/{min(known[folder])} and its name as subPath, or all of them at another folder"
             place = 0 if training.line.script is not None else index
             finding = training.finding("FileNotMounted", "warning", message, hint, place)
             yield finding if file is None else file.at(key, finding)

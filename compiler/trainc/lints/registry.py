@@ -98,13 +98,10 @@ def _is_private(training: Training) -> bool:
 def _is_in_tables(training: Training) -> bool:
     """Return whether a table is about a program, option or variable of a container, or a file may be read."""
     entry = training.entry
-    if training.documents or "<<" in training.text or _selects_nodes(entry):
-        return True
-    if (
-        len(entry.container.resources.get("limits") or ()) > 1
-        or "securityContext" in entry.container.fields
-        or "securityContext" in entry.info.pod_spec(entry.pod_set.name)
-    ):
+    limits, fields = entry.container.resources.get("limits") or (), entry.container.fields
+    secured = "securityContext" in fields or "securityContext" in entry.info.pod_spec(entry.pod_set.name)
+    fetched = training.job.model or training.job.dataset
+    if training.documents or fetched or "<<" in training.text or _selects_nodes(entry) or len(limits) > 1 or secured:
         return True
     text = training.text
     names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]

@@ -227,13 +227,13 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return
     value = training.value(option_value, launch)
     host = _host(value if value is not None else option_value)
+    hint = remove("remove it: the runtime sets the address of the first pod", option.word)
+    if not launch.launcher.reads:
+        hint = option.instead(training.reference("PET_MASTER_ADDR"))
     own_name = _OWN_NAME.fullmatch(_host(option_value)) or _OWN_NAME.match(option_value)
     if host in _AT_HOME or own_name is not None or host in _own_variables(training):
         message = f"with {option.spelling} {option_value}, each of the {training.nodes} pods waits for the others at its own address"
-        hint = remove("remove it: the runtime sets the address of the first pod", option.word)
-        if not launch.launcher.reads:
-            hint = option.instead(training.reference("PET_MASTER_ADDR"))
-        elif (
+        if (
             option.name == "rdzv-endpoint"
             and _backend(training, launch) == "c10d"
             and _ENDPOINT not in training.variables
@@ -251,7 +251,6 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         message = f"{option.spelling} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
             message = f"{option.spelling} is {host}, a host name of Training Operator v1; the first pod is {configured}"
-        hint = remove("remove it: the runtime sets the address", option.word)
         yield _finding(training, (start, option), "warning", message, hint)
 
 

@@ -11,6 +11,7 @@ from posixpath import basename, join, normpath
 from trainc.findings import Finding, Path, Severity
 from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import Start
+from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import About
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
@@ -40,12 +41,15 @@ _PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 _OWN_TO_LAUNCHER = pattern(
     r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
 )
+# What nearly every image sets.
+_OF_IMAGES = ("LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME", "HOME", "LANG", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
 _ENVIRON = pattern(r"""^os\.environ\[["'](\w+)["']\] *= *["']([^"'\n]*)["']""", 8)  # re.MULTILINE
 _OTHER_PYTHON = pattern(r"conda|mamba|\buv\b|pyenv|pixi|apt|python3\.\d|activate")
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 _DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
 # Options whose files hold data, or settings of another space, and no further options.
 _DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image|index|label|deepspeed|ds_config).*")
+_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 # Labels of nodes that show what their devices are.
 _PRODUCTS = (
     *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
@@ -98,6 +102,12 @@ class Run:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
         if device in limits:
             places["job:device"] = ("spec", "trainer", "resourcesPerNode", "limits", device), "trainjob"
+        if "cpu" in limits:
+            places["job:cpus"] = ("spec", "trainer", "resourcesPerNode", "limits", "cpu"), "trainjob"
+        if key in ("job:shape", "job:product"):
+            selector = self.training.info.pod_spec(entry.pod_set.name).get("nodeSelector") or {}
+            label = _TOPOLOGY if key == "job:shape" else next((one for one in _PRODUCTS if one in selector), "")
+            return pod_path(self.training.job, self.training.info, entry.pod_set.name, "nodeSelector", label)
         return entry.image_path() if key == "job:image" else places.get(key)
 
 
@@ -270,13 +280,16 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         ),
     }
     launch = start.launch
-    topology = [whole_number(side) for side in str(selector.get("cloud.google.com/gke-tpu-topology", "")).split("x")]
+    topology = [whole_number(side) for side in str(selector.get(_TOPOLOGY, "")).split("x")]
     chips = prod(side or 1 for side in topology) if all(topology) else None
     values["topology"] = (chips, "the chips of the topology")
+    values["shape"] = (selector.get(_TOPOLOGY), "the topology of the slice")
     values["slice_hosts"] = ((chips or 0) // (training.devices or 1) or None, "the hosts of the topology")
     per_node = training.processes(launch) if launch is not None else training.devices
     values["per_node"] = (per_node or None, "processes per node")
     values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
+    for name, step in (("model", training.job.model), ("dataset", training.job.dataset)):
+        values[f"fetched_{name}"] = (str(step and step.storage_uri).removeprefix("hf://"), "what the initializer has")
     for name, (value, text) in values.items():
         yield Fact(f"job:{name}", value, text)
     for name, value in training.variables.items():
@@ -382,6 +395,7 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     yield Fact("job:host_paths", paths, "the folders of the node")
     in_memory = mapping(mapping(sources.get(volume_at(training, "/dev/shm")[1])).get("emptyDir"))  # noqa: S108
     limits = mapping(container.resources.get("limits"))
+    yield Fact("job:cpus_limited", int("cpu" in limits), "the limit of CPUs")
     sizes = ("memory_limit", limits.get("memory")), ("ephemeral_limit", limits.get("ephemeral-storage"))
     for key, amount in (*sizes, ("shm_size", in_memory.get("sizeLimit"))):
         read = read_quantity(amount)
@@ -420,6 +434,8 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
         slots = (training.devices if counted else per_node) * training.nodes
         yield Fact("hosts:slots", slots, f"the slots of the {training.nodes} nodes")
         yield Fact("hosts:each", slots // (training.nodes or 1), "the slots of each node")
+    for inner in training.started_by(launch).launches:
+        yield Fact("job:inner", training.processes(inner), f"processes of {inner.launcher.name}")
     options = " ".join(f"{one.name} {one.value}" for one in launch.options)
     over = (
         any("oversubscribe" in f"{name} {value}" for name, value in training.variables.items()) or "oversub" in options
@@ -442,7 +458,7 @@ def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fac
         if equals:
             form = f"{one.spelling} {name}={{}}"
             yield Fact(f"env:{name}", None if "$" in value else value, name, form, word=one.index)
-        elif name.isidentifier() and name not in known and not _OWN_TO_LAUNCHER.match(name):
+        elif name.isidentifier() and name not in (*known, *_OF_IMAGES) and not _OWN_TO_LAUNCHER.match(name):
             yield Fact("job:unset", name, one.spelling, word=one.index)
     for name in variables if training.policy == "mpi" else ():
         if not _OWN_TO_LAUNCHER.match(name) and name not in training.text:

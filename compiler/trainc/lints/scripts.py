@@ -113,7 +113,7 @@ def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, st
         return None
     last = item.stages[-1]
     name = program_name(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
-    message = f"the exit status of the pipe is that of {name}, so a failed training counts as done while the other pods wait for it"
+    message = f"the exit status of the pipe is that of {name}, so a failed training counts as done"
     return message, "start the script with `set -o pipefail`, and run it with bash"
 
 

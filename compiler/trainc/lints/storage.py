@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding, Severity, suggest
+from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import read_arguments
@@ -58,6 +59,13 @@ _OWN = frozenset(("emptyDir", "ephemeral"))
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
 _IN_MEMORY_SERVED = "cache:"
+# What may put files into a volume, and how a command names a key for ssh.
+_FILLING = pattern(
+    r">|\b(?:git|cp|mv|curl|wget|tar|unzip|rsync|aws|s5cmd|gsutil|gcloud|rclone|tee|ln|pip|uv|download|azcopy)\b"
+)
+_SSH_KEY = pattern(r"(?:-i|IdentityFile[= ])\s*(/[\w./-]+)")
+_OWN_KEYS = ("/root/.ssh/id_ed25519", "/root/.ssh/id_rsa", "/root/.ssh/id_ecdsa")
+_REMOTE = ("git", "ssh", "scp", "rsync", "sftp", "pip", "pip3", "uv")
 
 
 def output_paths(command: Sequence[Any]) -> list[str]:
@@ -116,7 +124,8 @@ def _programs(training: Training) -> Iterator[Finding]:
     for start in training.line.starts:
         first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
         words = {0: start.argv[0]} | ({first: start.argv[first]} if first < len(start.argv) else {})
-        for index, word in words.items():
+        keys = _keys(training, start)
+        for index, word in (*words.items(), *((0, key) for key in keys)):
             path = join(str(training.entry.container.fields.get("workingDir", "")), word)
             if not path.startswith("/") or "$" in path:
                 continue
@@ -127,13 +136,32 @@ def _programs(training: Training) -> Iterator[Finding]:
             filled = any(
                 mount.get("name") == name for c in training.entry.pod_set.init_containers for mount in c.mounts
             )
-            if kind == "emptyDir" and not filled and training.line.script is None and path.endswith((".py", ".sh")):
-                message = f"{word} is in the volume {name!r}, which is empty in every new pod and hides what the image has there"
-                yield training.finding("CommandCannotStart", "warning", message, "mount the volume elsewhere", index)
-            elif kind in ("configMap", "secret") and index == 0 and not mode & 0o111:
+            filled = filled or (training.line.script is not None and _FILLING.search(training.text) is not None)
+            fresh = {"emptyDir": "empty in every new pod", "claim": "new in each job"}.get(str(kind), "")
+            by_initializer = path.startswith(("/workspace/model/", "/workspace/dataset/"))
+            if fresh and not filled and not by_initializer and path.endswith((".py", ".sh")):
+                message = f"{word} is in the volume {name!r}, which is {fresh} and hides what the image has there"
+                hint = f"mount the volume elsewhere, or put the program in another folder of the image, such as /app/{basename(path)}"
+                yield training.finding("CommandCannotStart", "warning", message, hint, index)
+            elif word in keys and kind == "secret" and mode & 0o077:
+                message = f"{word} is a key of the Secret volume {name!r} that others may read, so ssh refuses it"
+                hint = "write defaultMode: 0400 in the volume, which is 256 in JSON"
+                yield training.finding("CommandCannotStart", "warning", message, hint, 0)
+                break
+            elif word not in keys and kind in ("configMap", "secret") and index == 0 and not mode & 0o111:
                 message = f"{word} is a file of the {kind} volume {name!r}: it is not executable, so its start fails with permission denied"
                 hint = f"write bash {word}, or defaultMode: 0755 in the volume"
                 yield training.finding("CommandCannotStart", "warning", message, hint, index)
+
+
+def _keys(training: Training, start: Start) -> Sequence[str]:
+    """Return the keys that a command hands to ssh, which refuses those of its own user, here root, that others may read."""
+    if start.name not in _REMOTE or security_of(training.entry, "runAsUser") not in (None, 0):
+        return ()
+    text = (
+        f"{' '.join(start.argv)} {start.variables.get('GIT_SSH_COMMAND') or training.variables.get('GIT_SSH_COMMAND')}"
+    )
+    return (*_SSH_KEY.findall(text), *(_OWN_KEYS if "git@" in text else ()))
 
 
 def _caches(training: Training) -> Iterator[Finding]:

@@ -172,6 +172,10 @@ class Training:
             return self._count(self.variables.get(f"{roles.reads}NPROC_PER_NODE") or "")
         return self.devices or None
 
+    def started_by(self, launch: Launch) -> CommandLine:
+        """Return what the program of a launcher starts, which may be a launcher for each node."""
+        return read_command(launch.program, programs(self.policy).all)
+
     def _count(self, value: str | None) -> int | None:
         if value in AS_DEVICES:
             return self.devices or None
