@@ -222,9 +222,9 @@ def test_one_that_no_environment_selects_is_said() -> None:
     edit("trainc.yaml", "cluster: cluster", "cluster: cluster\nselect: {namespaces: [ads]}")
     write("jobs/ads/one.yaml", read("jobs/nlp/llm.yaml").replace("nlp", "ads"))
     result = run("check")
-    assert f"{RAW}:4:3: warning[NotSelected] JobSet nlp/raw" in result.stderr
+    assert f"{RAW}:4:3: error[SourceSkipped] JobSet nlp/raw" in result.stderr
     result = run("build")
-    assert (result.status, f"{RAW}:1:1: error[SourceSkipped]" in result.stderr) == (1, True)
+    assert (result.status, f"{RAW}:4:3: error[SourceSkipped]" in result.stderr) == (1, True)
 
 
 def test_a_trainjob_does_not_take_its_name() -> None:

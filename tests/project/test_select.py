@@ -114,8 +114,9 @@ def test_a_job_that_nobody_selects_any_more_does_not_end() -> None:
     for command in ("build", "check", "build --check", "build --keep-going"):
         result = run(*command.split(), "--allow-empty")
         assert result.status == 1, command
-        assert "error[SourceSkipped] rendered/tpu/vision-dev/vit.yaml was compiled from this file" in result.stderr
-        assert "which `select` in trainc.yaml leaves out; pruning would end its job" in result.stderr
+        assert "jobs/vision/vit.yaml:3:55: error[SourceSkipped]" in result.stderr
+        assert "; pruning would end its job\n" in result.stderr
+        assert "to end its job: git rm rendered/tpu/vision-dev/vit.yaml" in result.stderr
         assert rendered() == ALL
     Path("rendered/tpu/vision-dev/vit.yaml").unlink()
     assert run("build", "--allow-empty").status == 0
@@ -182,7 +183,7 @@ def test_trials_that_nobody_selects_any_more_do_not_end() -> None:
     job("jobs/nlp/bert.yaml", "h200")
     result = run("build", "--allow-empty")
     assert result.status == 1
-    assert "rendered/h100/nlp/bert-trial-0.yaml, rendered/h100/nlp/bert-trial-1.yaml were compiled" in result.stderr
+    assert "git rm rendered/h100/nlp/bert-trial-0.yaml rendered/h100/nlp/bert-trial-1.yaml" in result.stderr
     assert rendered() == written
 
 

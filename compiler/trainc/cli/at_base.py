@@ -295,31 +295,44 @@ class Bases:
         revision = self.find() if is_set else None
         if revision is None:
             return []
-        return merge_diagnostics({name: list(self._replaced(name, of_env)) for name, of_env in settings.items()})
+        by_cause: dict[tuple[str, str, str, Source], dict[str, int]] = {}
+        for name, of_env in settings.items():
+            for cause, count in self._replaced(name, of_env):
+                by_cause.setdefault(cause, {})[name] = count
+        found = []
+        for (key, what, hint, source), counts in by_cause.items():
+            where = f" (in {', '.join(counts)})" if len(counts) < len(settings) else ""
+            message = what.format(jobs=counted(sum(counts.values()), "job")) + where
+            found.append(Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source))
+        return found
 
     def changes_for_all(self, settings: Settings) -> Iterator[tuple[Source, bool]]:
         """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have.
 
         Each says whether the line is only next to what is gone.
         """
-        from trainc.reading.yaml_reader import read_documents
-
         if (revision := self.find()) is None:
             return
-        limits = settings.options.limits
-        overlays = [each.overlay.document for loaded in settings.overlays for each in loaded.in_order]
-        texts = {file: text for loaded in settings.overlays for file, text in loaded.texts}
-        here = {revision.from_top(d.file): d for d in overlays if d.file in texts}
-        now = {path: texts[document.file] for path, document in here.items()}
-        for path, text in find_changed_files(revision.repository, revision.commit, now, limits).items() if now else ():
-            was = next((d.data for d in read_documents(text or b"", path, limits)[0]), {})
-            if (at := first_difference(was, here[path].data)) is not None and (source := here[path].locate(at)):
-                yield source, bool(_gone(was, here[path].data, at))
+        for was, document in self._overlays(settings):
+            if (at := first_difference(was, document.data)) is not None and (source := document.locate(at)):
+                yield source, bool(_gone(was, document.data, at))
         after = settings.configuration
         before = revision.configuration(after.environment).options
         for setting in SETTINGS:
             if before.get(setting.name) != after.options.get(setting.name) and (source := settings.place(setting.key)):
                 yield source, False
+
+    def _overlays(self, settings: Settings) -> Iterator[tuple[Json, Document]]:
+        """Yield the overlays that have changed, each with what it was."""
+        from trainc.reading.yaml_reader import read_documents
+
+        revision, limits = self.get(), settings.options.limits
+        overlays = [each.overlay.document for loaded in settings.overlays for each in loaded.in_order]
+        texts = {file: text for loaded in settings.overlays for file, text in loaded.texts}
+        here = {revision.from_top(d.file): d for d in overlays if d.file in texts}
+        now = {path: texts[document.file] for path, document in here.items()}
+        for path, text in find_changed_files(revision.repository, revision.commit, now, limits).items() if now else ():
+            yield next((d.data for d in read_documents(text or b"", path, limits)[0]), {}), here[path]
 
     def _about(self, settings: Settings, of_nothing: Collection[str]) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
@@ -333,7 +346,8 @@ class Bases:
             source = settings.place(key) or settings.place("environments", after.environment) if top else None
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
 
-    def _replaced(self, environment: str, settings: Settings) -> Iterator[Diagnostic]:
+    def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[tuple[str, str, str, Source], int]]:
+        """Yield each setting that gives the jobs of an environment another place, with what to say of it, and their number."""
         revision = self.get()
         after, before = settings.configuration, revision.configuration(environment)
         if after.file is None or not (after.output and before.output):
@@ -342,28 +356,41 @@ class Bases:
         count = sum(is_marked(data.decode(errors="replace")) for data in revision.contents.get(there, {}).values())
         if not count:
             return
-        jobs, shown = counted(count, "job"), revision.shown(there)
+        shown = revision.shown(there)
         changed: dict[str, tuple[str, str]] = {}
         if there != revision.from_top(after.output):
-            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {jobs}"
+            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {{jobs}}"
             changed["output"] = message, _MOVED
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
             was = revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:
                 set_or_not = "set" if was else "not set"
-                message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {jobs} and starts them again"
+                message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {{jobs}} and starts them again"
                 changed["nameHash"] = message, _RENAMED
+        places: dict[str, Source] = {}
+        for was_overlay, document in self._overlays(settings):
+            for key in _MOVING:
+                if was_overlay.get(key) != document.data.get(key):
+                    old, new = (str(data.get(key) or "") for data in (was_overlay, document.data))
+                    to = f"in {new}" if key == "namespace" and new else "under other names"
+                    message = f"`{key}` was {old or 'not set'} in {revision.name}: the cluster ends {{jobs}} and starts them again {to}"
+                    changed[key] = message, _RENAMED
+                    if (at := document.locate((key,) if new else ())) is not None:
+                        places[key] = at
         for key, (message, hint) in changed.items():
             source = (
-                settings.place(key)
+                places.get(key)
+                or settings.place(key)
                 or next((line for line, _ in self.changes_for_all(settings)), None)
                 or Source(os.path.normpath(after.file), 1, 1)
             )
-            yield Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source)
+            yield (key, message, hint.format(key=key), source), count
 
 
 _MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"
-_RENAMED = "wait until the jobs have finished, or leave `nameHash` as it was"
+_RENAMED = "wait until the jobs have finished, or leave `{key}` as it was"
+# What an overlay does to the places of all jobs.
+_MOVING = ("namespace", "namePrefix", "nameSuffix")
 
 
 def bases_of(settings: Iterable[Settings], arguments: Arguments) -> Bases:

@@ -12,7 +12,7 @@ from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found
-from trainc.cli.unselected import report_unselected
+from trainc.cli.unselected import join_skipped, report_unselected
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
@@ -221,6 +221,7 @@ def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
+    join_skipped([target.compilation for target in targets])
     return report_refusal(_all_diagnostics(targets), targets[0].compilation.files, arguments, streams)
 
 
@@ -247,7 +248,8 @@ def sources_of(compilation: Run) -> Sources:
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
     exclude, files = settings.configuration.exclude, compilation.inputs.files
-    sources = Sources(home, settings.paths, exclude, files, settings.elsewhere())
+    place = settings.place if settings.covers_all else lambda _: None
+    sources = Sources(home, settings.paths, exclude, files, settings.elsewhere(), place)
     # The jobs that no environment selects have not ended: their output is not removed.
     for document in compilation.unselected:
         if is_sweep((document.before or document).data):

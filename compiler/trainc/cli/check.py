@@ -13,7 +13,7 @@ from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import is_checked, nothing_found
-from trainc.cli.unselected import report_unselected
+from trainc.cli.unselected import join_skipped, report_unselected
 from trainc.cli.without_effect import without_effect
 from trainc.compilation import CompiledJob
 from trainc.features import ask
@@ -81,6 +81,7 @@ def _examine(
         causes = {d.code for d in check.checking.diagnostics}
         if check.checking.settings.covers_all and causes.isdisjoint({"NoSuchPath", "NoTrainJob"}):
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
+    join_skipped([check.checking for check in checks.values()])
     nothing: list[Diagnostic] = []
     if not arguments.env and not arguments.paths:
         runs = [check.checking for check in checks.values()]

@@ -11,6 +11,7 @@ from trainc.kube.documents import mapping, value_at
 from trainc.kube.names import QUEUE_LABEL
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
+from trainc.startup.records import replace
 
 _QUEUE = ("metadata", "labels", QUEUE_LABEL)
 
@@ -65,6 +66,25 @@ def report_unselected(runs: Sequence[Run]) -> None:
     for run in runs:
         run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(diagnostics, False)
+
+
+def join_skipped(runs: Sequence[Run]) -> None:
+    """Say of a job that no environment selects once what it is, with the files that a build would remove."""
+    found = [d for run in runs for d in run.diagnostics if d.source]
+    skipped = {d.source.file: d for d in found if d.source and (d.code, d.severity) == ("SourceSkipped", "error")}
+    own = {d.source.file for d in found if d.source and d.code == "NotSelected"}
+
+    def joined(d: Diagnostic) -> Diagnostic:
+        before = skipped.get(d.source.file) if d.source and d.code == "NotSelected" else None
+        if before is None:
+            return d
+        message, end = f"{d.message}; {before.message.rpartition('; ')[2]}", before.hint.rpartition("; ")[2]
+        hint = f"{d.hint}{' Otherwise,' if d.hint.endswith('?') else ';'} {end}"
+        return replace(d, code=before.code, severity="error", message=message, hint=hint)
+
+    twice = [d for file, d in skipped.items() if file in own]
+    for run in runs:
+        run.diagnostics = [joined(d) for d in run.diagnostics if d not in twice]
 
 
 def _identity(document: Document) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -70,7 +71,16 @@ def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Con
     for number, (path, glob, above, parts, i) in enumerate(gone):
         with suppress(OSError):
             here = os.listdir(above or os.curdir) if number < _MOST_CORRECTED else ()
+            below = [*itertools.takewhile(lambda part: part and not _WILD & {*part}, parts[i + 1 :])]
             left = {name for name in here if not name.startswith(".")}.difference(there.get((path[0], above), ()))
+            if below:  # Of a folder that another glob names, a folder that none does.
+                inside = {name: os.path.join(above, name, *below) for name in here}
+                taken = {
+                    name
+                    for name, folder in inside.items()
+                    if below[-1] in there.get((path[0], os.path.dirname(folder)), ())
+                }
+                left |= {name for name, folder in inside.items() if os.path.lexists(folder)} - taken
             near = near_names(parts[i], left, 1, 0.75)
             meant = "/".join([*parts[:i], *near, *parts[i + 1 :]])
             about = "matches no file here"
@@ -177,7 +187,8 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     home, delivery = os.path.dirname(configuration.file or ""), runs[0].settings.options.delivery
     folder = os.path.join(home, "argocd")
     outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
-    for document in read_paths([folder], Limits(), everything=True)[0] if outputs and os.path.isdir(folder) else ():
+    documents = read_paths([folder], Limits(), everything=True)[0] if outputs and os.path.isdir(folder) else []
+    for document in documents:
         sources = [value_at(document.data, ("spec", "source")), *objects(value_at(document.data, ("spec", "sources")))]
         for path in (mapping(source).get("path") for source in sources if document.data.get("kind") == "Application"):
             if not isinstance(path, str):
@@ -192,6 +203,11 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
             elif marked_files(there):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this Application once it has pruned them"
+                applied = {
+                    os.path.normpath(str(mapping(value_at(d.data, ("spec", "source"))).get("path"))) for d in documents
+                }
+                if len(moved := [output for output in outputs if os.path.normpath(output) not in applied]) == 1:
+                    hint = f"write `path: {moved[0]}`, which no other Application here applies; or, {hint}"
             elif not os.path.lexists(there):
                 message = f"there is no {path}: this Application has nothing to apply"
                 hint = did_you_mean(path, outputs, 0.8)

@@ -42,7 +42,7 @@ class Copies:
         return self._items >= 0
 
 
-_DIRECTIVE = "$patch"
+_DIRECTIVE, _REPLACES = "$patch", {"$patch": "replace"}
 
 
 class PatchFailedError(Exception):
@@ -204,7 +204,7 @@ def _clean(value: Any, patch_path: Path) -> Any:
     """Return a value that is new in the document, without nulls in its mappings and without directives."""
     if isinstance(value, list):
         items = [_clean(item, (*patch_path, i)) for i, item in enumerate(value)]
-        return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
+        return [new for new, old in zip(items, value, strict=True) if not (_is_deleted(old) or old == _REPLACES)]
     if not isinstance(value, Mapping) or not value:
         return value
     _directive(value, patch_path)

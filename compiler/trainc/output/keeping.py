@@ -296,6 +296,19 @@ class Keeping:
         base = self.read_base() if (kept := self.kept_files) else None
         return [file for file in kept if base is None or base.frozen_since(*file.key) is None]
 
+    def not_of_kept(
+        self, found: Iterable[Diagnostic], job_of: Callable[[Diagnostic], JobKey | None]
+    ) -> list[Diagnostic]:
+        """Return what was found without what is wrong with jobs that stay as they are, which is noted."""
+        rest = list[Diagnostic]()
+        for d in found:
+            key = job_of(d)
+            if d.severity == "error" and key in self.rendered and self.rendered[key].standing == "kept":
+                self.refused.setdefault(key, []).append(d)
+            else:
+                rest.append(d)
+        return rest
+
     def text(self, manifests: Sequence[Manifest]) -> str:
         """Return the text of the objects of a job, written once."""
         if id(manifests) not in self.texts:

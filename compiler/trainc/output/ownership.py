@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 
 from trainc.findings import Diagnostic, Severity, Source
+from trainc.findings.text import first_of
 from trainc.kube.documents import Json
 from trainc.options import Limits
 from trainc.reading.files import STDIN, Exclude, Walk, shown_path
@@ -165,6 +166,9 @@ def listed_files(folder: str) -> frozenset[str]:
 _STDIN = "stdin"
 # Why a job that is there is not compiled, and how it will be again.
 _UNSELECTED = "which `select` in trainc.yaml leaves out", "change its queue, labels or namespace, or extend `select`"
+_EXCLUDED = "which is excluded in trainc.yaml", "remove it from `exclude`"
+_NO_INPUT = "which is not an input of this build", "add it to PATH, or to `sources` in trainc.yaml"
+_KEYS = {_EXCLUDED: "exclude", _NO_INPUT: "sources"}
 _NAMED = 10
 
 
@@ -176,16 +180,17 @@ class Sources:
     which it found TrainJobs or runtimes.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the last two go by what they tell
         self,
         home: str,
         paths: Sequence[str] = (),
         exclude: Exclude = Exclude(),
         files_read: Iterable[str] = (),
         is_elsewhere: Callable[[Json, str], bool] = lambda _job, _file: False,
+        place: Callable[[str], Source | None] = lambda _key: None,
     ) -> None:
         self._home, self._paths, self._exclude, self._files_read = home, paths, exclude, files_read
-        self._is_elsewhere = is_elsewhere
+        self._is_elsewhere, self._place = is_elsewhere, place
         self._real_folders: dict[str, str] = {}
         self._spared: set[str] = set()
         self._spared_names: set[str] = set()
@@ -225,6 +230,7 @@ class Sources:
             by_name.setdefault(name, []).append(output)
         files_read = {self._real(file) for file in self._files_read} if by_name else set()
         diagnostics = []
+        by_setting: dict[str, dict[str, list[str]]] = {}
         ended: dict[str, str] = {}
         for name, compiled in by_name.items():
             ended |= dict.fromkeys(compiled, os.path.join(self._home, *name.split("/")))
@@ -236,10 +242,23 @@ class Sources:
                 if lost:
                     ended = {output: source for output, source in ended.items() if output not in lost}
                     why = _UNSELECTED if lost == unselected else self._reason(file)
-                    diagnostics.append(
-                        self._skipped_source(file, [f"{folder.rstrip('/')}/{output}" for output in lost], why)
-                    )
+                    outputs_of_file = [f"{folder.rstrip('/')}/{output}" for output in lost]
+                    if why in _KEYS and self._place(_KEYS[why]):
+                        by_setting.setdefault(_KEYS[why], {})[shown_path(os.path.relpath(file))] = outputs_of_file
+                    else:
+                        diagnostics.append(self._skipped_source(file, outputs_of_file, why))
+        diagnostics += [self._left_out(key, files) for key, files in by_setting.items()]
         return [*diagnostics, *self._remaining(folder, ended)]
+
+    def _left_out(self, key: str, files: Mapping[str, Sequence[str]]) -> Diagnostic:
+        """Say at a setting which sources with jobs it leaves out."""
+        outputs = [output for of_file in files.values() for output in of_file]
+        jobs = "a job" if len(outputs) == 1 else f"{len(outputs)} jobs"
+        message = f"`{key}` leaves out {first_of([*files], 3)}; pruning would end {jobs}, {first_of(outputs, 3)}"
+        folders = sorted({os.path.dirname(file) for file in files})
+        remedy = f"add {first_of(folders)} here" if key == "sources" else "correct the glob"
+        hint = f"{remedy}; to end {'it' if len(outputs) == 1 else 'them'}: git rm {' '.join(outputs)}"
+        return Diagnostic("SourceSkipped", "error", message, hint, source=self._place(key))
 
     def removed(self, folder: str, outputs: Mapping[str, str], base: str) -> Iterator[Diagnostic]:
         """Yield a warning for each place with the text of jobs whose outputs are gone since `base`."""
@@ -310,9 +329,9 @@ class Sources:
     def _reason(self, file: str) -> tuple[str, str]:
         """Return why nothing was read from a file, and how it will be read again."""
         if self._is_excluded(file):
-            return "which is excluded in trainc.yaml", "remove it from `exclude`"
+            return _EXCLUDED
         if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
-            return "which is not an input of this build", "add it to PATH, or to `sources` in trainc.yaml"
+            return _NO_INPUT
         with suppress(OSError):
             if not read_file(file, MOST_BYTES).strip():
                 return "which is empty now", "restore it"

@@ -183,7 +183,8 @@ def describe_loosening(before: Configuration, after: Configuration, of_nothing: 
     yield from _extra(
         "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
     )
-    yield from _looser_namespaces(before.namespaces, after.namespaces)
+    now = {glob: () if glob in of_nothing else names for glob, names in after.namespaces.items()}
+    yield from _looser_namespaces(before.namespaces, now)
     yield from _looser_images(before.images, after.images)
     yield from _looser_budgets(before.budgets, after.budgets)
     if before.cluster and not after.cluster:

@@ -374,6 +374,7 @@ def _no_such_path(path: str) -> Diagnostic:
         stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
         alike = near_names(name.partition(".")[0], {*stems.values()})
         near = near_names(name, [other for other, stem in stems.items() if stem in alike or len(stem) <= _SHORT])
+        near = near or [other for other in stems if source and name and other.startswith(name)][:_SHORT]
     except (OSError, ValueError):
         near = []
     if near:

@@ -42,7 +42,8 @@ def test_more_than_the_queue_and_its_cohort_have() -> None:
 def test_a_rack_that_is_too_small() -> None:
     assert why(jobset(pods=8, annotations={REQUIRED: RACK}), RACKS) == (
         "no rack has room for 8 pods of 8 GPUs; the largest has room for 4; preferred-topology would fit\n"
-        f"help: use this annotation on the pods instead: kueue.x-k8s.io/podset-preferred-topology: {RACK}"
+        "help: write numNodes: 4; or, use this annotation on the pods instead, where their runtime has another: "
+        f"kueue.x-k8s.io/podset-preferred-topology: {RACK}"
     )
 
 

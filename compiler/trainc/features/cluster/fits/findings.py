@@ -76,6 +76,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
+    if "and the pods select" in message:  # Of all that the job says, its queue does not go with its runtime.
+        path = _QUEUE_PATH
     if index is not None and cause == NO_NODE and "each requests" in message:
         path = (*path, "resources")
     severity: Severity = "error"
@@ -249,6 +251,21 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
         named = named if len(named) == 1 else []
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
+    topologies = [document for document in by_name.values() if document.data.get("kind") == "Topology"]
+    if "its topology" in message and len(topologies) == 1:
+        named = topologies
+        nodes = (document.data for document in by_name.values() if document.data.get("kind") == "Node")
+        labels = {label for node in nodes for label in mapping(value_at(node, ("metadata", "labels")))}
+        levels = [level.get("nodeLabel") for level in objects(value_at(named[0].data, ("spec", "levels")))]
+        wrong = next((i for i, label in enumerate(levels) if label not in labels), None) if labels else None
+        source = named[0].locate(("spec", "levels") if wrong is None else ("spec", "levels", wrong, "nodeLabel"))
+        return (
+            diagnostic.hint
+            if source is None
+            else source.refusing(
+                f"{diagnostic.hint} (Topology {named[0].data['metadata']['name']} is at {source.file}:{source.line})"
+            )
+        )
     if len(flavors := {*_FLAVOR_OF_NODES.findall(message)}) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
     if not named:

@@ -207,17 +207,21 @@ def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], fits: Fits)
             continue
         if now.stopped and not was.stopped:
             yield f"ClusterQueue {name} was stopped{_consequence(name, after, old, fits)}."
-        for change in _quota(was, now):
-            yield f"quota of {name}: {change}{_consequence(name, after, old, fits)}."
+        if after.faults(now):  # It admits nothing, whatever its quota, which is said of its jobs.
+            continue
+        for change, is_less in _quota(was, now):
+            yield f"quota of {name}: {change}{_consequence(name, after, old, fits) if is_less else ''}."
 
 
-def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
+def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[tuple[str, bool]]:
+    """Yield each change, and whether there is less now."""
     for key in sorted({*before.quotas, *after.quotas}):
         flavor, resource = key
         amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
         if amounts[0] != amounts[1]:
             where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
-            yield f"{written_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
+            text = f"{written_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
+            yield text, amounts[1] < amounts[0]
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], fits: Fits) -> str:

@@ -34,6 +34,9 @@ class NoPlace:
     tail: int = 0
 
 
+NO_LEVEL = "no Ready node has the labels of this flavor and of every level of its topology"
+
+
 class Search(Counts):
     """The search for the domains of one request, with the counts that it goes by."""
 
@@ -43,7 +46,7 @@ class Search(Counts):
         """The level, `level` or above, at which the pods fit, and the domains chosen there."""
         domains, demand = self.tree.by_level[level], self.demand
         if not domains:
-            return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
+            return NoPlace(NO_LEVEL)
         by_led = sorted(domains, key=self._led_rank)
         if demand.free:
             single = next((d for d in by_led if self._holds_all(d)), None)

@@ -17,7 +17,7 @@ from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits import assigner, scheduling
 from trainc.features.cluster.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
-from trainc.features.cluster.fits.placement import NoPlace
+from trainc.features.cluster.fits.placement import NO_LEVEL, NoPlace
 from trainc.features.cluster.fits.pods import (
     HOSTNAME,
     PODS,
@@ -414,6 +414,8 @@ class _Explainer:
         borrowed = f"{written_amount(resource, most - nominal)} borrowed from cohort {self.queue.cohort}"
         of_both = f"{written_amount(resource, nominal)} of its own, {borrowed}"
         message += of_both if self.queue.cohort else "all from its own quota"
+        if alone := self._larger_than_nodes(assigned.pod_set, flavor, resource):
+            return alone
         fewer, amount = self._fewer(assigned.pod_set, resource)
         if fewer:
             total = written_amount(resource, requested - amount)
@@ -501,29 +503,48 @@ class _Explainer:
         softened = with_topology(self.workload, assigned.pod_set.name, type(topology)())
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
-        return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
+        queues = self.state.cluster.cluster_queues
+        others = [
+            name
+            for (space, name), local in sorted(self.state.cluster.local_queues.items())
+            if space == self.workload.namespace and (other := queues.get(local.cluster_queue)) not in (None, self.queue)
+            if scheduling.would_be_admitted(self.workload, other, self.state)
+        ]
+        use = f"use the queue {others[0]}, which has them; or " if others else ""
+        return f"{use}change the pods to match one of the flavors, as with another runtime, or add a flavor that matches them to the ClusterQueue"
 
     def _no_place(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.no_place)
         pod_set, lacking = assigned.pod_set, assigned.no_place
         assert lacking is not None
-        usable = self.inventory.usable(pod_set.pod, [self.state.cluster.flavors[assigned.tree]])
-        smaller = "request less per pod, or add larger nodes to the flavor"
-        if not lacking.reason and not usable.held(pod_set.per_pod):
-            why = too_small(pod_set, usable, f" of flavor {assigned.tree}")
-            hint = split_hint(self.workload, pod_set, usable, self._would_do) or smaller
-            return Shortfall(f"no node can run a pod of {pod_set.name}: {why}", hint, pod_set.name)
+        if not lacking.reason and (alone := self._larger_than_nodes(pod_set, assigned.tree)):
+            return alone
+        smaller = _SMALLER
+        if lacking.reason == NO_LEVEL:
+            smaller = "correct the levels of its Topology, or label its nodes"
         message = self._room(assigned, lacking)
         for annotation, softer in scheduling.softer_topologies(pod_set.topology, self.state.trees[assigned.tree]):
             if self._would_do(with_topology(self.workload, pod_set.name, softer)):
                 kind = annotation.partition(":")[0].removeprefix("podset-")
-                hint = f"use this annotation on the pods instead: kueue.x-k8s.io/{annotation}"
+                fewer, _ = self._fewer(pod_set)
+                less = f"{_reduce(*fewer, self._other_trainers(fewer[0]))}; or, " if fewer else ""
+                hint = f"{less}use this annotation on the pods instead, where their runtime has another: kueue.x-k8s.io/{annotation}"
                 return Shortfall(f"{message}; {kind} would fit", hint, pod_set.name)
         fewer, _ = self._fewer(pod_set)
         if fewer:
             message = f"{message}; {counted_pods(fewer[1])} would fit: {self._size(*fewer)}"
             return Shortfall(message, _reduce(*fewer, self._other_trainers(fewer[0])), pod_set.name)
         return Shortfall(message, smaller, pod_set.name)
+
+    def _larger_than_nodes(self, pod_set: PodSet, flavor: str, resource: str | None = None) -> Shortfall | None:
+        """Why no node of a flavor has room for a pod, which no quota helps if it is for want of that `resource`."""
+        usable = self.inventory.usable(pod_set.pod, [self.state.cluster.flavors[flavor]])
+        short = _short_resource(pod_set.scheduled, usable)
+        if usable.held(pod_set.per_pod) or not (resource is None or (short and usable.largest(short))):
+            return None
+        why = too_small(pod_set, usable, f" of flavor {flavor}")
+        hint = split_hint(self.workload, pod_set, usable, self._would_do) or _SMALLER
+        return Shortfall(f"no node can run a pod of {pod_set.name}: {why}", hint, pod_set.name)
 
     def _room(self, assigned: assigner.Assigned, lacking: NoPlace) -> str:
         pod_set = assigned.pod_set
@@ -563,6 +584,9 @@ class _Explainer:
         idle = f", and the pods of {name} request none" if name else ""
         message = f"Kueue assigns pods to a topology only if they request resources{idle}"
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
+
+
+_SMALLER = "request less per pod, or add larger nodes to the flavor"
 
 
 def _container(pod_set: PodSet, path: Sequence[str | int]) -> str:

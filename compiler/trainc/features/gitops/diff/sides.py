@@ -479,6 +479,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
     session = session.after(None if other is None else other.session)
     outcomes = list(inputs.outcomes(session))
     setup_diagnostics = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
+    setup_diagnostics = keeping.not_of_kept(setup_diagnostics, compiling.job_of) if keeping else setup_diagnostics
     jobs = [job for job, diagnostics_of_job in outcomes if job is not None and not has_errors(diagnostics_of_job)]
     about_jobs = [result for _, diagnostics_of_job in outcomes[1:] for result in diagnostics_of_job]
     problems = [] if keeping is None else keeping.problems
