@@ -283,7 +283,7 @@ def test_a_field_that_is_gone_is_named_by_what_is_next_to_it() -> None:
     edit(RUNTIME, "                  env:\n                  - {name: A, value: B}\n", "")
     ((place, message),) = as_built()
     assert place.startswith(f"{RUNTIME}:")
-    assert "; a field next to this line is gone: " in message
+    assert "; what begins at this line has lost a field: " in message
 
 
 def test_an_overlay_that_changes_the_runtime_is_the_cause() -> None:

@@ -237,6 +237,9 @@ def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
     edit("policies/acme.yaml", "<= 16", "<= 1")
     said = "trainc.yaml:14:1: warning[SnapshotIncomplete] the dump live has no document with `takenAt`"
     assert said in run("check").stderr
+    edit("live/dump.yaml", "items: []", "items: [] # of today")
+    said = "live/dump.yaml:1:1: info[SettingsLoosened] since main: the dump live/dump.yaml has changed: the states"
+    assert said in run("check", "--base", "main").stderr
     edit(
         "trainc.yaml",
         "live: {dump: live}",
@@ -245,6 +248,8 @@ def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
     edit("trainc.yaml", "\noutput: rendered", "")
     assert "no TrainJob nlp/llms in lab; did" in run("build", "--env", "lab", "--rebuild", "nlp/llms").stderr
     assert "lab has no `live`; use --env prod" in run("build", "--rebuild", "finished").stderr
+    assert "contradict each other" in run("build", "--rebuild", "nlp/llm", "--keep", "nlp/llm").stderr
+    assert run("build", "--rebuild", "all", "--at-most", "0gpus").status == 2
 
 
 def test_a_revision_has_no_such_file_and_a_job_has_its_name() -> None:

@@ -45,7 +45,7 @@ from trainc.reading.git import (
     merge_base,
     submodules,
 )
-from trainc.reading.opening import CONFIGURATION_FILE, is_below
+from trainc.reading.opening import CONFIGURATION_FILE, is_below, read_file
 from trainc.startup.records import replace
 
 NO_BASE = "none"
@@ -345,6 +345,21 @@ class Bases:
             key = sentence.partition("`")[2].partition("`")[0]
             source = settings.place(key) or settings.place("environments", after.environment) if top else None
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
+        if after.live and before.live:
+            yield from self._about_dump(after.live[0])
+
+    def _about_dump(self, folder: str) -> Iterator[Diagnostic]:
+        """Say that a change edits what the cluster was doing, which counts once it is merged."""
+        revision, limits = self.get(), Settings.limits_of(self.arguments)
+        files = [entry.path for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
+        now = {revision.from_top(file): read_file(file, limits.file_bytes) for file in files}
+        was = find_changed_files(revision.repository, revision.commit, now, limits) if now else {}
+        for file in (file for file in files if was.get(revision.from_top(file)) and file.endswith((".json", ".yaml"))):
+            message = (
+                f"since {self.arguments.base}: the dump {file} has changed: the states in it count once it is merged"
+            )
+            hint = "let only CI publish the dump: an edit can claim that a job has finished"
+            yield Diagnostic("SettingsLoosened", "info", message, hint, source=Source(file, 1, 1))
 
     def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[tuple[str, str, str, Source], int]]:
         """Yield each setting that gives the jobs of an environment another place, with what to say of it, and their number."""

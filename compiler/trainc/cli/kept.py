@@ -93,6 +93,8 @@ def check_choices(
     keepings = [keeping for keeping in environments if keeping is not None]
     if not keepings:
         raise UsageError("--rebuild and --keep need an output folder, and `rebuild: changed-jobs` in trainc.yaml")
+    if both := {*(arguments.rebuild or ())} & {*(arguments.keep or ())}:
+        raise UsageError(f"--rebuild {min(both)} and --keep {min(both)} contradict each other: leave one of them out")
     jobs = [job for keeping in keepings for job in keeping.trainjobs]
     if unused := _choices(arguments).unused(jobs):
         job_names = {name for job in jobs for name in (job[1], "/".join(job), f"{job[0]}/*")} | {*STATES}
@@ -139,7 +141,7 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        what = "is next to what is gone" if self.is_gone else "has changed since"
+        what = "has lost a field since" if self.is_gone else "has changed since"
         changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} {what}"
         return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self._behind})"
 
@@ -155,7 +157,7 @@ class Cause:
         names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
         other_lines = len({source.line for source in self.lines}) - 1
         where = f"this line and {counted(other_lines, 'other')} have" if other_lines > 0 else "this line has"
-        what = "a field next to this line is gone" if self.is_gone else f"{where} changed since"
+        what = "what begins at this line has lost a field" if self.is_gone else f"{where} changed since"
         message = f"{self.count}; {self.reason or what}: {names}"
         hint = f"`trainc build {self.rebuild}` compiles {'it' if len(self.jobs) == 1 else 'them'} again{self._behind}"
         return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)

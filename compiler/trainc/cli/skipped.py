@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.settings import Settings
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
@@ -12,6 +12,7 @@ from trainc.findings.text import counted, did_you_mean
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.raw_jobsets import is_written_by_trainc
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN
@@ -112,6 +113,18 @@ def skipped_documents(
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
     yield from _left_out(read)
+    yield from _copies(documents if settings.covers_all else ())
+
+
+def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
+    """Report rendered files among the sources, which are no input."""
+    for document in documents:
+        if document.data.get("kind") == "JobSet" and is_written_by_trainc(document.file):
+            message = (
+                "trainc has written this file: a copy of a rendered file is not a source, and not part of any build"
+            )
+            hint = "write a TrainJob; or, for a JobSet of your own, remove the first lines, and give it another name"
+            yield document.diagnose(Finding("SkippedDocument", "warning", message, hint, ("kind",)))
 
 
 def _left_out(count: int) -> Iterator[Diagnostic]:

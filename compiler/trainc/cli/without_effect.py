@@ -65,6 +65,7 @@ def _globs_of_nothing(settings: Mapping[str, Any], file: str, configuration: Con
         *((("namespaces", glob), glob) for glob in settings.get("namespaces", ())),
         *((("rules", key), key) for key in settings.get("rules", ()) if not {*"/*."}.isdisjoint(key)),
         *((("exclude", i), glob) for i, glob in enumerate(settings.get("exclude", ()))),
+        *((("adopted", i), glob) for i, glob in enumerate(settings.get("adopted", ()))),
         *((("select", "paths", i), glob) for i, glob in enumerate(value_at(settings, ("select", "paths")) or ())),
     ]
     there, gone = _followed(named, home, configuration)
@@ -237,6 +238,7 @@ def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple
             for _, glob in globs
         }  # fmt: skip
         left = names.difference(*matched.values())
+        left |= {f"{name.rpartition('/')[0]}/*" for name in names if kind == "frozen"}
         for number, (path, glob) in enumerate((path, glob) for path, glob in globs if not matched[glob]):
             near = did_you_mean(glob, left if number < _MOST_CORRECTED else (), 0.6 if kind == "budgets" else 0.8)
             if kind == "budgets" and not near and is_subdomain(glob.replace("*", "x").replace("?", "x")):

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
 from trainc.emit.yaml_writer import text_of
-from trainc.findings import Diagnostic, Finding, Source, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Severity, Source, sort_diagnostics
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of
 from trainc.ir.trainjob import jobset_metadata
@@ -467,6 +467,8 @@ class Keeping:
         # Problems are reported at lines of the file, which has one more.
         path, text = rendered.path, f"\n{rendered.text}"
         documents, problems = read_documents(text.encode(), f"{self.folder}/{path}", self.limits)
+        merged = f"take either side, as with git checkout --theirs {self.folder}/{path}, then `trainc build --rebuild {rendered.job}`"
+        problems = [replace(d, hint=merged) if "merge conflict" in d.message else d for d in problems]
         manifests: list[Manifest] = []
         for document in documents:
             data = document.data
@@ -503,11 +505,13 @@ class Keeping:
             codes = " and ".join(dict.fromkeys(d.code for d in (first, *others)))
             message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
             why = _DIGEST.sub(r"\1...", first.message) + (" (and others like it)" if others else "")
-            hint = (
-                f"{codes}: {why}. Nothing has to be done while they stay as built; before one is built again: {first.hint}"
-                + ", or change this line" * bool(source)
-            )
-            notes.append(Diagnostic("KeptCannotRebuild", "info", message, hint, source=source))
+            fails = "resulted in error: no such key" in first.message
+            rest = "Nothing has to be done while they stay as built; before one is built again: "
+            if fails or codes == "QueueInactive":  # Not for what these jobs are: no job passes.
+                rest = "New jobs are refused as well: "
+            hint = f"{codes}: {why}. {rest}{first.hint}" + ", or change this line" * bool(source)
+            severity: Severity = "warning" if fails else "info"
+            notes.append(Diagnostic("KeptCannotRebuild", severity, message, hint, source=source))
         return notes
 
     def diagnostics(self) -> Iterator[Diagnostic]:

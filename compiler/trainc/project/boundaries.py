@@ -181,7 +181,10 @@ def describe_loosening(before: Configuration, after: Configuration, of_nothing: 
     plugins, left = (configuration.options.get("plugins", ()) for configuration in (before, after))
     yield from _extra("plugins", left, plugins, "What {} finds is no longer reported")
     yield from _extra(
-        "adopted", before.adopted, after.adopted, "Rendered files that match {} may be new without being compiled"
+        "adopted",
+        {*before.adopted, *of_nothing},
+        after.adopted,
+        "Rendered files that match {} may be new without being compiled",
     )
     now = {glob: () if glob in of_nothing else names for glob, names in after.namespaces.items()}
     yield from _looser_namespaces(before.namespaces, now)

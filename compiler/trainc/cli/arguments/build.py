@@ -68,7 +68,7 @@ def _wave(text: str) -> Wave:
     from trainc.output.choices import Wave
 
     number = text.lower().removesuffix("gpus").removesuffix("gpu").strip()
-    if not number.isascii() or not number.isdecimal():
+    if not number.isascii() or not number.isdecimal() or not int(number):
         from argparse import ArgumentTypeError
 
         raise ArgumentTypeError("write a number of GPUs, such as 64gpus")

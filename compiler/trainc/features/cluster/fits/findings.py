@@ -193,13 +193,16 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
         message = f"the cluster has Kueue {installed}, and trainc knows {' and '.join(kueue_versions.MINORS)}: the answers are for {nearest}"
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
     documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
-    old = [d for d in chain.from_iterable(documents) if d.get("apiVersion") == f"{names.KUEUE_GROUP}/v1beta1"]
-    if old:
-        served = kueue_versions.step_of(version) in kueue_versions.V1BETA1
+    apis = [(str(d.get("apiVersion")).rpartition("/")[2], d) for d in chain.from_iterable(documents)]
+    if old := [d for api, d in apis if api != "v1beta2"]:
+        api = str(old[0].get("apiVersion"))
+        served = api.endswith("/v1beta1") and kueue_versions.step_of(version) in kueue_versions.V1BETA1
         severity: Severity = "info" if served else "warning"
         subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
-        until = "is no longer served from 0.20 on" if served else f"{kueue_versions.minor_of(version)} does not serve"
-        message = f"it {subject} of kueue.x-k8s.io/v1beta1, which {'' if served else 'Kueue '}{until}"
+        until = (
+            "is no longer served from 0.20 on" if served else f"Kueue {kueue_versions.minor_of(version)} does not serve"
+        )
+        message = f"it {subject} of {api}, which {until.replace('  ', ' ')}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
         yield Diagnostic("OldKueueAPI", severity, message, hint, label_of(old[0]), "apiVersion")
 
@@ -331,6 +334,18 @@ def _has(data: Any, path: Path) -> bool:
             return False
         data = data[step]
     return True
+
+
+def misspelt(documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """What is of no kind of Kueue, and of one but for its spelling."""
+    kinds = [kind for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP]
+    for document in documents:
+        kind = str(document.data.get("kind"))
+        is_of_kueue = str(document.data.get("apiVersion")).startswith(f"{names.KUEUE_GROUP}/")
+        alike = [other for other in kinds if abs(len(other) - len(kind)) <= 1]
+        if is_of_kueue and kind not in kinds and (near := did_you_mean(kind, alike, 0.9)):
+            finding = Finding("SnapshotUnreadable", "error", f"Kueue has no kind {kind}", near, ("kind",))
+            yield document.diagnose(finding)
 
 
 def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:

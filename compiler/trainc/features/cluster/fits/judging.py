@@ -16,7 +16,7 @@ from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.features.cluster.fits.answer import Fits, fits_named, moment_at
-from trainc.features.cluster.fits.findings import place_in_input, place_in_snapshot, steps
+from trainc.features.cluster.fits.findings import misspelt, place_in_input, place_in_snapshot, steps
 from trainc.features.cluster.fits.forms import fits_by_job
 from trainc.features.cluster.fits.now_forms import queues_now
 from trainc.features.cluster.fits.references import created_by
@@ -54,6 +54,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     snapshot, problems = contents or files.read_paths([cluster], options.limits, everything=True)
+    problems = [*problems, *misspelt(snapshot)]
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     built = [(job, manifest) for job in compiled for manifest in job.manifests]

@@ -282,12 +282,24 @@ def _no_resources(spec: Json) -> Iterator[Finding]:
         lists = (rule.get(key) for key in ("apiGroups", "resources"))
         groups, named = ([*map(str, texts)] if isinstance(texts, list) else [] for texts in lists)
         ours = {resource for group, resource in OURS if group in groups}
+        where: Path = ("spec", "matchConstraints", "resourceRules", i)
+        for j, group in enumerate(groups):
+            known = {group for group, _ in OURS}
+            if near := did_you_mean(group, known - {group}, 0.8) if group not in known else "":
+                message = f"there is no API group {group}, so the rule matches none of its resources"
+                yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiGroups", j))
+        of_jobsets, _, version = names.JOBSET_API.partition("/")
+        versions = list(map(str, texts)) if isinstance(texts := rule.get("apiVersions"), list) else []
+        if of_jobsets in groups and {"*", version}.isdisjoint(versions):
+            for j, text in enumerate(versions):
+                message = f"{of_jobsets} has no version {text}, so the rule does not match its resources"
+                if near := did_you_mean(text, [version], 0.8):
+                    yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiVersions", j))
         for j, text in enumerate(name.partition("/")[0] for name in named):
             near = did_you_mean(text.lower(), ours, 0.8)
             if near and text not in ours and text not in _ALIKE:
-                path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources", j)
                 message = f"no resource of {', '.join(groups)} is called {text}, so the rule does not match it"
-                yield Finding("PolicyNotEvaluated", "warning", message, near, path)
+                yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "resources", j))
 
 
 def of_no_namespace(binding: Binding, documents: Sequence[Document]) -> Iterator[Finding]:
