@@ -92,6 +92,12 @@ def link_a_folder() -> None:
     Path("rendered/elsewhere").symlink_to("../elsewhere")
 
 
+def link_the_output() -> None:
+    """To the same bytes. Flux leaves out links, and what is behind one is not where reviewers look for it."""
+    Path("rendered").rename("elsewhere")
+    Path("rendered").symlink_to("elsewhere")
+
+
 def add_a_submodule() -> None:
     """Argo CD clones submodules; the clone in which the check runs has an empty folder."""
     git("update-index", "--add", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},rendered/nlp/more")
@@ -166,6 +172,7 @@ LIES: dict[str, tuple[Callable[[], None], set[str]]] = {
     "a link called README.md": (lambda: Path("rendered/README.md").symlink_to("../jobs"), {"ForeignFile"}),
     "a link to a Pod": (replace_by_a_link, {"ForeignFile"}),
     "a link to a folder": (link_a_folder, {"ForeignFile"}),
+    "the output as a link to the same bytes": (link_the_output, {"ForeignFile"}),
     "a submodule": (add_a_submodule, {"ForeignFile"}),
     "a Pod, and in the same change the permission for it": (grant_oneself, {"ForeignFile"}),
     "a moved output, and the old one changed": (move_the_output, {"ForeignFile"}),

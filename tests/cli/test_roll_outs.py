@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -204,9 +205,20 @@ def test_what_has_finished_neither_ends_nor_waits_in_the_headline() -> None:
     assert headline_of("main") == "1 of 4 jobs ends, 16 GPUs; 1 has finished and runs again, 16 GPUs"
 
 
-def test_a_dump_of_the_change_itself_finishes_nothing() -> None:
+@pytest.mark.parametrize("how", ["folder", "link", "submodule"])
+def test_a_dump_of_the_change_itself_finishes_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one behind a link or in a submodule, where the change has no YAML file of its own."""
     branch("pull-request")
     dump(a="succeeded")
+    if how == "link":
+        write("notes.txt", "---\n".join(map(read, ("live/taken.yaml", "live/dump.yaml"))))
+        shutil.rmtree("live")
+        Path("live").symlink_to("notes.txt")
+    elif how == "submodule":
+        monkeypatch.chdir("live")
+        git("init", "-q")
+        commit("dump")
+        monkeypatch.chdir("..")
     Path("jobs/nlp/a.yaml").unlink()
     build()
     commit("removed")

@@ -12,6 +12,8 @@ from commands import run
 from package import nodes
 from repositories import edit, git, job, runtime, write
 
+from trainc.reading.git import run_git
+
 RENDERED = "rendered/nlp/llm.yaml"
 TAKEN = "registry.example.com/taken:1"
 
@@ -80,6 +82,31 @@ def test_a_tag_does_not_take_the_place_of_a_reference_that_is_missing(origin: st
     assert "git fetch origin gone:refs/remotes/origin/gone" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["build --check --base", "check --base"])
+def test_a_base_whose_name_is_empty_is_not_the_change_itself(command: str, origin: str) -> None:
+    """As of a variable that is not set."""
+    result = run(*command.split(), "")
+    assert (result.status, "error[NoBase]" in result.stderr) == (1, True), result
+
+
+def test_a_clone_that_lacks_commits_proves_nothing(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path
+    for name, more in {"shallow": "--depth=1", "blobless": "--filter=blob:none", "treeless": "--filter=tree:0"}.items():
+        git("config", "uploadpack.allowFilter", "true")
+        folder = tmp_path.parent / f"{tmp_path.name}-{name}"
+        git("clone", "-q", more, "--branch=evil", tmp_path.as_uri(), str(folder))
+        monkeypatch.chdir(folder)
+        git("fetch", "-q", *[more] * (name == "shallow"), "origin", f"{origin}:refs/remotes/origin/main")
+        result = run("build", "--check", "--base", "refs/remotes/origin/main")
+        assert (result.status, "error[NoBase]" in result.stderr) == (1, True), (name, result)
+        monkeypatch.chdir(tmp_path)
+    git("worktree", "add", "-q", "-b", "more", str(folder / "inside"))
+    monkeypatch.chdir(folder / "inside")
+    assert "error[KeptNotProven]" in run("build", "--check", "--base", origin).stderr
+
+
 # The keys of git's configuration that name a program, and a value that may. A repository can hold all of them.
 PROGRAMS = (
     "core.fsmonitor core.sshCommand core.gitProxy core.askPass core.editor core.pager core.alternateRefsCommand "
@@ -122,6 +149,16 @@ def test_no_program_of_the_repository_runs(origin: str, tmp_path: Path, monkeypa
         assert not mark.exists(), (command, mark.read_text(encoding="utf-8"))
     git("rev-parse", "HEAD")
     assert run("diff", "git:HEAD", "git:refs/remotes/origin/main").status == 0
+
+
+def test_what_would_start_a_program_is_set_for_each_command_of_git(origin: str) -> None:
+    """Also what the commands that are started today do not read."""
+    keys = (
+        "core.fsmonitor core.hooksPath core.sshCommand core.gitProxy core.askPass core.editor core.alternateRefsCommand"
+    )
+    for key in (*keys.split(), "core.pager", "diff.external", "gpg.program", "log.showSignature", "credential.helper"):
+        git("config", key, "/program")
+        assert run_git(".", ["config", "--get", key]).strip() in (b"false", b"cat", b"/dev/null", b""), key
 
 
 @pytest.mark.parametrize("how", ["lacks", "replaces"])

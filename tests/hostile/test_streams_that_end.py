@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 import fcntl
+import io
 import os
 import select
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TextIO, cast
 
 import pytest
 from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
 from package import nodes
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import COMMANDS, Streams
+from trainc.cli.main import main, whole_output
 
 CASES = Path(__file__).parents[1] / "cases"
 # A line that prints for each command, run in a folder with a job, a cluster, an older job, and a dump.
@@ -179,6 +183,43 @@ def test_messages_that_cannot_be_written_are_no_success(unbuffered: str) -> None
             assert subprocess.run(command, stderr=full, check=False, env=environ).returncode == 1
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_gone_is_no_success(unbuffered: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "trainc", "build", "job.yaml"]
+    done = subprocess.run(words, stdout=writing, check=False, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    os.close(writing)
+    assert done.returncode == 141
+
+
+class Refusing(io.RawIOBase):
+    """A stream that takes nothing: without an error, or with one."""
+
+    def __init__(self, error: OSError | None = None) -> None:
+        self.error, self.takes = error, False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.error and not self.takes:
+            raise self.error
+        return len(data) * self.takes
+
+
+def test_a_stream_that_takes_nothing_is_an_error() -> None:
+    out = whole_output(cast("TextIO", SimpleNamespace(buffer=Refusing())))
+    out.write(b"x")
+    with pytest.raises(OSError, match="Input/output"):
+        out.flush()
+    full = Refusing(OSError(28, "No space left on device"))
+    err = io.TextIOWrapper(io.BufferedWriter(full))
+    words = ["build", "job.yaml", "-o", "out"]
+    assert main(words, Streams(io.BytesIO(), io.BytesIO(), err)) == 1, "what stays in the buffer is flushed"
+    full.takes = True  # Until it is collected.
+
+
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -196,6 +237,7 @@ def test_a_disk_that_takes_part_of_a_file_is_no_defect_and_damages_nothing(comma
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     assert "File too large" in done.stderr
     assert {name: Path(name).read_bytes() for name in before} == before
+    assert {path.name for path in Path().rglob("*") if path.is_file()} == set(before), "no half of a new file stays"
 
 
 def test_no_space_in_an_output_folder_leaves_it_as_it_was() -> None:

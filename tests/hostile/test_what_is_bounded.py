@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from commands import run
 from hostile_inputs import FLAGS, GROWING, HEAD, beside
 from lsprotocol import types
 from requests_of_editors import answer
+from steps import assert_linear, steps
 
 from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
@@ -20,7 +22,7 @@ from trainc.options import Limits
 from trainc.output import remains
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
-from trainc.reading import settings
+from trainc.reading import python_calls, settings
 from trainc.reading.cluster import CLUSTER
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema.document_kinds import DocumentKind, accepts
@@ -190,6 +192,39 @@ def test_a_command_takes_at_most_some_tens_of_bytes_for_each() -> None:
 def test_names_of_a_script_are_not_written_out_for_ever(assigned: str) -> None:
     found = settings.python_value(f"import torch\na0 = torch.x\n{assigned}torch.cuda.set_device(a60)\n")
     assert len(str(found["call:torch.cuda.set_device/0"])) < 100
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" + " " * 100_000 + "b", "a = 1" + "\t" * 100_000 + "#b\n", "[x]\n" * 100_000],
+    ids=["spaces without a value", "tabs before a comment", "longer than files of settings are"],
+)
+def test_a_file_in_ini_is_read_in_time_or_not_at_all(text: str) -> None:
+    assert settings.ini_value(text) is None
+    assert settings.ini_value(f"a = b{' ' * 90}# c") == {"a": "b"}
+
+
+def test_toml_that_hides_how_deep_it_is_or_has_a_long_number_is_not_read() -> None:
+    for text in (f"# {']' * 3_000}\na = {'[' * 3_000}{']' * 3_000}", f"a = {'9' * 5_000}"):
+        assert (settings.toml_value(text), settings.syntax_problem("a.toml", text)) == (None, None)
+
+
+CALLS: Mapping[str, Callable[[int], str]] = {
+    "calls of one name that differ": lambda n: (
+        f"import torch\ntorch.f({','.join(f'a{i}=1' for i in range(n))})\n" + "torch.f(b=1)\n" * n
+    ),
+    "a name that stands for a long call": lambda n: "import torch\na = torch.f([1, 2, 3])\n" + "f(a, a)\n" * n,
+}
+
+
+@pytest.mark.parametrize("shape", CALLS)
+def test_a_script_in_python_takes_steps_in_proportion(shape: str) -> None:
+    found = []
+    for n in (150, 300, 600):
+        python_calls.calls.cache_clear()
+        found.append(steps(lambda n=n: python_calls.calls(CALLS[shape](n))))  # type: ignore[misc]
+    assert_linear(found)
+    assert settings.python_value("import torch\na = torch.f(1)\n" + "f(a)\n" * 20_000) is None
 
 
 def test_only_some_better_sizes_are_tried() -> None:

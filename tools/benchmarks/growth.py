@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,25 +54,27 @@ def main(words: Sequence[str]) -> int:
         next(fields("TrainJob")).write(Path(folder), 1)
         for command in KINDS["TrainJob"].commands:
             trainc(command.split(), Streams(io.BytesIO(), io.BytesIO(), io.StringIO()))
-    seemed, found = 0, 0
+    seemed: list[tuple[Sequence[Field], str]] = []
     for kind in dict.fromkeys(field.kind for field in chosen):
-        of_kind, began = [field for field in chosen if field.kind == kind], time.monotonic()
+        of_kind, began, before = [field for field in chosen if field.kind == kind], time.monotonic(), len(seemed)
         grouped = [*grow_together(of_kind)]
-        for group in grouped:
-            for command in KINDS[kind].commands:
-                for suspects in seem_to_grow(group, command):
-                    seemed += 1
-                    sizes = [size // len(suspects) for size in COUNTED]
-                    first, second, third = (_cost(suspects, size, command, counted) for size in sizes)
-                    grows = third - second > MOST * (second - first) + _INSTRUCTIONS
-                    found += grows
-                    times = (third - second) / max(second - first, 1)
-                    names = " and ".join(map(str, suspects))
-                    print(f"{'TOO FAST' if grows else 'linear'} | {names} | {command} | {times:.2f} times", flush=True)
-        done = sum(map(len, grouped))
-        took = f"{len(grouped)} groups, {len(KINDS[kind].commands)} commands, {time.monotonic() - began:.0f} s"
-        print(f"{done} of {len(of_kind)} fields of {kind}: {took}", flush=True)
-    print(f"{len(chosen)} fields, {seemed} counted, {found} with more than {MOST} times")
+        for group, command in product(grouped, KINDS[kind].commands):
+            seemed += ((suspects, command) for suspects in seem_to_grow(group, command))
+        about = f"in {len(grouped)} groups, {len(KINDS[kind].commands)} commands, {time.monotonic() - began:.0f} s"
+        print(
+            f"{sum(map(len, grouped))} of {len(of_kind)} fields of {kind} {about}, {len(seemed) - before} seem to grow",
+            flush=True,
+        )
+    found = 0
+    for suspects, command in seemed:
+        names = " and ".join(map(str, suspects))
+        print(f"counting | {names} | {command}", flush=True)
+        first, second, third = (_cost(suspects, size // len(suspects), command, counted) for size in COUNTED)
+        grows = third - second > MOST * (second - first) + _INSTRUCTIONS
+        found += grows
+        times = (third - second) / max(second - first, 1)
+        print(f"{'TOO FAST' if grows else 'linear'} | {names} | {command} | {times:.2f} times", flush=True)
+    print(f"{len(chosen)} fields, {len(seemed)} counted, {found} with more than {MOST} times")
     return min(found, 1)
 
 

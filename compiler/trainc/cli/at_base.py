@@ -62,8 +62,8 @@ class Revision:
 
     def __init__(self, arguments: Arguments, file: str | None, folders: Mapping[str, str]) -> None:
         self.repository = here()
-        revision = arguments.base or "HEAD"
         is_head = arguments.base in (None, NO_BASE)
+        revision = "HEAD" if is_head else str(arguments.base)
         self.commit = commit_of(self.repository, "HEAD") if is_head else merge_base(self.repository, revision)
         self.name = revision if self.commit.startswith(revision) else f"{revision} ({self.commit[:9]})"
         self.top = os.path.realpath(self.repository.top)

@@ -346,8 +346,12 @@ def prove_outputs(
         errors, permitted = prove(keeping, folder, foreign[folder], base)
         diagnostics[folder] = [*errors, *([_adopted(folder, permitted, base)] if permitted else [])]
     for path in revision.outputs if covers_all else ():
-        if path not in map(revision.from_top, counts) and (left := _left_in(path, revision, counts)):
-            folder = os.path.relpath(os.path.join(revision.top, path))
+        folder = os.path.relpath(os.path.join(revision.top, path))
+        if os.path.realpath(folder) != os.path.join(revision.top, path):
+            message = f"{folder} is a symbolic link, or in a linked folder, which GitOps tools may leave out"
+            hint = f"make it a folder again, as in {revision.name}"
+            diagnostics[folder] = [Diagnostic("ForeignFile", "error", message, hint, source=Source(folder, 1, 1))]
+        elif path not in map(revision.from_top, counts) and (left := _left_in(path, revision, counts)):
             diagnostics[folder] = prove(None, folder, left, revision.base_of(folder, "", left))[0]
     return diagnostics
 

@@ -15,7 +15,7 @@ from trainc.kube.documents import identity_of
 from trainc.kube.live_objects import state_of
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
-from trainc.reading.git import commit_of
+from trainc.reading.git import commit_of, run_git
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.typing import TypeAlias
 
@@ -67,17 +67,20 @@ class Live:
         """Read the dump of the named revision itself, whose merge base has an old one; one that git lacks is an artifact."""
         if arguments.base in (None, "none"):
             return self._read(folder)
-        documents = self._of_revision(str(arguments.base), folder, arguments)
-        is_known = documents is not None or self._of_revision("HEAD", folder, arguments) is not None
-        return documents if is_known else self._read(folder)
-
-    def _of_revision(self, revision: str, folder: str, arguments: Arguments) -> _Read | None:
         with suppress(CompileError):
             repository = here()
-            inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.top))
-            with copy_of_revision(commit_of(repository, revision), arguments, [inside]) as copy:
-                return self._read(os.path.join(copy.tree, inside))
-        return None
+            top = os.path.realpath(repository.top)
+            inside = os.path.relpath(os.path.realpath(folder), top)
+            with copy_of_revision(commit_of(repository, str(arguments.base)), arguments, [inside]) as copy:
+                if (documents := self._read(os.path.join(copy.tree, inside))) is not None:
+                    return documents
+            # A link or a submodule of the change leads to what HEAD itself does not have.
+            parts = os.path.relpath(os.path.join(os.path.realpath(os.curdir), folder), top).split(os.sep)
+            for end in range(1, len(parts) + 1):
+                entry = run_git(top, ("ls-tree", "--full-tree", "HEAD", "--", "/".join(parts[:end])))
+                if entry and (end == len(parts) or not entry.startswith(b"040000")):
+                    return None
+        return self._read(folder)
 
     def _read(self, folder: str) -> _Read | None:
         return read_paths([folder], self._limits, everything=True) if os.path.exists(folder) else None

@@ -24,6 +24,8 @@ _FIRST = pattern(
 )
 # How long what a name stands for may be.
 _LONGEST = 100
+# How often names that stand for more than a word are written out; a script with more is not read.
+_MOST_WRITTEN = 10_000
 _COLLECTIVE = pattern(
     r"torch\.distributed\.(?:(barrier)|all_reduce|all_gather\w*|reduce\w*|broadcast\w*|gather\w*|scatter\w*)"
     r"|accelerate\.Accelerator\([^\n]{0,99}\)\.(wait_for_everyone)"
@@ -54,6 +56,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and named[node.targets[0].id] == 2
     }
     given: dict[str, dict[str, tuple[Any, int]]] = {}
+    differ: set[str] = set()
     for call in script.calls:
         key = f"call:{(name := ast.unparse(call.func))}"
         if name.partition(".")[0] in _ROOTS and name not in patched:
@@ -66,7 +69,8 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
                         here[f"{key}/{place}/{inner.value}"] = _value(value), value.lineno - 1
             here[key] = (True, call.lineno - 1)
             before = given.setdefault(key, here)
-            if {place: value for place, (value, _) in before.items()} != {p: value for p, (value, _) in here.items()}:
+            if key not in differ and {p: v for p, (v, _) in before.items()} != {p: v for p, (v, _) in here.items()}:
+                differ.add(key)
                 given[key] = dict.fromkeys(before, ("${}", call.lineno - 1)) | {key: before[key]}
     found = {place: value for one in given.values() for place, value in one.items()}
     found["call:NAMES"] = f" {' '.join(sorted(names))} ", 0
@@ -114,10 +118,15 @@ def _rename(tree: ast.Module) -> set[str]:
 
 class _Renaming(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
-        self.names = names
+        self.names, self.written = names, 0
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.names.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
+        if node.id not in self.names or not isinstance(node.ctx, ast.Load):
+            return node
+        self.written += not isinstance(self.names[node.id], (ast.Name, ast.Constant))
+        if self.written > _MOST_WRITTEN:
+            raise ValueError("it would become too long")
+        return self.names[node.id]
 
 
 def _value(node: ast.expr) -> Any:

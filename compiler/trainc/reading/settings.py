@@ -17,6 +17,9 @@ LIMITS = Limits(document_bytes=200_000, depth=20)
 # A key of n parts makes n tables in one another, and tomllib takes n * n steps for them.
 _LONG_KEY = pattern(r"""(?:[\w"'-]++[ \t]*+\.[ \t]*+){100}""")
 
+# configparser takes n * n steps for n spaces.
+_LONG_SPACE = pattern(r"[^\S\n]{100}")
+
 # What templates have, which are filled in before a program reads the file.
 _TEMPLATE = pattern(r"\{\{|\{%|<%|^\s*<<<|\$\{\w+:-", 8)
 
@@ -96,6 +99,8 @@ def _toml(text: str) -> tuple[int, str] | None:
         return (
             int(line) - 1 if line.isdecimal() else text.count("\n")
         ), f"is not valid TOML: {message[:1].lower()}{message[1:]}"
+    except (ValueError, RecursionError):  # A number of thousands of digits, and brackets in texts that hide others.
+        pass
     return None
 
 
@@ -126,7 +131,7 @@ def toml_value(text: str) -> Any:
 
     try:
         return None if _is_deep_toml(text) else tomllib.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -167,6 +172,8 @@ def ini_value(text: str) -> Any:
 
     parser = RawConfigParser(delimiters=("=",), inline_comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
+    if len(text) > LIMITS.document_bytes or _LONG_SPACE.search(text):
+        return None
     try:
         parser.read_string(text if "[" in text else f"[top]\n{text}")
     except Error:
@@ -193,7 +200,7 @@ def python_value(text: str) -> Any:
     data = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Import, ast.ImportFrom)
     names, passed = dict[str, Any](), dict[str, Any]()
     try:
-        text = "" if is_deeper(text, LIMITS.depth) else text
+        text = "" if len(text) > LIMITS.document_bytes or is_deeper(text, LIMITS.depth) else text
         tree, called = ast.parse(text), calls(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
