@@ -268,7 +268,7 @@ def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[
         if isinstance(given, int) and isinstance(wanted, int) and isinstance(size, int) and 0 < size <= _LARGEST:
             sizes = (*range(size, 1, -1), *range(size + 1, 4 * size + 1), 1)
             found[part.key] = [*islice((one for one in sizes if given % (wanted // size * one) == 0), _MOST_TRIED)]
-    if len(relation.left) == 1 and left.parts and relation.operator != "!=":
+    if len(relation.left) == 1 and left.parts and relation.operator != "!=" and "(" not in relation.left[0]:
         better = [value]
         if given is not None and wanted is not None and relation.operator == "%":
             better = [max(given - given % wanted, wanted), given - given % wanted + wanted] if wanted > 0 else []

@@ -21,7 +21,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
-_NAMED = pattern(r"\{([\w.:-]+(?: [*/] [\w.:-]+)*)\}")
+_NAMED = pattern(r"\{([\w.:-]+(?: [*/] [\w.:?-]+)*)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _INTEGER = pattern(r"\s*[+-]?\d+(?:_\d+)*\s*")

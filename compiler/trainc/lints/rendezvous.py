@@ -230,16 +230,14 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     hint = remove("remove it: the runtime sets the address of the first pod", option.word)
     if not launch.launcher.reads:
         hint = option.instead(training.reference("PET_MASTER_ADDR"))
+    elif (
+        option.name == "rdzv-endpoint" and _backend(training, launch) == "c10d" and _ENDPOINT not in training.variables
+    ):
+        # Without an endpoint, c10d meets at the pod's own address.
+        hint = option.instead(_first_pod(training))
     own_name = _OWN_NAME.fullmatch(_host(option_value)) or _OWN_NAME.match(option_value)
     if host in _AT_HOME or own_name is not None or host in _own_variables(training):
         message = f"with {option.spelling} {option_value}, each of the {training.nodes} pods waits for the others at its own address"
-        if (
-            option.name == "rdzv-endpoint"
-            and _backend(training, launch) == "c10d"
-            and _ENDPOINT not in training.variables
-        ):
-            # Without an endpoint, c10d meets at the pod's own address, too.
-            hint = option.instead(_first_pod(training))
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
