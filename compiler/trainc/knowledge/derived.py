@@ -52,8 +52,7 @@ def derived(facts: Facts) -> Iterator[Fact]:
     if product is not None and product.value is not None:
         maker = _kind("hardware", "maker", str(product.value).lower()) or None
         yield Fact("job:of_node", maker, "the devices of the node")
-    if (efa := facts.find("job:efa")) is not None and not efa.value:
-        yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
+    yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts, written)
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
@@ -198,5 +197,6 @@ def _model(name: str) -> tuple[bool | None, tuple[Fact, ...]]:
             facts.append(Fact(f"model:{key}", value, f"the {key} of {name}"))
         if (size := _SIZE.search(short)) is not None:
             facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
+            facts.append(Fact("model:adam", round(8 * float(size[1])), f"weights, gradients and averages of {name}"))
             facts.append(Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}"))
     return gated, tuple(facts)

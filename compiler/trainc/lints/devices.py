@@ -222,8 +222,6 @@ def unlikely_amounts(entry: Entrypoint) -> Iterator[Finding]:
     if not resources:
         return
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    if _usual(tuple(limits.items()), tuple(requests.items())):
-        return
     for name, amount in limits.items():
         if (problem := _unlikely(name, str(amount))) is not None:
             yield _finding(entry, ("limits", name), problem)
@@ -279,18 +277,6 @@ def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
     for expression in terms[0].get("matchExpressions") or ():
         if expression.get("key") in labels and expression.get("operator") == "In":
             yield expression["key"], [*map(str, expression.get("values") or ())]
-
-
-@lru_cache(maxsize=256)
-def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
-    """Return whether the amounts are clearly plausible: cores, memory and devices of one kind, enough of each."""
-    if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
-        return False
-    amounts = {**dict(requests), **dict(limits)}
-    devices = [name for name in amounts if accelerator_of(name) is not None]
-    return len(devices) < 2 and (
-        "cpu" not in amounts or not devices or whole_units(amounts["cpu"]) >= whole_units(amounts[devices[0]])
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -505,9 +505,13 @@ def _misnamed(training: Training) -> Iterator[Finding]:
         has = {**mapping(data.get("data")), **mapping(data.get("binaryData"))}
         for mount in mounts if has and "items" not in volume["configMap"] else ():
             sub_path = str(mount.get("subPath") or "").rstrip("/")
+            place = entry.at("volumeMounts", ("mountPath", mount.get("mountPath")), "subPath")
+            if sub_path in has and f"{mount.get('mountPath')}/{sub_path}" in training.text:
+                message = f"subPath {sub_path} is a file, so {mount.get('mountPath')} is this file, and no folder"
+                hint = f"write mountPath: {mount.get('mountPath')}/{sub_path}"
+                yield Finding("FileNotMounted", "warning", message, hint, *place)
             if sub_path and sub_path not in has and "$" not in sub_path:
                 message = f"the ConfigMap {name} has no key {sub_path}, so {mount.get('mountPath')} is an empty folder"
-                place = entry.at("volumeMounts", ("mountPath", mount.get("mountPath")), "subPath")
                 hint = choose(sub_path, sorted(has), "write one of its keys:")
                 yield Finding("FileNotMounted", "warning", message, hint, *place)
         for other, document in documents.items() if name and name not in documents else ():
@@ -544,7 +548,10 @@ def _elsewhere(training: Training) -> Iterator[Finding]:
         folder = file.path.removesuffix(f"/{file.name}")
         if file.document is None or any(folder in text or f"cd {folder}" in text for text in texts):
             continue
-        for index, word in enumerate(training.line.argv):
+        words = [*enumerate(training.line.argv)]
+        if training.line.script is not None:
+            words = [(training.line.script, word) for start in training.line.starts for word in start.argv]
+        for index, word in words:
             path = word.rpartition("=")[2]
             if (
                 path.rpartition("/")[2] != file.name

@@ -76,7 +76,7 @@ def _divides(training: Training) -> bool:
 
 def _has_paths(training: Training) -> bool:
     mount_paths = [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
-    shared = any(mount_path.startswith("/dev/") for mount_path in mount_paths)
+    shared = any(mount_path.startswith(("/dev/", "/usr", "/bin", "/lib", "/opt/conda")) for mount_path in mount_paths)
     return shared or any(map(training.text.__contains__, ("/", "workers", "dir", "folder")))
 
 

@@ -96,14 +96,14 @@ class Run:
         """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
-        ssh: Path = ("spec", "mlPolicy", "mpi", "sshAuthMountPath")
-        places: dict[str, tuple[Path, About]] = {"job:ssh": (ssh, "runtime")}
+        amount = {"job:device": device, "job:cpus": "cpu"}.get(key)
+        places: dict[str, tuple[Path, About]] = {
+            "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime")
+        }
         if trainer.num_nodes is not None:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
-        if device in limits:
-            places["job:device"] = ("spec", "trainer", "resourcesPerNode", "limits", device), "trainjob"
-        if "cpu" in limits:
-            places["job:cpus"] = ("spec", "trainer", "resourcesPerNode", "limits", "cpu"), "trainjob"
+        if amount in limits:
+            places[key] = ("spec", "trainer", "resourcesPerNode", "limits", str(amount)), "trainjob"
         if key in ("job:shape", "job:product"):
             selector = self.training.info.pod_spec(entry.pod_set.name).get("nodeSelector") or {}
             label = _TOPOLOGY if key == "job:shape" else next((one for one in _PRODUCTS if one in selector), "")
@@ -273,6 +273,7 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "policy": (training.policy, "the policy"),
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
+        "label": (selector.get("nvidia.com/gpu.product"), "the label of the node"),
         "gke": (selector.get("cloud.google.com/gke-accelerator"), "the accelerator"),
         "product": (
             next((str(selector[label]) for label in _PRODUCTS if label in selector), None),
@@ -292,11 +293,8 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         values[f"fetched_{name}"] = (str(step and step.storage_uri).removeprefix("hf://"), "what the initializer has")
     for name, (value, text) in values.items():
         yield Fact(f"job:{name}", value, text)
-    for name, value in training.variables.items():
-        yield Fact(f"env:{name}", None if "$(" in str(value) else value, name, variable=name)
-    for variable in training.entry.trainer.env:  # MPI's containers get these later.
-        name = str(variable["name"])
-        value = variable.get("value")
+    later = {str(one["name"]): one.get("value") for one in training.entry.trainer.env}  # MPI gives them later.
+    for name, value in {**training.variables, **later}.items():
         yield Fact(f"env:{name}", None if "$(" in str(value) else value, name, variable=name)
     yield from _packages(training)
     for name, value in start.variables.items():
@@ -396,6 +394,7 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     in_memory = mapping(mapping(sources.get(volume_at(training, "/dev/shm")[1])).get("emptyDir"))  # noqa: S108
     limits = mapping(container.resources.get("limits"))
     yield Fact("job:cpus_limited", int("cpu" in limits), "the limit of CPUs")
+    yield Fact("job:efas", whole_number(str(limits.get("vpc.amazonaws.com/efa"))), "vpc.amazonaws.com/efa per pod")
     sizes = ("memory_limit", limits.get("memory")), ("ephemeral_limit", limits.get("ephemeral-storage"))
     for key, amount in (*sizes, ("shm_size", in_memory.get("sizeLimit"))):
         read = read_quantity(amount)
@@ -436,11 +435,8 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
         yield Fact("hosts:each", slots // (training.nodes or 1), "the slots of each node")
     for inner in training.started_by(launch).launches:
         yield Fact("job:inner", training.processes(inner), f"processes of {inner.launcher.name}")
-    options = " ".join(f"{one.name} {one.value}" for one in launch.options)
-    over = (
-        any("oversubscribe" in f"{name} {value}" for name, value in training.variables.items()) or "oversub" in options
-    )
-    yield Fact("job:oversubscribed", int(over), "oversubscription")
+    given = f"{[(one.name, one.value) for one in launch.options]} {dict(training.variables)}"
+    yield Fact("job:oversubscribed", int("oversub" in given), "oversubscription")
     yield from _forwarded(training, start, launch)
 
 

@@ -42,7 +42,7 @@ _COPYING = frozenset(
     " kubectl curl".split()
 )
 _UPLOADED = frozenset(("push_to_hub", "hub_model_id", "upload"))
-_WORKERS = pattern(r"(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers)")
+_WORKERS = pattern(r"(?!preprocessing)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers)")
 _SHM = "/dev/shm"  # noqa: S108 - a path in a pod
 # What a container runtime gives without a volume.
 _DEFAULT_SHM = 64 << 20
@@ -58,11 +58,10 @@ _OWN = frozenset(("emptyDir", "ephemeral"))
 # Volumes with given content, to which nothing can be stored.
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
+_OF_SYSTEM = frozenset("/usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/local/lib /bin /lib /opt/conda".split())
 _IN_MEMORY_SERVED = "cache:"
 # What may put files into a volume, and how a command names a key for ssh.
-_FILLING = pattern(
-    r">|\b(?:git|cp|mv|curl|wget|tar|unzip|rsync|aws|s5cmd|gsutil|gcloud|rclone|tee|ln|pip|uv|download|azcopy)\b"
-)
+_FILLING = pattern(r">|\b(?:git|cp|mv|curl|wget|tar|unzip|rsync|aws|gsutil|gcloud|rclone|tee|ln|pip|uv|download)\b")
 _SSH_KEY = pattern(r"(?:-i|IdentityFile[= ])\s*(/[\w./-]+)")
 _OWN_KEYS = ("/root/.ssh/id_ed25519", "/root/.ssh/id_rsa", "/root/.ssh/id_ecdsa")
 _REMOTE = ("git", "ssh", "scp", "rsync", "sftp", "pip", "pip3", "uv")
@@ -120,7 +119,13 @@ def storage(training: Training) -> Iterator[Finding]:
 
 
 def _programs(training: Training) -> Iterator[Finding]:
-    """Yield a finding for a script that an empty volume hides, and for a file of a ConfigMap that nobody may execute."""
+    """Yield a finding for a script or programs that a volume hides, and for a file of a ConfigMap that nobody may execute."""
+    for mount in training.entry.container.mounts:
+        folder, of = mount.get("mountPath"), _kind(_volume(training, str(mount.get("name"))))
+        if folder in _OF_SYSTEM and "subPath" not in mount and of in (*_FILLED, *_OWN):
+            message = f"the volume at {folder} hides what the image has there, such as Python and other programs"
+            place = training.entry.at("volumeMounts", ("mountPath", folder))
+            yield Finding("CommandCannotStart", "warning", message, "mount it elsewhere, or files with subPath", *place)
     for start in training.line.starts:
         first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
         words = {0: start.argv[0]} | ({first: start.argv[first]} if first < len(start.argv) else {})
@@ -133,19 +138,19 @@ def _programs(training: Training) -> Iterator[Finding]:
             source = mapping(_volume(training, name).get(kind or ""))
             modes = [item.get("mode") for item in items(source.get("items")) if str(item.get("path")) == basename(path)]
             mode = next((mode for mode in (*modes, source.get("defaultMode")) if isinstance(mode, int)), 0o644)
-            filled = any(
-                mount.get("name") == name for c in training.entry.pod_set.init_containers for mount in c.mounts
-            )
-            filled = filled or (training.line.script is not None and _FILLING.search(training.text) is not None)
+            pods, own = training.entry.pod_set, training.entry.container.name
+            others = (m for c in (*pods.init_containers, *pods.containers) if c.name != own for m in c.mounts)
+            by_script = training.line.script is not None and _FILLING.search(training.text) is not None
+            filled = by_script or path.startswith(("/workspace/model/", "/workspace/dataset/"))  # By the initializers.
             fresh = {"emptyDir": "empty in every new pod", "claim": "new in each job"}.get(str(kind), "")
-            by_initializer = path.startswith(("/workspace/model/", "/workspace/dataset/"))
-            if fresh and not filled and not by_initializer and path.endswith((".py", ".sh")):
+            filled = filled or any(m.get("name") == name for m in others)
+            if fresh and not filled and path.endswith((".py", ".sh")):
                 message = f"{word} is in the volume {name!r}, which is {fresh} and hides what the image has there"
                 hint = f"mount the volume elsewhere, or put the program in another folder of the image, such as /app/{basename(path)}"
                 yield training.finding("CommandCannotStart", "warning", message, hint, index)
             elif word in keys and kind == "secret" and mode & 0o077:
                 message = f"{word} is a key of the Secret volume {name!r} that others may read, so ssh refuses it"
-                hint = "write defaultMode: 0400 in the volume, which is 256 in JSON"
+                hint = "write defaultMode: 0400 in the volume"
                 yield training.finding("CommandCannotStart", "warning", message, hint, 0)
                 break
             elif word not in keys and kind in ("configMap", "secret") and index == 0 and not mode & 0o111:
@@ -192,9 +197,10 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
     if key.startswith("resume") and not uploads:
         kind, _ = volume_at(training, path)
-        if kind in _OWN or (kind is None and path.startswith("/tmp/")):  # noqa: S108
+        hint = _claim_at(training, path)
+        if kind in _OWN or (kind is None and (path.startswith("/tmp/") or "did you" in hint)):  # noqa: S108
             message = f"{path} is empty in every new pod, so no checkpoint is there to resume from"
-            yield training.finding("OutputNotKept", "warning", message, _claim_at(training, path), index)
+            yield training.finding("OutputNotKept", "warning", message, hint, index)
     if key.startswith(_LOADED):
         return
     is_output = _KEPT.fullmatch(key) is not None
@@ -303,7 +309,12 @@ def _claim_at(training: Training, path: str) -> str:
     if not path.startswith("/"):
         patch = _mounting(training, volume, "storage", "/storage")
         return f"write to a claim, as in /storage/{path.removeprefix('./')}, with its name in place of CLAIM: {patch}"
-    patch = _mounting(training, volume, "storage", "/" + path.split("/")[1])
+    from trainc.findings.text import correct_spelling
+
+    top, mounted = "/" + path.split("/")[1], [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
+    if near := correct_spelling(top, mounted):
+        return suggest(path, [near + path.removeprefix(top)])
+    patch = _mounting(training, volume, "storage", top)
     return f"mount a claim there, with its name in place of CLAIM: {patch}"
 
 

@@ -15,7 +15,9 @@ from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
-_SHELL_REFERENCE = pattern(r"(?<!\$)\$(?:\{([^\W\d]\w*)\}|([^\W\d]\w*)|\((?:date|hostname|pwd|nproc|uuidgen) [^)]*\))")
+_SHELL_REFERENCE = pattern(
+    r"(?<!\$)\$(?:\{([^\W\d]\w*)\}|([^\W\d]\w*)|\((?:date|hostname|pwd|nproc|uuidgen|cat)\b[^)]*\))"
+)
 # Programs that run until they are stopped, as their images and commands are called.
 _ENDLESS = (
     *("fluent-bit", "fluentd", "filebeat", "vector", "promtail", "logstash", "node-exporter", "dcgm-exporter"),
