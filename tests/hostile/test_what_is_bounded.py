@@ -24,6 +24,7 @@ from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.reading import python_calls, settings
 from trainc.reading.cluster import CLUSTER
+from trainc.reading.python_calls import calls
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema.document_kinds import DocumentKind, accepts
 from trainc.schema.shapes import MOST_LISTED
@@ -225,6 +226,24 @@ def test_a_script_in_python_takes_steps_in_proportion(shape: str) -> None:
         found.append(steps(lambda n=n: python_calls.calls(CALLS[shape](n))))  # type: ignore[misc]
     assert_linear(found)
     assert settings.python_value("import torch\na = torch.f(1)\n" + "f(a)\n" * 20_000) is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a{n} = torch.load(a{m})\ndef f{n}(x):\n    if a{n} == 0:\n        return\n    y = f{m}(x)\n",
+        "m = torch.nn.Linear({n})\nm{n} = b\nm{n} = torch.compile(m{n})\nm{n}.f()\n",
+        "if torch.distributed.get_rank() == 0:\n    torch.distributed.barrier()\n    p.add_argument('--a{n}')\n",
+        "class C{n}:\n    def f(self):\n        return DataLoader(num_workers={n})\ng(**{{'a': {n}}})\n",
+    ],
+)
+def test_a_script_is_read_in_steps_in_proportion_to_its_length(part: str) -> None:
+    def text(size: int) -> str:
+        head = "import torch, argparse\nfrom torch.utils.data import DataLoader\np = argparse.ArgumentParser()\n"
+        return head + "".join(part.format(n=n, m=n - 1) for n in range(size)) + "p.parse_args()\n"
+
+    calls.__wrapped__(text(2))
+    assert_linear([steps(lambda size=size: calls.__wrapped__(text(size))) for size in (30, 60, 120)])  # type: ignore[misc]
 
 
 def test_only_some_better_sizes_are_tried() -> None:

@@ -366,7 +366,7 @@ class Facts:
         self.roles: Mapping[str, Collection[str]] = {}
         self.hidden = False
         self.spaces: set[str] = set()
-        self.certain = {"env", "job", "package"}
+        self.certain = {"env", "job", "package", "call", "call1"}
         # What `holds` found.
         self.held: dict[str, bool | None] = {}
 

@@ -147,7 +147,7 @@ def _named(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
             yield Fact("job:named", 1, "the name of a file")
     highest = -1
     for one in written:
-        if one.value is None or one.value is True or one.key.startswith(("env:", "call:")):
+        if one.value is None or one.value is True or one.key.startswith(("env:", "call", "maybe")):
             continue
         text = str(one.value)
         if one.file is not None and (text == "???" or _EXAMPLE.fullmatch(text)):

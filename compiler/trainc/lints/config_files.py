@@ -30,7 +30,8 @@ _READERS = {
     ".py": python_value,
 }
 
-# What a message names of a script, how its programs start, and what makes a script of more than one command.
+# What only one rank calls. What a message names of a script, how its programs start, and what makes a script of more than one command.
+_OF_ONE = ("ONE", "LOCAL")
 _NAME = pattern(r"-.+|\w*[_/.=$]\S+|[A-Z][A-Z0-9]+")
 _STARTING = pattern(r"\s*(?:exec |time |[A-Z]\w*=\S* )*(?:\S*/)?(?:torchrun|python|accelerate|deepspeed|mpirun)")
 _OF_SCRIPTS = pattern(r"[;&|<>()`\n$\"'\\]")
@@ -72,13 +73,15 @@ class ConfigFile:
             self.name.rpartition(".")[2], f"{last}: {{}}"
         )
         text = f"{key} in {self.name}"
-        if key.startswith("call:"):
-            name, _, argument = key.removeprefix("call:").partition("/")
+        if key.startswith(("call", "maybe")):
+            name, _, argument = key.partition(":")[2].partition("/")
             text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
+            own = {"OPTIONS": argument or "argparse", "ON": "a device"}
+            text = f"{own[name]} in {self.name}" if name in own else text
             text, value = (
-                (f"{value} in {self.name}, behind a test of the rank", True) if name == "ONE" else (text, value)
+                (f"{value} in {self.name}, behind a test of the rank", True) if name in _OF_ONE else (text, value)
             )
-            return Fact(key, value, text, file=None if name in ("NAMES", "FOREIGN") else (self, key))
+            return Fact(key, value, text, file=None if name in ("NAMES", "FOREIGN", "DEVICES") else (self, key))
         return Fact(f"{space}{key}", value, text, form, file=(self, key))
 
     def at(self, key: str, finding: Finding) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from posixpath import join, normpath
 
@@ -66,6 +67,26 @@ def _of_run(run: Run, *, whole: bool) -> Iterator[Finding]:
             yield from _others_announced(run, known)
         yield from _misplaced(run, known)
     yield from _agreement(run)
+    for space, facts in run.placed.items():
+        if space.startswith(("call", "maybe")) and space != "call:":
+            yield from _of_other_calls(
+                run, [replace(one, key=f"call:{one.name}") for one in facts], maybe=space[0] == "m"
+            )
+
+
+def _of_other_calls(run: Run, again: Sequence[Fact], *, maybe: bool) -> Iterator[Finding]:
+    """Yield findings about a script that calls a function more than once, with the arguments of another call."""
+    facts, keys = copy(run.facts), {one.key for one in again}
+    names = {key.partition("/")[0] for key in keys}
+    keys |= {role for role, of in facts.roles.items() if not keys.isdisjoint(of)}
+    facts.by_key = {key: one for key, one in facts.by_key.items() if key.partition("/")[0] not in names}
+    facts.held = {}
+    facts.add(again)
+    for row in table("calls").rows_about(*facts.names()):
+        # Of a call that may not be made, what it is given is wrong in any case.
+        about = row.keys <= keys and all("/" in key for key in row.keys) if maybe else not row.keys.isdisjoint(keys)
+        if about and _applies(facts, row):
+            yield from _check(replace(run, facts=facts), row, set())
 
 
 def _applies(facts: Facts, row: Row) -> bool:

@@ -25,13 +25,14 @@ from trainc.knowledge.index import (
     tables_of_text,
 )
 from trainc.knowledge.software import changes_image, installed, of_image
-from trainc.knowledge.tables import Table, table
+from trainc.knowledge.tables import Table, read, table
 from trainc.knowledge.words import flat, options_of
 from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.storage import security_of, unwritable, volume_at
 from trainc.lints.training import Training
+from trainc.reading.settings import Expression
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
@@ -43,7 +44,6 @@ _OWN_TO_LAUNCHER = pattern(
 )
 # What nearly every image sets.
 _OF_IMAGES = ("LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME", "HOME", "LANG", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
-_ENVIRON = pattern(r"""^os\.environ\[["'](\w+)["']\] *= *["']([^"'\n]*)["']""", 8)  # re.MULTILINE
 _OTHER_PYTHON = pattern(r"conda|mamba|\buv\b|pyenv|pixi|apt|python3\.\d|activate")
 _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 _DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
@@ -179,12 +179,14 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
         if known is not None:
             found[known.name] = known
             facts.spaces.add(known.space.rstrip(":"))
+        if file.name.endswith(".py"):  # Calls of two scripts are not those of one.
+            in_files = [one for one in in_files if not one.key.startswith(("call", "maybe"))]
         in_files += [file.fact(key, value, known.space if known is not None else "") for key, value in values.items()]
         for name in tables_of_options(keys):
             if known is None or known.name in table(name).family or name == "calls":
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
-    facts.add(_set_by_scripts(read))
+    facts.add(list(_of_script(facts, words, start)))
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -238,13 +240,6 @@ def _composed(facts: Sequence[Fact]) -> Iterator[str]:
             yield join(by_key[folder], by_key[name] + ("" if by_key[name].endswith(".yaml") else ".yaml"))
 
 
-def _set_by_scripts(read: Sequence[ConfigFile]) -> Iterator[Fact]:
-    """Yield the variables that scripts in Python set first of all."""
-    for file in read:
-        for name, value in _ENVIRON.findall(file.text or "") if file.name.endswith(".py") else ():
-            yield Fact(f"env:{name}", value, f"{name} in {file.name}", file=(file, name))
-
-
 def _files(training: Training, paths: list[str], by_path: dict[str, ConfigFile]) -> list[ConfigFile]:
     """Return the files that words name, and those that these name, weakest first."""
     read: list[ConfigFile] = []
@@ -274,6 +269,8 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
         "label": (selector.get("nvidia.com/gpu.product"), "the label of the node"),
+        "kind": (start.kind, "the program"),
+        "before": (" ".join(start.argv[: start.program.start]), "the words before the script"),
         "gke": (selector.get("cloud.google.com/gke-accelerator"), "the accelerator"),
         "product": (
             next((str(selector[label]) for label in _PRODUCTS if label in selector), None),
@@ -377,6 +374,44 @@ def _derived(
             # What is mounted read-only may have been filled before.
             if kind == "none" and unwritable(training, str(one.value)) is not None:
                 yield replace(one, key=f"{role}:unwritable")
+
+
+def _of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
+    """Yield the variables, settings and arguments of classes that a script in Python sets, and what is wrong with its options."""
+    known: dict[str, Fact] = {}
+    for fact in [one for one in facts.by_key.values() if one.key.startswith("call:")]:
+        name, _, argument = fact.name.partition("/")
+        if name == "os.environ.set":
+            yield replace(fact, key=f"env:{argument}", text=f"{argument} in {fact.text.rpartition(' in ')[2]}")
+        elif name == "deepspeed.initialize" and "/" in argument[6:] and not str(fact.value).startswith("{"):
+            key = argument.partition("/")[2].replace("/", ".")
+            facts.spaces.add("ds")
+            yield replace(fact, key=f"ds:{key}", text=f"{key} in {fact.text.rpartition(' in ')[2]}")
+        elif name in read("calls")["classes"] and argument.isidentifier():
+            space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
+            yield replace(
+                fact, key=f"{space}:{argument}", value=value, text=f"{argument} in {fact.text.rpartition(' in ')[2]}"
+            )
+        elif name == "OPTIONS" and argument.startswith("-"):
+            known[argument] = fact
+    if "call:OPTIONS" in facts.by_key:
+        yield from _of_options(known, words, start)
+
+
+def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start) -> Iterator[Fact]:
+    """Yield an option that a script does not take, and one that it needs and does not get."""
+    at = next((n for n, word in enumerate(words) if word.endswith(".py")), None)
+    if at is None or any("$" in word or "`" in word for word in words):
+        return
+    given = [(n, word.partition("=")[0]) for n, word in enumerate(words) if n > at and word.startswith("--")]
+    for n, word in given:
+        if word != "--" and not any(option.startswith(word) for option in (*known, "--help")):
+            alike = [option for option in known if option.strip("-").replace("-", "_") == word[2:].replace("-", "_")]
+            yield Fact("job:no_option", word.lstrip("-"), word, word=len(start.argv) - len(words) + n)
+            yield Fact("job:options_of_script", (alike or [", ".join(sorted(known)) or "none"])[0], "its options")
+    for option, fact in known.items():
+        if fact.value == "required" and not any(option.startswith(word) for _, word in given):
+            yield Fact("job:needs_option", option, option, word=start.program.index)
 
 
 def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:

@@ -139,7 +139,7 @@ def line_of(text: str, dotted: str) -> int:
     """Return the line of a key, from 0: that of the last of its parts that is found, each behind the one before."""
     from bisect import bisect_left
 
-    if dotted.startswith("call:") and python_value(text) is not None:
+    if dotted.startswith(("call", "maybe")) and python_value(text) is not None:
         from trainc.reading.python_calls import calls
 
         return calls(text).get(dotted, (None, 0))[1]
@@ -180,6 +180,12 @@ def ini_value(text: str) -> Any:
         return None
     found = {name: {key: value.strip("\"'") for key, value in parser[name].items()} for name in parser.sections()}
     return found if "[" in text else found["top"]
+
+
+class Expression(str):
+    """The text of what is not constant in a script."""
+
+    __slots__ = ()
 
 
 # Classes and functions of trainers that take settings by name. Those of Lightning's Trainer are known below `trainer`.
