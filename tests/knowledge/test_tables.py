@@ -21,7 +21,7 @@ FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
 OTHERS = {"hardware", "models", "names", "xla_flags"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
-    *("rows", "strict", "ignores", "base", "renamed", "closed_file", "after"),
+    *("rows", "strict", "ignores", "base", "renamed", "closed_file", "after", "classes"),
 }
 ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
 KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single", "name"}
