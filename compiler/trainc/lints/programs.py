@@ -33,6 +33,7 @@ _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 # How many options of an open table a command has to have, and how long a name is that no other script has by chance.
 _FEWEST_SHARED = 5
 _SPECIFIC = 12
+_WORKING = ("/workspace", "/app", "/code", "/src", "/work", "/home", "/root", "/opt")  # Where images may run a command.
 _MOST_LISTED = 16
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 
@@ -565,14 +566,13 @@ def _elsewhere(training: Training) -> Iterator[Finding]:
     from trainc.findings.text import correct_spelling
 
     texts = (training.text, *(value or "" for value in training.variables.values()))
+    words = training.line.argv if training.line.script is None else [w for s in training.line.starts for w in s.argv]
     for file in visible_files(training):
         folder = file.path.removesuffix(f"/{file.name}")
-        if file.document is None or any(folder in text or f"cd {folder}" in text for text in texts):
+        at_work = folder.startswith(_WORKING) and "workingDir" not in training.entry.container.fields
+        if file.document is None or at_work or any(folder in text for text in texts):
             continue
-        words = [*enumerate(training.line.argv)]
-        if training.line.script is not None:
-            words = [(training.line.script, word) for start in training.line.starts for word in start.argv]
-        for index, word in words:
+        for index, word in enumerate(words):
             path = word.rpartition("=")[2]
             if (
                 path.rpartition("/")[2] != file.name
