@@ -415,7 +415,9 @@ def _options(nodes: Sequence[ast.AST], called: Sequence[ast.Call]) -> dict[str, 
     for call in nodes:
         if not isinstance(call, ast.Call) or not dotted(call.func).endswith("add_argument"):
             continue
-        known = dotted(call.func) in _WORDS["adds"] and bool(call.args)
+        # An action of a class may add others, such as --no-amp.
+        own = any(one.arg == "action" and not isinstance(one.value, ast.Constant) for one in call.keywords)
+        known = dotted(call.func) in _WORDS["adds"] and bool(call.args) and not own
         names = [str(one.value) for one in call.args if isinstance(one, ast.Constant)]
         if not known or len(names) < len(call.args):
             return {}
