@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from growing import Field, fields
+from growing import Field, fields, write
 from package import nodes, trees
 from steps import assert_linear, steps
 
@@ -34,6 +34,19 @@ def test_check_takes_steps_in_proportion(grown: Field, tmp_path: Path, monkeypat
         found.append(steps(lambda: main(["check"], _streams())))
     # Some of what is remembered is bounded, so that the largest document is read anew.
     assert_linear(found, 40_000)
+
+
+def test_changes_that_are_refused_take_steps_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each change is about a refusal, of which there are as many: fields that grow together found it."""
+    monkeypatch.chdir(tmp_path)
+    pods = "JobSet spec.replicatedJobs.0.template.spec.template.spec"
+    anti_affinity = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    ways = (f"{pods}.{anti_affinity} numbered", f"{pods}.containers.0.env numbered")
+    together, found = [field for field in fields("JobSet") if str(field) in ways], []
+    for size in (20, 40, 80, 160):  # The first one imports what a difference needs.
+        write(together, tmp_path, size)
+        found.append(steps(lambda: main(["diff", "before/rendered.yaml", "rendered.yaml"], _streams())))
+    assert_linear(found[1:], 40_000)
 
 
 def test_every_kind_of_field_is_found() -> None:
@@ -74,6 +87,7 @@ BOUNDED = {
     "features/authoring/run/plan.py": "ours",
     "features/cluster/doctor/comparison.py": "ListComp",
     "features/cluster/fits/answer.py": "classes",
+    "features/cluster/fits/findings.py": "kinds",
     "features/cluster/fits/shortfall.py": "levels",
     "features/gitops/diff/causes.py": "fields",
     "features/gitops/diff/comparison.py": "deliveries",
@@ -85,6 +99,7 @@ BOUNDED = {
     "lints/programs.py": "choices homes",
     "lints/runs.py": "read",
     "pods/checks.py": "needs",
+    "reading/files.py": "lines",  # Each text's own.
     "schema/unknown_fields.py": "unknown",
 }
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)

@@ -82,7 +82,7 @@ def join_skipped(runs: Sequence[Run]) -> None:
         hint = f"{d.hint}{' Otherwise,' if d.hint.endswith('?') else ';'} {end}"
         return replace(d, code=before.code, severity="error", message=message, hint=hint)
 
-    twice = [d for file, d in skipped.items() if file in own]
+    twice = {d for file, d in skipped.items() if file in own}
     for run in runs:
         run.diagnostics = [joined(d) for d in run.diagnostics if d not in twice]
 

@@ -356,7 +356,9 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
     if method.force == "always":
         return _all("re-created" if update.comes_back else "lost", changes)
     attempt = update.by(method.apply)
-    alone = tuple(_of_change(change, attempt) for change in changes)
+    refused, lasting = (_ByPath((r.path, r) for r in all_) for all_ in (attempt.refusals, attempt.while_suspended))
+    effective = _ByPath((other.path, other) for other in attempt.effective)
+    alone = tuple(_of_change(change, refused, lasting, effective) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
     # kubectl checks only the status code, Flux also the message, and every refused update says "immutable".
@@ -373,20 +375,29 @@ def _outcome_of(refusals: Sequence[Finding], while_suspended: Sequence[Finding])
     return "immutable" if while_suspended else "needs-suspend"
 
 
-def _of_change(change: Change, attempt: Attempt) -> Outcome:
-    refused, lasting = (
-        [refusal for refusal in refusals if _overlap(refusal.path, change.old) or _overlap(refusal.path, change.new)]
-        for refusals in (attempt.refusals, attempt.while_suspended)
-    )
-    if refused or lasting:
-        return _outcome_of(refused, lasting)
-    return "in-place" if any(_overlap(change.path, other.path) for other in attempt.effective) else "nothing"
+def _of_change(change: Change, refused: _ByPath, lasting: _ByPath, effective: _ByPath) -> Outcome:
+    here, then = ([*index.around(change.old), *index.around(change.new)] for index in (refused, lasting))
+    if here or then:
+        return _outcome_of(here, then)
+    return "in-place" if next(effective.around(change.path), None) else "nothing"
 
 
-def _overlap(left: Path, right: Path) -> bool:
-    """Return whether the paths are equal or one contains the other."""
-    shorter = min(len(left), len(right))
-    return left[:shorter] == right[:shorter]
+class _ByPath:
+    """What is about paths, to be found by one that is equal, contains it, or is a part of it, without a look at the rest."""
+
+    def __init__(self, items: Iterable[tuple[Path, Any]]) -> None:
+        self._at: dict[Path, list[Any]] = {}
+        self._below: dict[Path, list[Any]] = {}
+        for path, item in items:
+            self._at.setdefault(path, []).append(item)
+            for end in range(len(path) + 1):
+                self._below.setdefault(path[:end], []).append(item)
+
+    def around(self, path: Path) -> Iterator[Any]:
+        """Yield what is about this path, its parts, and what it is a part of."""
+        yield from self._below.get(path, ())
+        for end in range(len(path)):
+            yield from self._at.get(path[:end], ())
 
 
 def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Change]) -> Verdict:
