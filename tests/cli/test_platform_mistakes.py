@@ -291,3 +291,14 @@ def test_what_only_main_has_changed_is_no_change_of_the_branch() -> None:
     assert "! This branch lacks 1 commit of main, whose changes show in reverse: merge it first, or compare" in said
     assert "as git:main..." in said
     assert "1 of 4 jobs is new" in run("diff", "git:main...:./").stdout
+
+
+def test_a_file_of_no_job_is_refused_and_a_folder_of_nothing_denies_no_kept_job() -> None:
+    write("rendered/nlp/own.yaml", Path("rendered/nlp/llm.yaml").read_text().replace("llm", "own"))
+    said = run("build", "--check", "--base", "main")
+    assert (said.status, said.stdout) == (1, "")
+    assert "rendered/nlp/own.yaml:1:1: error[ForeignFile] this file is new since main" in said.stderr
+    Path("rendered/nlp/own.yaml").unlink()
+    edit("trainc.yaml", '"jobs/nlp/**"', '"job/nlp/**"')
+    assert (result := run("diff", "git:main")).status == 0, result.stderr
+    assert "may use nlp" not in run("check", "--base", "main").stderr

@@ -317,6 +317,12 @@ class Bases:
             if (at := first_difference(was, document.data)) is not None and (source := document.locate(at)):
                 yield source, bool(_gone(was, document.data, at))
         after = settings.configuration
+        was_overlaid, is_overlaid = (
+            [*map(os.path.basename, one.overlay or ())] for one in (revision.configuration(after.environment), after)
+        )
+        where = settings.place("overlay") or settings.place("environments", after.environment)
+        if was_overlaid != is_overlaid and where:
+            yield where, not is_overlaid
         before = revision.configuration(after.environment).options
         for setting in SETTINGS:
             if before.get(setting.name) != after.options.get(setting.name) and (source := settings.place(setting.key)):

@@ -78,6 +78,7 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
     proofs = _proofs(targets, bases, arguments) if arguments.check else {}
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
+        target.compilation.diagnostics += _of_no_job(planned, target) if arguments.check else ()
         proof = proofs.pop(target.folder, [])
         target.compilation.diagnostics += proof
         target.compilation.diagnostics += (
@@ -179,6 +180,17 @@ def _plan_and_apply(
     if arguments.check or any(planned.refused for planned in plans):
         return plans
     return [apply_plan(planned) for planned in plans]
+
+
+def _of_no_job(planned: Plan, target: Target) -> Iterator[Diagnostic]:
+    """Yield an error for each file that looks like trainc's, is new since the base, and belongs to no job."""
+    bases = target.compilation.bases
+    base = bases.base_of(target.folder, target.environment) if bases is not None and bases.is_named else None
+    for verb, path in planned.actions() if base is not None else ():
+        if base is not None and verb == "removed" and not base.read_text(path):
+            message = f"this file is new since {base.name}, and no job here is built to it"
+            hint = "remove it, and write a TrainJob among the sources instead; or restore its source"
+            yield Diagnostic("ForeignFile", "error", message, hint, source=Source(f"{target.folder}/{path}", 1, 1))
 
 
 def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Iterator[Diagnostic]:

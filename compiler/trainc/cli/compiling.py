@@ -257,7 +257,14 @@ class Run:
         for account in open_accounts(unfinished):
             more = [key for key in account.jobs if takes_more(unfinished[key], before.get(key))]
             if account.is_over:
-                yield exceeded(account, more)
+                document = sources.get(more[0]) if more else None
+                at = document and document.locate(("metadata", "name"))
+                found = exceeded(account, more)
+                yield (
+                    replace(found, hint=f"{found.hint}; {qualified(*more[0])} is at {at.file}:{at.line}")
+                    if at
+                    else found
+                )
             for key in account.without_deadline:
                 if (document := sources.get(key)) is None:
                     continue
@@ -293,7 +300,8 @@ class Run:
         from trainc.cli.kept import causes_of, unproven
 
         for_all = self.bases.changes_for_all(self.settings) if self.bases else ()
-        causes = [*causes_of(self.session, self.keeping, for_all), *unproven(self.keeping)]
+        twice = [key for d in self.diagnostics if d.code == "DuplicateTrainJob" and (key := job_of(d)) is not None]
+        causes = [*causes_of(self.session, self.keeping, for_all, by_hand=twice), *unproven(self.keeping)]
         return self.session.rules([cause.diagnostic() for cause in causes], False)
 
 

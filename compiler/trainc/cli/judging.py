@@ -51,6 +51,7 @@ class Before:
     # The files of their runtimes.
     homes: dict[JobKey, str] = field(default_factory=dict)
     release: str = ""
+    secrets: str = ""
     # Without a base, what is there is trusted.
     is_known: bool = True
 
@@ -235,7 +236,7 @@ class Judgement:
         court, now = self.court, self.session
 
         def answer(settings: Settings, inputs: Inputs) -> Before:
-            before = Before(release=settings.options.release or "")
+            before = Before(release=settings.options.release or "", secrets=settings.options.secrets)
             configuration = replace(
                 settings.configuration,
                 namespaces=court.settings.configuration.namespaces,
@@ -298,6 +299,8 @@ class Judgement:
                 if of_release and (line := self.court.settings.place("release")) is not None:
                     hint = f'write release: "{before.release}" again, or remove what is new since {self.session.options.release}'
                     cause, source, d = line, line, replace(d, object="", path="", hint=hint)  # noqa: PLW2901
+                is_unsealed = d.code == "SealedSecretMissing" and before.secrets != self.session.options.secrets
+                source = (is_unsealed and self.court.settings.place("secrets")) or source
                 causes.setdefault(cause, []).append((key, replace(d, source=source)))
         for broken in causes.values():
             first = broken[0][1]

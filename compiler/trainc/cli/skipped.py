@@ -11,8 +11,8 @@ from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.text import counted, did_you_mean
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.names import JOB_KINDS
+from trainc.output.ownership import is_marked_file
 from trainc.pipeline.inputs import Inputs
-from trainc.pipeline.raw_jobsets import is_written_by_trainc
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN
@@ -119,7 +119,7 @@ def skipped_documents(
 def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
     """Report rendered files among the sources, which are no input."""
     for document in documents:
-        if document.data.get("kind") == "JobSet" and is_written_by_trainc(document.file):
+        if document.data.get("kind") == "JobSet" and os.path.isfile(document.file) and is_marked_file(document.file):
             message = (
                 "trainc has written this file: a copy of a rendered file is not a source, and not part of any build"
             )

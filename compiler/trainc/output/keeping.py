@@ -299,11 +299,16 @@ class Keeping:
     def not_of_kept(
         self, found: Iterable[Diagnostic], job_of: Callable[[Diagnostic], JobKey | None]
     ) -> list[Diagnostic]:
-        """Return what was found without what is wrong with jobs that stay as they are, which is noted."""
+        """Return what was found without what rules of trainc.yaml refuse of jobs that stay as they are, which is noted."""
         rest = list[Diagnostic]()
         for d in found:
             key = job_of(d)
-            if d.severity == "error" and key in self.rendered and self.rendered[key].standing == "kept":
+            if (
+                d.code == "ForeignNamespace"
+                and d.severity == "error"
+                and key in self.rendered
+                and self.rendered[key].standing == "kept"
+            ):
                 self.refused.setdefault(key, []).append(d)
             else:
                 rest.append(d)

@@ -357,6 +357,7 @@ def _add_runtime(
 
 
 def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
+    first, second = sorted((first, second), key=lambda copy: f"/{copy.key[1]}." not in f"/{copy.document.file}")
     source = first.document.locate(("metadata", "name"))
     where = f"the first one is at {source or first.document.file or 'an earlier document'}"
     hint = "rename or remove one of them"

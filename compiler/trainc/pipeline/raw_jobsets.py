@@ -36,7 +36,7 @@ def raw_jobsets(
         is_made = any((space, one) in keys for one in (name, plain_name(name)) for space in spaces)
         # What a TrainJob makes has labels and owners that say so.
         is_made = is_made and TRAINER_GROUP in str(document.data)
-        return bool(name) and not is_made and not is_written_by_trainc(document.file)
+        return bool(name) and not is_made and not _is_written_by_trainc(document.file)
 
     return tuple(filter(is_raw, jobsets))
 
@@ -53,8 +53,7 @@ def unknown_versions(documents: Iterable[Document]) -> Iterator[Diagnostic]:
             yield document.diagnose(finding)
 
 
-def is_written_by_trainc(file: str) -> bool:
-    """Return whether a file is a rendered one, or a copy of one."""
+def _is_written_by_trainc(file: str) -> bool:
     try:
         return is_marked_file(file)
     except OSError:  # Such as standard input.

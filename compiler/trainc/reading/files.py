@@ -381,10 +381,9 @@ def _no_such_path(path: str) -> Diagnostic:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
         if (other := name.removesuffix(".yaml") + ".yml") in near:
             hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"
-    elif source and os.path.lexists(name):
-        hint = f"did you mean {name}?"
     else:
-        hint = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
+        rest = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
+        hint = f"did you mean {name}?" if source and os.path.lexists(name) else rest
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=source)
 
 

@@ -91,7 +91,10 @@ def test_a_folder_with_a_space_is_one_word_everywhere() -> None:
     write("my team/trainc.yaml", SETTINGS)
     assert run("init", "my team", "--only", "dump", "--only", "workflow").status == 0
     script = Path(".github/workflows/trainc-dump.yaml").read_text(encoding="utf-8")
-    assert 'git add -- "my team/live/"*/' in script
+    assert 'folder="my team/live/$name"\n' in script
+    write("other/trainc.yaml", "environments: {us: {output: out, live: {dump: ../dumps/of us}}}\n")
+    said = run("init", "other", "--only", "dump", "--print").stdout
+    assert 'folder="other/live/$name"; [ "$name" != us ] || folder="dumps/of us"\n' in said
     assert "/my\\ team/rendered/\n" in Path(".github/CODEOWNERS").read_text(encoding="utf-8")
 
 

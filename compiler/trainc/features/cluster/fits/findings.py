@@ -194,7 +194,7 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
         yield Diagnostic("OtherKueueVersion", "info", message, f"set kueue: {nearest!r} to hide this", "Deployment")
     documents = (dump.list_all(kind) for kind, (group, _) in KINDS.items() if group == names.KUEUE_GROUP)
     apis = [(str(d.get("apiVersion")).rpartition("/")[2], d) for d in chain.from_iterable(documents)]
-    if old := [d for api, d in apis if api != "v1beta2"]:
+    if old := [d for api, d in apis if api not in ("v1beta2", "None")]:  # Lists by hand have none.
         api = str(old[0].get("apiVersion"))
         served = api.endswith("/v1beta1") and kueue_versions.step_of(version) in kueue_versions.V1BETA1
         severity: Severity = "info" if served else "warning"

@@ -176,6 +176,11 @@ def _texts(diffs: Mapping[str, Diff], live: LiveDiff | None, arguments: Argument
         return paint(_COLOURS[part], text)
 
     parts = {name: diff for name, diff in diffs.items() if live is None or diff.before != diff.after}
+    known: set[str] = set()
+    for name, diff in parts.items():  # What all environments have in common is said once.
+        new = tuple(sentence for sentence in diff.review.loosened if sentence not in known)
+        known.update(new)
+        parts[name] = replace(diff, review=replace(diff.review, loosened=new))
     texts = [f"{name}:\n{diff_text(diff, look)}" if name else diff_text(diff, look) for name, diff in parts.items()]
     if live is not None:
         from trainc.features.gitops.diff.live_report import live_text
@@ -315,6 +320,7 @@ def _keeping_notes(
         now = after.manifest_set.keeping[1].rendered
         pairs = ((key, was, now[key]) for key, was in rendered.items() if key in now)
         by_hand = [key for key, was, is_now in pairs if was.line == is_now.line and was.body != is_now.body]
+        by_hand += after.manifest_set.failures.jobs
         session, keeping = after.manifest_set.keeping
         for_all: Iterable[tuple[Source, bool]] = ()
         first, last = sides_of(arguments)

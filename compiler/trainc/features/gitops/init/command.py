@@ -142,7 +142,10 @@ def _delivered(arguments: Arguments, configuration: Configuration, root: str, in
         environments = configuration.environments or {"": configuration}
         outputs = {name: os.path.realpath(env.output) for name, env in environments.items() if env.output}
         relative = {name: os.path.relpath(path, root).replace(os.sep, "/") for name, path in outputs.items()}
-        delivered = [Delivered(name, path) for name, path in relative.items()]
+        dumps = {n: os.path.relpath(env.live[0], root) for n, env in environments.items() if env.live}
+        usual = {name: os.path.join(inside, "live", name) for name in dumps}
+        others = {n: path for n, path in dumps.items() if path != usual[n] and _IN_SCRIPTS.fullmatch(path)}
+        delivered = [Delivered(name, path, dump=others.get(name, "")) for name, path in relative.items()]
         if not delivered and "gitops" in (arguments.only or ()):
             raise UsageError("trainc.yaml has no `output`, so there is nothing to apply")
     environment_names = [output.environment for output in delivered]

@@ -77,6 +77,8 @@ class Delivered:
     path: str
     server: str = "https://kubernetes.default.svc"
     namespace: str = ""
+    # The folder of the dump that trainc.yaml names, if it is not that of the environment's name.
+    dump: str = ""
 
 
 EXAMPLES = tuple(Delivered(name, f"{RENDERED}/{name}", namespace=f"ml-{name}") for name in ENVIRONMENTS)
@@ -125,6 +127,7 @@ def scaffold(parts: Collection[Part], plan: Plan) -> dict[str, str]:
         # The files of an output folder that a GitOps tool applies.
         "rendered": "\n".join(f"/{delivered.path}/".replace(" ", "\\ ") for delivered in plan.delivered),
         "home": f"{above[1:]}live/",
+        "folders": "".join(f'; [ "$name" != {d.environment} ] || folder="{d.dump}"' for d in plan.delivered if d.dump),
         "contexts": " ".join(delivered.environment or "cluster" for delivered in plan.delivered),
     }
     values["comment"] = indent(_template("comment.sh").safe_substitute(values), " " * 10).rstrip()
