@@ -10,7 +10,8 @@ from trainc.startup.typing import Any
 
 # Variables with further arguments, by their names.
 _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
-_OVERRIDE = pattern(r"[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
+# Several of them with commas are the value of one option, such as `--model_args dtype=bfloat16,revision=main`.
+_OVERRIDE = pattern(r"(?![\w.]+=[\w./:-]*,[A-Za-z_][\w.]*=)[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
 _YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+|(?:NUM|SHARD|OUTPUT)_[A-Z]+")
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)

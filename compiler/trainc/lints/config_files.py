@@ -28,6 +28,7 @@ _READERS = {
     **dict.fromkeys((".cfg", ".ini", ".conf"), ini_value),
     ".toml": toml_value,
     ".py": python_value,
+    "python -c": python_value,
 }
 
 # What only one rank calls. What a message names of a script, how its programs start, and what makes a script of more than one command.
@@ -59,9 +60,8 @@ class ConfigFile:
     def value(self) -> Any:
         """The content, if it is one of settings; None if it is not, or cannot be read."""
         suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
-        if self.text is None or len(self.text) > LIMITS.document_bytes or suffix not in _READERS:
-            return None
-        return _READERS[suffix](self.text)
+        read = _READERS.get(self.name) or _READERS.get(suffix)
+        return read(self.text) if read and self.text is not None and len(self.text) <= LIMITS.document_bytes else None
 
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""

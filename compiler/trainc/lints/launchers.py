@@ -16,7 +16,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.typing import TypeAlias
 
 # Variables from which a program determines its rank itself.
-_OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+)\b")
+_OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+|TF_CONFIG)\b")
 _RANKS = frozenset(("RANK", "NODE_RANK", "WORLD_RANK", "MACHINE_RANK", "GROUP_RANK"))
 _RENDEZVOUS = frozenset(("rdzv-endpoint",))
 # Policies whose script launches the command, whatever it is.
@@ -115,7 +115,7 @@ def _missing(training: Training) -> Iterator[Finding]:
     if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
         return
     read = [file for file in visible_files(training) if file.name.endswith(".py") and file.name in training.text]
-    if nodes < 2 and any(starts_processes(flat(file.value)) for file in read):
+    if any((nodes < 2 and starts_processes(flat(file.value))) or "TF_CONFIG" in (file.text or "") for file in read):
         return
     start = starts[-1]
     # A loop may start one for each device, or each of them has its own.
@@ -148,7 +148,8 @@ def _reads_rank(training: Training) -> bool:
     """Return whether the command or the container uses rank variables: then the program does its own rendezvous."""
     if any(_OWN_RANK.search(word) for word in training.line.argv):
         return True
-    return any(v["name"] in _RANKS and v.get("valueFrom") is not None for v in training.entry.container.env)
+    env = training.entry.container.env
+    return any(v["name"] == "TF_CONFIG" or (v["name"] in _RANKS and v.get("valueFrom") is not None) for v in env)
 
 
 # The index of a word, what is wrong, and what to write.

@@ -100,7 +100,7 @@ def _is_in_tables(training: Training) -> bool:
     entry = training.entry
     limits, fields = entry.container.resources.get("limits") or (), entry.container.fields
     secured = "securityContext" in fields or "securityContext" in entry.info.pod_spec(entry.pod_set.name)
-    fetched = training.job.model or training.job.dataset
+    fetched = training.job.model or training.job.dataset or training.line.starts_of("code")
     if training.documents or fetched or "<<" in training.text or _selects_nodes(entry) or len(limits) > 1 or secured:
         return True
     text = training.text

@@ -30,7 +30,7 @@ from trainc.knowledge.words import flat, options_of
 from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
-from trainc.lints.storage import security_of, unwritable, volume_at
+from trainc.lints.storage import security_of, unused_claim, unwritable, volume_at
 from trainc.lints.training import Training
 from trainc.reading.settings import Expression
 from trainc.startup.patterns import pattern
@@ -58,6 +58,8 @@ _PRODUCTS = (
 )
 
 
+# A login that does not need what nothing sets.
+_LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
 _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
 
 
@@ -116,7 +118,7 @@ def runs(training: Training) -> Iterator[Run]:
     files = visible_files(training)
     by_path = files_by_path(files)
     for start in training.line.starts:
-        if start.argv and start.kind in ("launcher", "python", "unknown", "shell"):
+        if start.argv and start.kind in ("launcher", "python", "code", "unknown", "shell"):
             yield _run(training, start, by_path)
 
 
@@ -140,8 +142,9 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     facts.add(job_facts(training, start))
     words = list(training.arguments(start))
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
+    code = [ConfigFile("python -c", words.pop(0))] if start.kind == "code" and words else []
     names = _names(start, words)
-    given, others, hidden = options_of(words, first)
+    given, others, hidden = options_of(words, first + len(code))
     launched: list[Fact] = []
     found: dict[str, Table] = {}
     if start.launch is not None:
@@ -156,7 +159,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
     paths = [str(one.value) for one in (*launched, *given) if isinstance(one.value, str)]
     paths += [word for _, word in others]
     paths += _composed(given)
-    read = _files(training, paths, by_path)
+    read = [*_files(training, paths, by_path), *code]
     base = tuple(name for known in found.values() for name in known.base)
     further = [
         str(one.value) for one in (*launched, *given) if isinstance(one.value, str) and not _DATA.fullmatch(one.key)
@@ -366,6 +369,11 @@ def _derived(
         yield Fact("job:slices", training.devices, "MIG slices")
     yield from derived(facts)
     yield from _reached(training, start)
+    yield from _paths(training, facts)
+
+
+def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
+    """Yield in which volume each path is, if it can be written to, and the claim that may be meant."""
     for role in [name for name in facts.roles if name.startswith("path.")]:
         for one in facts.all_of(role):
             kind = volume_at(training, str(one.value))[0] or "none"
@@ -374,6 +382,9 @@ def _derived(
             # What is mounted read-only may have been filled before.
             if kind == "none" and unwritable(training, str(one.value)) is not None:
                 yield replace(one, key=f"{role}:unwritable")
+            if kind == "none" and (claim := unused_claim(training, str(one.value))):
+                yield replace(one, key=f"{role}:unused")
+                yield Fact("job:claim", claim, "a claim")
 
 
 def _of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
@@ -513,7 +524,7 @@ def _has_secrets(training: Training) -> bool:
     container = training.entry.container
     kinds = {"secret", "projected", "csi"}
     sources = any(not kinds.isdisjoint(volume) for volume in training.entry.pod_set.volumes)
-    return sources or bool(container.fields.get("envFrom")) or _mentions(training.text, "login", ".netrc")
+    return sources or bool(container.fields.get("envFrom")) or _LOGIN.search(training.text) is not None
 
 
 @lru_cache(maxsize=64)  # Each command of a script asks the whole script.

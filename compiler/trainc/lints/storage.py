@@ -209,7 +209,7 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
-            unused = _unused_claim(training, path) if is_output and kind is None else ""
+            unused = unused_claim(training, path) if is_output and kind is None else ""
             if unused:
                 message = (
                     f"{path} is in no volume, and nothing uses the claim at {unused}: the output is gone with its pod"
@@ -251,7 +251,7 @@ def security_of(entry: Entrypoint, field: str) -> Any:
     return mapping(entry.container.fields.get("securityContext")).get(field, of_pod.get(field))
 
 
-def _unused_claim(training: Training, path: str) -> str:
+def unused_claim(training: Training, path: str) -> str:
     """Return where a claim is mounted that no word or variable names, in the same folder as a path or meant for output; or nothing."""
     container = training.entry.container
     files = (file.text or "" for file in visible_files(training))

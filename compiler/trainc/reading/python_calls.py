@@ -51,7 +51,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     `NAMES` are all names in the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
     rank waits in (`LOCAL`: the first of each pod).
     """
-    tree = ast.parse(text)
+    tree = _Own(ast.parse(text)).whole
     roots = _rename(tree)
     script, nodes = _Script(tree), list(ast.walk(tree))
     names = {str(getattr(node, key, "")) for node in nodes for key in ("id", "attr", "arg", "value")}
@@ -250,6 +250,25 @@ def _bind(scope: ast.AST, bound: _Bound, passed: Mapping[ast.AST, ast.expr | Non
         elif isinstance(node, (ast.arg, *_SCOPES, ast.ExceptHandler)):
             bound.setdefault(str(getattr(node, "arg", getattr(node, "name", ""))), []).append((passed.get(node), True))
     return imported
+
+
+class _Own(ast.NodeTransformer):
+    """What one class keeps in `self.`, and nothing else sets, as names in it."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        set_in = [{ast.unparse(each) for each in ast.walk(one) if _is_set(each)} for one in tree.body]
+        times = Counter(text.rpartition(".")[2] for texts in set_in for text in texts)
+        self.names = {text for texts in set_in for text in texts if times[text.rpartition(".")[2]] == 1}
+        self.whole: ast.Module = self.visit(tree)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and f"self.{node.attr}" in self.names:
+            return ast.copy_location(ast.Name(f"self.{node.attr}", node.ctx), node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+
+def _is_set(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 class _Renaming(ast.NodeTransformer):

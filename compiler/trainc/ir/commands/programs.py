@@ -320,10 +320,11 @@ def _find_program(argv: Sequence[str], programs: Programs) -> Program:
     for index, word in enumerate(argv):
         name = program_name(word)
         program = _recognize(argv, index, name, programs)
-        if program is not None and not (unknown and program.kind != "launcher"):
+        # A launcher that starts nothing is a value, as in `--launcher torchrun`.
+        if program is not None and not (unknown and (program.kind != "launcher" or program.start == len(argv))):
             return replace(program, guessed=True) if unknown else program
         if wrapped and name.endswith(".py") and " " not in word:
-            return Program("python", index, index + 1)
+            return Program("python", index, index)
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):
             if name == "command" and argv[index + 1 : index + 2] in (["-v"], ["-V"], ("-v",), ("-V",)):
                 return Program("tool", index, index + 1)
