@@ -326,7 +326,7 @@ def _derived(
     """Yield what follows from other facts: the model, the precision, and what else there is in the pod."""
     container, text = training.entry.container, training.text
     served = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
-    served = served or _mentions(text, "vllm-serve", "vllm serve")
+    served = served or "vllm-serve" in text or "vllm serve" in text
     amounts = {**(container.resources.get("requests") or {}), **(container.resources.get("limits") or {})}
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
@@ -380,8 +380,8 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
             text = one.text if one.file is None else f"{one.text} is {one.value}"
             yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
             # What is mounted read-only may have been filled before.
-            if kind == "none" and unwritable(training, str(one.value)) is not None:
-                yield replace(one, key=f"{role}:unwritable")
+            if unwritable(training, str(one.value)) is not None:
+                yield replace(one, key=f"{role}:{'unwritable' if kind == 'none' else 'readonly'}")
             if kind == "none" and (claim := unused_claim(training, str(one.value))):
                 yield replace(one, key=f"{role}:unused")
                 yield Fact("job:claim", claim, "a claim")
@@ -525,8 +525,3 @@ def _has_secrets(training: Training) -> bool:
     kinds = {"secret", "projected", "csi"}
     sources = any(not kinds.isdisjoint(volume) for volume in training.entry.pod_set.volumes)
     return sources or bool(container.fields.get("envFrom")) or _LOGIN.search(training.text) is not None
-
-
-@lru_cache(maxsize=64)  # Each command of a script asks the whole script.
-def _mentions(text: str, *parts: str) -> bool:
-    return any(map(text.__contains__, parts))

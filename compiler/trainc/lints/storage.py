@@ -46,12 +46,6 @@ _WORKERS = pattern(r"(?!preprocessing)(?:\w+_)?(?:num_workers|num_data_workers|d
 _SHM = "/dev/shm"  # noqa: S108 - a path in a pod
 # What a container runtime gives without a volume.
 _DEFAULT_SHM = 64 << 20
-# Variables that name a folder to which programs write, and those of the hub, which is only read where it is offline.
-_CACHE = pattern(
-    r"HF_HOME|HF_HUB_CACHE|HUGGINGFACE_HUB_CACHE|HF_DATASETS_CACHE|HF_MODULES_CACHE|TRANSFORMERS_CACHE|MODELSCOPE_CACHE"
-    r"|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|TORCH_EXTENSIONS_DIR|XDG_CACHE_HOME|WANDB(?:_CACHE|_DATA)?_DIR|TMPDIR"
-    r"|MPLCONFIGDIR|NUMBA_CACHE_DIR|VLLM_CACHE_ROOT|JAX_COMPILATION_CACHE_DIR|RAY_TMPDIR|MLFLOW_ARTIFACT_ROOT"
-)
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # Volumes that each pod has for itself, and that are deleted with it.
 _OWN = frozenset(("emptyDir", "ephemeral"))
@@ -99,7 +93,6 @@ def storage(training: Training) -> Iterator[Finding]:
     if not training.entry.trains:
         return
     yield from _shared_memory(training)
-    yield from _caches(training)
     yield from _programs(training)
     copied = any(start.name in _COPYING for start in training.line.starts)
     reported: set[str] = set()
@@ -167,21 +160,6 @@ def _keys(training: Training, start: Start) -> Sequence[str]:
         f"{' '.join(start.argv)} {start.variables.get('GIT_SSH_COMMAND') or training.variables.get('GIT_SSH_COMMAND')}"
     )
     return (*_SSH_KEY.findall(text), *(_OWN_KEYS if "git@" in text else ()))
-
-
-def _caches(training: Training) -> Iterator[Finding]:
-    """Yield a finding for each cache of a library that is on a volume to which it cannot write."""
-    offline = training.variables.get("HF_HUB_OFFLINE", training.variables.get("TRANSFORMERS_OFFLINE")) not in (
-        None,
-        "0",
-    )
-    for name, value in training.variables.items():
-        if not value or value[0] != "/" or _CACHE.fullmatch(name) is None or (offline and name[:2] in ("HF", "TR")):
-            continue
-        if _is_read_only(training, value.rstrip("/")):
-            message = f"{name} is {value}, which is mounted read-only, and the library writes locks and new files there"
-            place = training.entry.variable_path(name)
-            yield Finding("OutputNotKept", "warning", message, "mount it writable, or write another folder", *place)
 
 
 def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:

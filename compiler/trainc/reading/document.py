@@ -44,7 +44,7 @@ class Document:
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:
         """Create a document from data that was not read from a file."""
-        return cls(data, "", _nowhere)
+        return cls(data, "", lambda _: None)
 
     def place_in(self, other: Document, path: Path) -> Path:
         """Return the path that a value has in another version of the document, as far as that has it."""
@@ -111,10 +111,6 @@ def label_of(data: Mapping[str, Any]) -> str:
     fields = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(fields[part]) for part in ("namespace", "name") if fields.get(part))
     return f"{data.get('kind') or 'document'} {name}".rstrip()
-
-
-def _nowhere(path: Path) -> None:
-    return None
 
 
 # Splits a file into documents.

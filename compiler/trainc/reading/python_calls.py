@@ -256,7 +256,8 @@ class _Own(ast.NodeTransformer):
     """What one class keeps in `self.`, and nothing else sets, as names in it."""
 
     def __init__(self, tree: ast.Module) -> None:
-        set_in = [{ast.unparse(each) for each in ast.walk(one) if _is_set(each)} for one in tree.body]
+        nodes = [[each for each in ast.walk(one) if isinstance(each, ast.Attribute)] for one in tree.body]
+        set_in = [{ast.unparse(each) for each in inner if isinstance(each.ctx, ast.Store)} for inner in nodes]
         times = Counter(text.rpartition(".")[2] for texts in set_in for text in texts)
         self.names = {text for texts in set_in for text in texts if times[text.rpartition(".")[2]] == 1}
         self.whole: ast.Module = self.visit(tree)
@@ -265,10 +266,6 @@ class _Own(ast.NodeTransformer):
         if isinstance(node.value, ast.Name) and node.value.id == "self" and f"self.{node.attr}" in self.names:
             return ast.copy_location(ast.Name(f"self.{node.attr}", node.ctx), node)
         return self.generic_visit(node)  # type: ignore[return-value]
-
-
-def _is_set(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 class _Renaming(ast.NodeTransformer):
