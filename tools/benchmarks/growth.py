@@ -59,7 +59,9 @@ def main(words: Sequence[str]) -> int:
         of_kind, began, before = [field for field in chosen if field.kind == kind], time.monotonic(), len(seemed)
         grouped = [*grow_together(of_kind)]
         for group, command in product(grouped, KINDS[kind].commands):
-            seemed += ((suspects, command) for suspects in seem_to_grow(group, command))
+            for suspects in seem_to_grow(group, command):
+                print(f"seems to grow | {_names(suspects)} | {command}", flush=True)
+                seemed.append((suspects, command))
         about = f"in {len(grouped)} groups, {len(KINDS[kind].commands)} commands, {time.monotonic() - began:.0f} s"
         print(
             f"{sum(map(len, grouped))} of {len(of_kind)} fields of {kind} {about}, {len(seemed) - before} seem to grow",
@@ -67,7 +69,7 @@ def main(words: Sequence[str]) -> int:
         )
     found = 0
     for suspects, command in seemed:
-        names = " and ".join(map(str, suspects))
+        names = _names(suspects)
         print(f"counting | {names} | {command}", flush=True)
         first, second, third = (_cost(suspects, size // len(suspects), command, counted) for size in COUNTED)
         grows = third - second > MOST * (second - first) + _INSTRUCTIONS
@@ -76,6 +78,10 @@ def main(words: Sequence[str]) -> int:
         print(f"{'TOO FAST' if grows else 'linear'} | {names} | {command} | {times:.2f} times", flush=True)
     print(f"{len(chosen)} fields, {len(seemed)} counted, {found} with more than {MOST} times")
     return min(found, 1)
+
+
+def _names(suspects: Sequence[Field]) -> str:
+    return " and ".join(map(str, suspects))
 
 
 def grow_together(members: Sequence[Field]) -> Iterator[list[Field]]:
