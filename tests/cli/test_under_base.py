@@ -162,3 +162,35 @@ def test_in_a_folder_of_a_monorepo(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     result = run("check", "--base", "main", "--config", "ml/trainc.yaml")
     assert "error[ImageNotPinned]" in result.stderr
     assert "SettingsLoosened" in result.stderr
+
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]
+  validations: [{expression: "has(object.metadata.labels) && 'team' in object.metadata.labels"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [Deny]}
+"""
+
+
+@pytest.mark.parametrize("policy", [POLICY.replace("[Deny]", "[Audit]"), "", None], ids=["audits", "empty", "gone"])
+@pytest.mark.parametrize("settings", ["policies: [policies]\n", ""], ids=["named", "not named"])
+def test_the_policies_of_a_change_do_not_judge_it_alone(policy: str | None, settings: str) -> None:
+    own = SETTINGS.replace("images: {pinned: true}\n", "")
+    write("trainc.yaml", f"{own}policies: [policies]\n")
+    write("policies/p.yaml", POLICY)
+    on_branch()
+    job("a", "new")
+    write("trainc.yaml", own + settings)
+    write("policies/p.yaml", policy or "")
+    if policy is None:
+        Path("policies/p.yaml").unlink()
+    assert "error[PolicyDenied]" in run("check", "--base", "main").stderr

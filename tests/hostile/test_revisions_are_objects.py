@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import repositories
 from commands import run
-from package import nodes
+from package import PACKAGE, nodes
 from repositories import edit, git, job, runtime, write
 
 from trainc.reading.git import run_git
@@ -194,6 +194,16 @@ def test_a_folder_that_looks_like_a_bare_repository_is_none(origin: str) -> None
     assert "/etc" not in result.stdout + result.stderr
     os.chdir("jobs/bare")
     assert "cannot use bare repository" in run("diff", "git:HEAD", "job.yaml").stderr
+
+
+def test_what_init_writes_names_the_branch_of_the_remote_in_full() -> None:
+    """A tag called `origin/main` would come first."""
+    scripts = [
+        path for path in (PACKAGE / "features/gitops/init").rglob("*") if path.suffix in (".sh", ".yaml", ".yml", ".py")
+    ]
+    lines = [line for path in scripts for line in path.read_text(encoding="utf-8").splitlines() if "origin/$" in line]
+    assert lines, "what init writes compares with a branch of the remote"
+    assert [line for line in lines if "refs/remotes/origin/$" not in line] == []
 
 
 def test_one_place_starts_git() -> None:
