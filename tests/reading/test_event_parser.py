@@ -51,6 +51,13 @@ def test_tabs_that_indent_nothing_are_read(text: str) -> None:
     assert data_of(text) == data_of(text.replace("\t", " "))
 
 
+@pytest.mark.parametrize(
+    "text", ["a: {b:, c: 1}\n", "a: [b:]\n", "a: {b :,c}\n", "a: {b:[1]}\n", "a: [b:?c]\n", "a: {b:{c: 1}}\n"]
+)
+def test_a_colon_that_only_one_parser_takes_for_the_end_of_a_key_is_refused(text: str) -> None:
+    assert errors_of(text)
+
+
 # What may be wrong with a line, a tab inside text included, which only libyaml reads.
 _DAMAGE = st.sampled_from([*list("\t\"'{}[]#&*!|>%@`,?:- \n"), ": ", "? ", "- ", "&a ", "*a", "---\n", "<<: *a"])
 

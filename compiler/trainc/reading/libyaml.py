@@ -72,6 +72,13 @@ else:
                     self.forward()
                     super().scan_to_next_token()
 
+            def scan_plain(self) -> object:
+                """Read a word. In brackets libyaml refuses a colon directly in front of one of these (scanner.c)."""
+                token = super().scan_plain()
+                if self.flow_level and (":?" in token.value or (self.peek() == ":" and self.peek(1) in ",[]{}")):
+                    raise ScannerError(None, None, "found unexpected ':'", self.get_mark())
+                return token
+
             def get_event(self) -> object:
                 """Return the next event, or None at the end. Rejects unpaired surrogates, like libyaml."""
                 event = super().get_event()
