@@ -302,3 +302,25 @@ def test_a_file_of_no_job_is_refused_and_a_folder_of_nothing_denies_no_kept_job(
     edit("trainc.yaml", '"jobs/nlp/**"', '"job/nlp/**"')
     assert (result := run("diff", "git:main")).status == 0, result.stderr
     assert "may use nlp" not in run("check", "--base", "main").stderr
+
+
+@cases("edits", "says")
+def test_what_is_wrong_in_several_environments_is_said_once(edits: list[tuple[str, str, str]], says: str) -> None:
+    environments = "environments:\n"
+    for name, nodes in (("us", 16), ("eu", 12)):
+        write(f"clusters/{name}/kueue.yaml", CLUSTER.replace("count: 16", f"count: {nodes}"))
+        write(f"overlays/{name}/overlay.yaml", OVERLAY + "nameSuffix: -eu\n" * (name == "eu"))
+        environments += f"  {name}: {{output: rendered/{name}, cluster: clusters/{name}, overlay: overlays/{name}}}\n"
+    edit("trainc.yaml", "overlay: overlays/prod\n", environments + "  dev: {output: rendered/dev}\n")
+    edit("trainc.yaml", "output: rendered\n", "")
+    edit("trainc.yaml", "cluster: cluster\n", "")
+    git("rm", "-rfq", "rendered", "cluster")
+    build()
+    commit("environments")
+    for file, old, new in edits:
+        edit(file, old, new)
+    code = f"[{says.partition(']')[0].rpartition('[')[2]}]"
+    for words in (["check"], ["build", "--check"]):
+        said = run(*words).stderr
+        assert [says in said, said.count(code)] == [True, 1], said
+    assert run("diff", "git:main").stderr.count(code) <= 1

@@ -10,7 +10,7 @@ for itself. `check`, `build`, `diff` and `report` ask here, so that they agree.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,13 @@ from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.codes import stage_of
+from trainc.findings.listed import Listed
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import Json, Manifest, qualified
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Keeping, Rendered, Standing
+from trainc.output.refusals import notes_of
 from trainc.pipeline.fragments import check_unused_runtimes, check_used_images
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
@@ -151,7 +153,7 @@ class Judgement:
     def _notes(self, kept: Mapping[JobKey, Sequence[Diagnostic]], others: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return the notes about kept jobs, and others of the input, that would be refused."""
         refused = chain(((key, d) for key, errors in kept.items() for d in errors), ((job_of(d), d) for d in others))
-        return self.session.rules(self.keeping.notes(refused, self._shared_files()), False)
+        return self.session.rules(notes_of(refused, self._shared_files()), False)
 
     def _shared_files(self) -> set[str]:
         """The files of runtimes and overlays."""
@@ -272,8 +274,8 @@ class Judgement:
 
     def _by_cause(
         self, new: Mapping[JobKey, Sequence[Diagnostic]], jobs: Mapping[JobKey, ValidDocument], before: Before
-    ) -> Iterator[Diagnostic]:
-        """Yield one error for each cause, with the kept jobs that it breaks."""
+    ) -> list[Diagnostic]:
+        """Return one error for each cause, with the kept jobs that it breaks."""
         causes: dict[object, list[tuple[JobKey, Diagnostic]]] = {}
         shared = self._shared_files()
         homes = {runtime.document.file: runtime for runtime in self.session.index.runtimes.values()}
@@ -302,19 +304,7 @@ class Judgement:
                 is_unsealed = d.code == "SealedSecretMissing" and before.secrets != self.session.options.secrets
                 source = (is_unsealed and self.court.settings.place("secrets")) or source
                 causes.setdefault(cause, []).append((key, replace(d, source=source)))
-        for broken in causes.values():
-            first = broken[0][1]
-            names = list(dict.fromkeys(qualified(*key) for key, _ in broken))
-            message = (
-                f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
-            )
-            home, hint = before.homes.get(broken[0][0]), first.hint
-            if stage_of(first.code) == "fits" and names[1:]:  # What to do is about one job.
-                hint = f"undo the change of this line; or, for {names[0]}: {hint}"
-            if first.code == "RuntimeNotFound" and home and "pass its file" in first.hint:
-                where = f"have `runtimes` in trainc.yaml name {home} again" if os.path.exists(home) else ""
-                hint = f"{where or f'restore it in {home}, where it was'}, or change the runtimeRef of these jobs"
-            yield replace(first, message=message, hint=hint)
+        return [_of_cause(broken, before) for broken in causes.values()]
 
     def _cause(self, d: Diagnostic, job: ValidDocument | None, was: tuple[Json, Json | None] | None) -> Source | None:
         """Return the line of an error: where that is in what is the same, the line that has changed instead."""
@@ -329,3 +319,23 @@ class Judgement:
             if path is not None and (source := document.locate(path)) is not None:
                 return source
         return d.source
+
+
+def _of_cause(broken: Sequence[tuple[JobKey, Diagnostic]], before: Before) -> Diagnostic:
+    """The error of what breaks kept jobs."""
+    first = broken[0][1]
+    names = list(dict.fromkeys(qualified(*key) for key, _ in broken))
+
+    def message(names: Sequence[str]) -> str:
+        return f"{first.message}; {counted(len(names), 'kept job')} could not be built again: {first_of(names, _SOME)}"
+
+    def of_one(names: Sequence[str]) -> str:
+        return f"undo the change of this line; or, for {names[0]}: {first.hint}" if names[1:] else first.hint
+
+    home, hint = before.homes.get(broken[0][0]), first.hint
+    if stage_of(first.code) == "fits":  # What to do is about one job.
+        hint = Listed(of_one, names, first.hint)
+    if first.code == "RuntimeNotFound" and home and "pass its file" in first.hint:
+        where = f"have `runtimes` in trainc.yaml name {home} again" if os.path.exists(home) else ""
+        hint = f"{where or f'restore it in {home}, where it was'}, or change the runtimeRef of these jobs"
+    return replace(first, message=Listed(message, names, first.message), hint=hint)

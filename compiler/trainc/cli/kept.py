@@ -14,7 +14,8 @@ from trainc.cli.revisions import here
 from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
-from trainc.findings.text import counted, did_you_mean
+from trainc.findings.listed import Listed
+from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import identity_of, mapping, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
@@ -124,7 +125,7 @@ def finished_jobsets(before: Configuration, after: Configuration, arguments: Arg
 class Cause:
     """Why kept jobs would be compiled to something else: lines of a file, or else a reason in words."""
 
-    jobs: tuple[str, ...]
+    jobs: Sequence[str]
     lines: tuple[Source, ...] = ()
     reason: str = ""
     # What builds them again, and nothing else, and the registries that only files of before name.
@@ -143,10 +144,10 @@ class Cause:
         """The cause in one sentence."""
         what = "has lost a field since" if self.is_gone else "has changed since"
         changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} {what}"
-        return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self._behind})"
+        return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self.behind})"
 
     @property
-    def _behind(self) -> str:
+    def behind(self) -> str:
         """What a roll-out has yet to replace."""
         pull = "pulls" if len(self.jobs) == 1 else "pull"
         still = f"; {counted(len(self.jobs), 'kept job')} still {pull} from {', '.join(self.left)}"
@@ -154,13 +155,19 @@ class Cause:
 
     def diagnostic(self) -> Diagnostic:
         """The cause at its line."""
-        names = ", ".join(self.jobs[:_SOME]) + (f" and {len(self.jobs) - _SOME} more" if self.jobs[_SOME:] else "")
         other_lines = len({source.line for source in self.lines}) - 1
         where = f"this line and {counted(other_lines, 'other')} have" if other_lines > 0 else "this line has"
         what = "what begins at this line has lost a field" if self.is_gone else f"{where} changed since"
-        message = f"{self.count}; {self.reason or what}: {names}"
-        hint = f"`trainc build {self.rebuild}` compiles {'it' if len(self.jobs) == 1 else 'them'} again{self._behind}"
-        return Diagnostic("KeptAsBuilt", "info", message, hint, source=self.lines[0] if self.lines else None)
+
+        def message(jobs: Sequence[str]) -> str:
+            return f"{replace(self, jobs=jobs).count}; {self.reason or what}: {first_of(jobs, _SOME)}"
+
+        def hint(jobs: Sequence[str]) -> str:
+            them = "it" if len(jobs) == 1 else "them"
+            return f"`trainc build {self.rebuild}` compiles {them} again{replace(self, jobs=jobs).behind}"
+
+        texts = Listed(message, self.jobs, self.reason or what), Listed(hint, self.jobs, f"{self.rebuild} {self.left}")
+        return Diagnostic("KeptAsBuilt", "info", *texts, source=self.lines[0] if self.lines else None)
 
 
 def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable[tuple[Source, bool]]]:
@@ -287,14 +294,14 @@ def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> 
     runtime = find_runtime(job.data, session.index, session.release)[0]
     differing = list(changes(recorder.explanation(), objects))
     if runtime is not None:
-        differing = [_behind_images(change, runtime.document) for change in differing]
+        differing = [behind_images(change, runtime.document) for change in differing]
     by_is_gone = {
         is_gone: sources_of(c for c in differing if (c.rebuilt is None) is is_gone) for is_gone in (True, False)
     }
     return {source: is_gone for is_gone, sources in by_is_gone.items() for source in sources}
 
 
-def _behind_images(change: Change, document: Document) -> Change:
+def behind_images(change: Change, document: Document) -> Change:
     """Place another image of a runtime behind the mirrors and tags of overlays that are in the kept file already."""
     for path, image in walk(document.data) if change.path[-1:] == ("image",) and document.written else ():
         if path[-1:] == ("image",) and image == change.rebuilt and document.written is not None:

@@ -19,14 +19,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
 from trainc.emit.yaml_writer import text_of
-from trainc.findings import Diagnostic, Finding, Severity, Source, sort_diagnostics
+from trainc.findings import Diagnostic, Finding, Source
 from trainc.findings.policy import matches
-from trainc.findings.text import counted, first_of
 from trainc.ir.trainjob import jobset_metadata
 from trainc.kube.documents import (
     Json,
@@ -40,10 +39,11 @@ from trainc.kube.documents import (
     with_value,
     without_path,
 )
-from trainc.kube.names import QUEUE_LABEL, RUNTIME_KINDS
+from trainc.kube.names import QUEUE_LABEL
 from trainc.options import Limits
 from trainc.output.choices import Choices, JobKey, is_chosen
 from trainc.output.ownership import file_name, is_marked
+from trainc.output.refusals import notes_of
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 from trainc.schema import check
@@ -283,7 +283,7 @@ class Keeping:
     @property
     def all_refused(self) -> list[Diagnostic]:
         """The note about all jobs that could not be built again, for commands that judge nothing."""
-        return self.notes((key, d) for key, errors in self.refused.items() for d in errors)
+        return notes_of((key, d) for key, errors in self.refused.items() for d in errors)
 
     @property
     def kept_files(self) -> list[Rendered]:
@@ -489,36 +489,6 @@ class Keeping:
         self.problems += problems
         return manifests
 
-    def notes(
-        self, refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Container[str] = ()
-    ) -> list[Diagnostic]:
-        """Return notes about jobs that stay as they are, and runtimes, that would be refused if they were built today.
-
-        There is one for each rule that they do not meet, or line of the `shared` files: a job that stays is not to blame.
-        """
-        causes: dict[Source | None, list[tuple[JobKey | None, Diagnostic]]] = {}
-        for key, d in refused:
-            source = d.source if d.source and d.source.file in shared else None
-            causes.setdefault(d.rule or source, []).append((key, d))
-        notes = []
-        for source, broken in causes.items():
-            names = sorted({qualified(*key) for key, _ in broken if key})
-            runtimes = sorted({d.object for _, d in broken if d.object.partition(" ")[0] in RUNTIME_KINDS})
-            counts = [counted(len(names), "kept job")] * bool(names)
-            counts += [counted(len(runtimes), "runtime")] * bool(runtimes)
-            first, *others = sort_diagnostics(d for _, d in broken)
-            codes = " and ".join(dict.fromkeys(d.code for d in (first, *others)))
-            message = f"{' and '.join(counts)} would be refused if built today: {first_of([*names, *runtimes], 3)}"
-            why = _DIGEST.sub(r"\1...", first.message) + (" (and others like it)" if others else "")
-            fails = "resulted in error: no such key" in first.message
-            rest = "Nothing has to be done while they stay as built; before one is built again: "
-            if fails or codes == "QueueInactive":  # Not for what these jobs are: no job passes.
-                rest = "New jobs are refused as well: "
-            hint = f"{codes}: {why}. {rest}{first.hint}" + ", or change this line" * bool(source)
-            severity: Severity = "warning" if fails else "info"
-            notes.append(Diagnostic("KeptCannotRebuild", severity, message, hint, source=source))
-        return notes
-
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Return what prevents the build."""
         yield from self.problems
@@ -528,9 +498,6 @@ class Keeping:
             message = "not what compiling gives, and without the line that names the TrainJob of the build: "
             hint = "build again with `trainc build --rebuild NAME`, or keep with `trainc build --keep NAME` (a glob, or all)"
             yield Diagnostic("KeepOrRebuild", "error", message + some + more, hint)
-
-
-_DIGEST = pattern(r"(@sha256:[0-9a-f]{6})[0-9a-f]+")
 
 
 def _problems(data: Json, release: str) -> list[Finding]:

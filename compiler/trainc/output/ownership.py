@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 
 from trainc.findings import Diagnostic, Severity, Source
+from trainc.findings.listed import Listed
 from trainc.findings.text import first_of
 from trainc.kube.documents import Json
 from trainc.options import Limits
@@ -253,12 +254,19 @@ class Sources:
     def _left_out(self, key: str, files: Mapping[str, Sequence[str]]) -> Diagnostic:
         """Say at a setting which sources with jobs it leaves out."""
         outputs = [output for of_file in files.values() for output in of_file]
-        jobs = "a job" if len(outputs) == 1 else f"{len(outputs)} jobs"
-        message = f"`{key}` leaves out {first_of([*files], 3)}; pruning would end {jobs}, {first_of(outputs, 3)}"
+        what = f"`{key}` leaves out {first_of([*files], 3)}"
         folders = sorted({os.path.dirname(file) for file in files})
         remedy = f"add {first_of(folders)} here" if key == "sources" else "correct the glob"
-        hint = f"{remedy}; to end {'it' if len(outputs) == 1 else 'them'}: git rm {' '.join(outputs)}"
-        return Diagnostic("SourceSkipped", "error", message, hint, source=self._place(key))
+
+        def message(outputs: Sequence[str]) -> str:
+            jobs = "a job" if len(outputs) == 1 else f"{len(outputs)} jobs"
+            return f"{what}; pruning would end {jobs}, {first_of(outputs, 3)}"
+
+        def hint(outputs: Sequence[str]) -> str:
+            return f"{remedy}; to end {'it' if len(outputs) == 1 else 'them'}: git rm {' '.join(outputs)}"
+
+        texts = Listed(message, outputs, what), Listed(hint, outputs, remedy)
+        return Diagnostic("SourceSkipped", "error", *texts, source=self._place(key))
 
     def removed(self, folder: str, outputs: Mapping[str, str], base: str) -> Iterator[Diagnostic]:
         """Yield a warning for each place with the text of jobs whose outputs are gone since `base`."""
@@ -313,18 +321,23 @@ class Sources:
     ) -> Diagnostic:
         """Say why a source was not read, or with `line` what has become of a job in it."""
         source, (which, remedy) = shown_path(os.path.relpath(file)), why
-        first, more = outputs[:_NAMED], f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
-        was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
-        names = ", ".join(first) + more
-        message = f"{names} {was} compiled from this file, {which}"
-        if line:
-            message = f"the text that {names} {was} compiled from is still here, {which}"
-        end, hint = f"pruning would end {its}", f"{remedy}; to end {its}: git rm {' '.join(first)}{more}"
-        if base:
-            end = f"it is gone since {base}, which ends a job"
-            hint = f"{remedy}, and run `trainc build`; if it is meant to end, remove the text"
+
+        def message(outputs: Sequence[str]) -> str:
+            was, its = ("was", "its job") if len(outputs) == 1 else ("were", "their jobs")
+            names = f"{first_of(outputs, _NAMED)} {was} compiled from"
+            end = f"it is gone since {base}, which ends a job" if base else f"pruning would end {its}"
+            return f"{f'the text that {names} is still here' if line else f'{names} this file'}, {which}; {end}"
+
+        def hint(outputs: Sequence[str]) -> str:
+            if base:
+                return f"{remedy}, and run `trainc build`; if it is meant to end, remove the text"
+            more = f" and {len(outputs) - _NAMED} more" * (len(outputs) > _NAMED)
+            its = "its job" if len(outputs) == 1 else "their jobs"
+            return f"{remedy}; to end {its}: git rm {' '.join(outputs[:_NAMED])}{more}"
+
+        texts = Listed(message, outputs, which), Listed(hint, outputs, remedy)
         severity: Severity = "warning" if base else "error"
-        return Diagnostic("SourceSkipped", severity, f"{message}; {end}", hint, source=Source(source, line or 1, 1))
+        return Diagnostic("SourceSkipped", severity, *texts, source=Source(source, line or 1, 1))
 
     def _reason(self, file: str) -> tuple[str, str]:
         """Return why nothing was read from a file, and how it will be read again."""

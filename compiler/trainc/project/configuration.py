@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from trainc.findings import Diagnostic, Source, sort_diagnostics
+from trainc.findings.listed import Listed
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.project.budgets import Account, Budget, accounts_of, stricter
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -145,10 +147,11 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
 
     Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
     objects of one environment can have the same problem at the same line, such as that of their runtime. Those that have
-    been merged before keep their environments.
+    been merged before keep their environments. One that each environment has of other jobs, or with another number of
+    nodes, is one of all of them.
     """
-    first: dict[object, Diagnostic] = {}
-    where: dict[object, list[str]] = {}
+    first: dict[Hashable, Diagnostic] = {}
+    where: dict[Hashable, list[str]] = {}
     for name, diagnostics in by_environment.items():
         repeated: Counter[object] = Counter()
         for d in sort_diagnostics(diagnostics):
@@ -159,7 +162,46 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
             names = where.setdefault(key, [])
             if name not in names:
                 names.append(name)
-    return sort_diagnostics(
-        d if d.environments or len(where[key]) == len(by_environment) else replace(d, environments=tuple(where[key]))
-        for key, d in first.items()
-    )
+    similar: dict[Hashable, list[Hashable]] = {}
+    for known, d in first.items():
+        can_join = not d.environments and (d.source or isinstance(d.message, Listed))
+        sort = d.code, d.severity, _apart_from_numbers(d.message), _about(d.hint), d.path, d.source
+        similar.setdefault(sort if can_join else known, []).append(known)
+    merged: list[Diagnostic] = []
+    for keys in similar.values():
+        names = [name for key in keys for name in where[key]]
+        is_one = len(names) == len(set(names))
+        for group in [keys] if is_one else [[key] for key in keys]:
+            of_group = [first[key] for key in group]
+            affected = [name for name in by_environment if any(name in where[key] for key in group)]
+            d = of_group[0]
+            if group[1:]:
+                d = replace(d, message=_joined([d.message for d in of_group]), hint=_joined([d.hint for d in of_group]))
+            everywhere = d.environments or len(affected) == len(by_environment)
+            merged.append(d if everywhere else replace(d, environments=tuple(affected)))
+    return sort_diagnostics(merged)
+
+
+# A number that is a word, unlike that in a name, a path or a version.
+_NUMBER = pattern(r"(?<![\w./:\[-])\d+(?:,\d+)*(?![\w./:\]-])(?=[ ,;:.)]|$)")
+
+
+def _about(text: str) -> str:
+    return text.about if isinstance(text, Listed) else text
+
+
+def _apart_from_numbers(text: str) -> str:
+    """Return what texts have in common that differ in numbers of clusters, such as of nodes, or in the names of jobs."""
+    return _NUMBER.sub("#", _about(text))
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return one text of all names, with the numbers of each cluster, as in `16 or 12 nodes`."""
+    if all(isinstance(text, Listed) for text in texts):
+        names = dict.fromkeys(name for text in texts if isinstance(text, Listed) for name in text.names)
+        texts = [text.says([*names]) for text in texts if isinstance(text, Listed)]
+    skeletons = {_NUMBER.sub("#", text) for text in texts}
+    if len(set(texts)) == 1 or len(skeletons) > 1:
+        return texts[0]
+    numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts), strict=True)])
+    return _NUMBER.sub(lambda _: " or ".join(dict.fromkeys(next(numbers))), texts[0])

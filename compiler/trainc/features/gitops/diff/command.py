@@ -17,7 +17,7 @@ from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
-from trainc.api.settings import Options, describe_loosening
+from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
@@ -72,6 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED if arguments.exit_code else Status.DONE
     diffs: dict[str, Diff] = {}
     present: dict[str, list[str]] = {}
+    found: dict[str, list[Diagnostic]] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
     live: LiveDiff | None = None
     has_failed = False
@@ -85,8 +86,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
             after = after if live is not None else None
-        streams.progress.clear()
-        report(diagnostics, arguments, streams)
+        found[name] = diagnostics
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -96,9 +96,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
-        reported = [*before.manifest_set.errors, *after.manifest_set.errors, *new]
-        report(reported, arguments, streams)
+        found[name] = [*diagnostics, *before.manifest_set.errors, *after.manifest_set.errors, *new]
         has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
+    streams.progress.clear()
+    report(merge_diagnostics(found), arguments, streams)
     if len(diffs) > 1:
         diffs = with_moves(diffs, present)
     if arguments.format == "markdown":

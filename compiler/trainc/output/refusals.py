@@ -1,0 +1,57 @@
+"""Notes about jobs that stay as they are, and what builds of them would be refused for."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+from trainc.findings import Diagnostic, Severity, Source, sort_diagnostics
+from trainc.findings.listed import Listed
+from trainc.findings.text import counted, first_of
+from trainc.kube.documents import qualified
+from trainc.kube.names import RUNTIME_KINDS
+from trainc.output.choices import JobKey
+from trainc.startup.patterns import pattern
+
+_DIGEST = pattern(r"(@sha256:[0-9a-f]{6})[0-9a-f]+")
+
+
+def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Container[str] = ()) -> list[Diagnostic]:
+    """Return notes about jobs that stay as they are, and runtimes, that would be refused if they were built today.
+
+    There is one for each rule that they do not meet, or line of the `shared` files: a job that stays is not to blame.
+    """
+    causes: dict[Source | None, list[tuple[JobKey | None, Diagnostic]]] = {}
+    for key, d in refused:
+        source = d.source if d.source and d.source.file in shared else None
+        causes.setdefault(d.rule or source, []).append((key, d))
+    notes = []
+    for source, broken in causes.items():
+        names = sorted({qualified(*key) for key, _ in broken if key})
+        runtimes = sorted({d.object for _, d in broken if d.object.partition(" ")[0] in RUNTIME_KINDS})
+        first, *others = sort_diagnostics(d for _, d in broken)
+        codes = " and ".join(dict.fromkeys(d.code for d in (first, *others)))
+        why = _DIGEST.sub(r"\1...", first.message)
+        fails = "resulted in error: no such key" in first.message
+        rest = "Nothing has to be done while they stay as built; before one is built again: "
+        if fails or codes == "QueueInactive":  # Not for what these jobs are: no job passes.
+            rest = "New jobs are refused as well: "
+        rest += first.hint + ", or change this line" * bool(source)
+        named = [*names, *runtimes]
+
+        def hint(names: Sequence[str], start: str = f"{codes}: {why}", end: str = rest, more: int = len(others)) -> str:
+            return f"{start}{' (and others like it)' if more or names[1:] else ''}. {end}"
+
+        # A line that is to blame may refuse each job in other words.
+        message = Listed(_refused, named, "")
+        about = codes if source else f"{codes}: {why}"
+        severity: Severity = "warning" if fails else "info"
+        notes.append(Diagnostic("KeptCannotRebuild", severity, message, Listed(hint, named, about), source=source))
+    return notes
+
+
+def _refused(names: Sequence[str]) -> str:
+    """Say of jobs and runtimes that they would be refused."""
+    runtimes = [name for name in names if name.partition(" ")[0] in RUNTIME_KINDS]
+    jobs = [name for name in names if name not in runtimes]
+    counts = [counted(len(jobs), "kept job")] * bool(jobs) + [counted(len(runtimes), "runtime")] * bool(runtimes)
+    return f"{' and '.join(counts)} would be refused if built today: {first_of([*jobs, *runtimes], 3)}"
