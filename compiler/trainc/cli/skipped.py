@@ -113,7 +113,10 @@ def skipped_documents(
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"skipped {counted(skipped, 'document')} of other kinds")
     yield from _left_out(read)
-    yield from _copies(documents if settings.covers_all else ())
+    outputs = [of.output for of in (settings.configuration, *settings.other_environments) if of.output]
+    apart += map(os.path.realpath, outputs)
+    elsewhere = (d for d in documents if not any(is_inside(d.file, folder) for folder in apart))
+    yield from _copies(elsewhere if settings.covers_all else ())
 
 
 def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
