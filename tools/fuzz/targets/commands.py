@@ -53,13 +53,17 @@ ROLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "run jobs/other.yaml --dry-run",
             "migrate --diff jobs/other.yaml",
             "doctor --from cluster/all.yaml",
+            "cmp",
         ),
     ),
     ("jobs/other.yaml", ("check", "build -o -", "report -o -", "explain jobs/other.yaml#s#0", "diff jobs jobs")),
     ("cluster/all.yaml", ("check", "fits --format json", "fits --now --stale", "doctor --from cluster/all.yaml", "why --dump cluster --log pod.log")),
     ("policies/all.yaml", ("check", "build -o -")),
     ("overlay/overlay.yaml", ("check --overlay overlay", "build --overlay overlay -o -", "explain jobs/llm.yaml --overlay overlay")),
-    ("runtimes/all.yaml", ("check", "build -o -", "explain jobs/llm.yaml")),
+    (
+        "runtimes/all.yaml",
+        ("check", "build -o -", "explain jobs/llm.yaml", "runtimes list", "new a --runtime torch-distributed -o - -- python a.py"),
+    ),
     ("trainc.yaml", ("check", "fits", "diff jobs jobs")),
     ("items.yaml", ("krm",)),
     (
