@@ -98,7 +98,7 @@ class Run:
         """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
-        amount = {"job:device": device, "job:cpus": "cpu"}.get(key)
+        amount = {"job:device": device, "job:cpus": "cpu", "job:efas": "vpc.amazonaws.com/efa"}.get(key)
         places: dict[str, tuple[Path, About]] = {
             "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime")
         }
@@ -106,9 +106,10 @@ class Run:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
         if amount in limits:
             places[key] = ("spec", "trainer", "resourcesPerNode", "limits", str(amount)), "trainjob"
-        if key in ("job:shape", "job:product"):
+        if key in ("job:shape", "job:product", "job:gke"):
             selector = self.training.info.pod_spec(entry.pod_set.name).get("nodeSelector") or {}
-            label = _TOPOLOGY if key == "job:shape" else next((one for one in _PRODUCTS if one in selector), "")
+            product = next((one for one in _PRODUCTS if one in selector), "")
+            label = {"job:shape": _TOPOLOGY, "job:gke": "cloud.google.com/gke-accelerator"}.get(key, product)
             return pod_path(self.training.job, self.training.info, entry.pod_set.name, "nodeSelector", label)
         return entry.image_path() if key == "job:image" else places.get(key)
 

@@ -16,6 +16,7 @@ from trainc.startup.typing import Any
 _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
 _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
 _ESCAPED_END = pattern(r"\\[ \t]+\n")
+_COMMENT_AMID = pattern(r"\\\n[ \t]*#")
 _RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
 _INITIALIZE = pattern(r"^([ \t]*)jax\.distributed\.initialize\(", 8)
 _BACKEND = pattern(
@@ -126,6 +127,11 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
     if split and _ESCAPED_END.search(training.text) is None:  # The space behind it is what is wrong then.
         message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
         hint = "end the line before it with a backslash"
+        if _COMMENT_AMID.search(training.text) is not None:
+            message = (
+                f"the line that begins with {words[0]} is a command of its own: a comment before it ends the command"
+            )
+            hint = "take the comment out of the command: no backslash goes on behind #"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
     if words and words[0].endswith(".py") and "/" not in words[0] and start.launch is None:
         message = f"{words[0]} is looked for in PATH, as a program, and no image has it there"

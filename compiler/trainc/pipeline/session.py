@@ -50,6 +50,9 @@ _BY_SIZE = frozenset(
     "RanksDoNotMeet TorchrunArgOverridesPolicy ParallelismMismatch BatchDoesNotDivide NoLauncher"
     " TensorParallelAcrossNodes TooManyNodes MultiNodeLoRA".split()
 )
+# A list with an item too many is left out, and with it what it mounts.
+_MOUNTS = frozenset(("volumeMounts", "volumeDevices", "volumes", "containers"))
+_BY_MOUNTS = frozenset(("VolumeNotMounted", "DataNotMounted", "OutputNotKept"))
 
 # What compiles a command whose runtime is not there, to see what is wrong with it.
 _STAND_IN = "torch-distributed"
@@ -163,7 +166,8 @@ class Session:
         for job, guessed in self.index.parts:
             if self._objects_as_built(job, None) is not None:
                 continue
-            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else ()
+            ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else frozenset()
+            ignored |= _BY_MOUNTS if not _MOUNTS.isdisjoint(guessed) else frozenset()
             for diagnostic in compiling.compile(job)[1]:
                 at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
                 if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:

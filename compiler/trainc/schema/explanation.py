@@ -451,7 +451,10 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
                 f"{name} {quote(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
             message = f"{label} is in this list twice; the first is item {first[identity]}"
-            yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
+            hint = "remove or rename one of them"
+            if node.path[-1:] == ("volumeMounts",):
+                hint += "; to mount a claim at two paths in a patch, give it a second volume with another name"
+            yield Finding("DuplicateItem", "error", message, hint, (*node.path, index))
         first.setdefault(identity, index)
 
 
