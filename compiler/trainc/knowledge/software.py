@@ -25,19 +25,20 @@ _TAGS: Mapping[str, str] = {
     "*/python": "python",
     "*/fairseq": "fairseq",
     "*/huggingface/transformers-pytorch-gpu": "transformers",
-    "*/hiyouga/llamafactory": "llamafactory",
     "*/trl": "trl",
     "*/ms-swift": "ms-swift",
     "*/swift": "ms-swift",
     "*/torchtitan": "torchtitan",
+    "*/torchtune": "torchtune",
+    "*/llamafactory": "llamafactory",
     "*/xgboost": "xgboost",
 }
 # Tags name other packages with their versions: torch2.6.0-transformers4.55.4.
 _IN_TAG = pattern(
-    r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning|jax)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
+    r"(?<![a-z0-9])(torch|pytorch|transformers|trl|accelerate|deepspeed|verl|swift|lightning|pl|jax)[-_]?v?(\d+\.\d+(?:\.\d+)*)"
 )
 _PYTHON_IN_TAG = pattern(r"(?<![a-z0-9])py(?:thon)?[-_]?(3)\.?(\d{1,2})(?!\d)")
-_ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift"}
+_ALIASES: Mapping[str, str] = {"pytorch": "torch", "swift": "ms-swift", "pl": "pytorch-lightning"}
 # Programs that change what an image has.
 _CHANGING = pattern(r"\b(?:install|sync|uv|conda|mamba|micromamba|poetry|pixi|pdm|activate)\b")
 

@@ -365,7 +365,7 @@ def _derived(
     if len(others) > 1:
         at, word = others[1]
         place = at - others[0][0] + 1
-        yield Fact("job:second", words[place] if place < len(words) else "nothing", word, word=at)
+        yield Fact("job:second", words[place] if place < len(words) else "nothing", f"the word after {word}", word=at)
     if training.device.startswith("nvidia.com/mig-"):
         yield Fact("job:slices", training.devices, "MIG slices")
     yield from derived(facts)
@@ -378,7 +378,7 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
     for role in [name for name in facts.roles if name.startswith("path.")]:
         for one in facts.all_of(role):
             kind = volume_at(training, str(one.value))[0] or "none"
-            text = one.text if one.file is None else f"{one.text} is {one.value}"
+            text = f"{one.text} {one.value}" if one.file is None else f"{one.text} is {one.value}"
             yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
             # What is mounted read-only may have been filled before.
             if unwritable(training, str(one.value)) is not None:
@@ -416,11 +416,15 @@ def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start) -
     if at is None or any("$" in word or "`" in word for word in words):
         return
     given = [(n, word.partition("=")[0]) for n, word in enumerate(words) if n > at and word.startswith("--")]
+    first = start.program.start if start.launch is None else len(start.argv) - len(start.launch.program)
     for n, word in given:
         if word != "--" and not any(option.startswith(word) for option in (*known, "--help")):
             alike = [option for option in known if option.strip("-").replace("-", "_") == word[2:].replace("-", "_")]
-            yield Fact("job:no_option", word.lstrip("-"), word, word=len(start.argv) - len(words) + n)
+            yield Fact("job:no_option", word.lstrip("-"), word, word=first + n)
             yield Fact("job:options_of_script", (alike or [", ".join(sorted(known)) or "none"])[0], "its options")
+        value = (words[n].partition("=")[2] or " ".join(words[n + 1 : n + 2])).lower()
+        if word in known and known[word].value == "bool" and value in ("false", "0", "no", "off"):
+            yield Fact("job:true_option", value, word, f"{word} {{}}", word=first + n)
     for option, fact in known.items():
         if fact.value == "required" and not any(option.startswith(word) for _, word in given):
             yield Fact("job:needs_option", option, option, word=start.program.index)

@@ -437,8 +437,9 @@ def _options(nodes: Sequence[ast.AST], called: Sequence[ast.Call]) -> dict[str, 
         names = [str(one.value) for one in call.args if isinstance(one, ast.Constant)]
         if not known or len(names) < len(call.args):
             return {}
+        of_text = any(one.arg == "type" and dotted(one.value) == "bool" for one in call.keywords)
         required = any(one.arg == "required" and getattr(one.value, "value", 0) is True for one in call.keywords)
         for name in names:
-            found[f"call:OPTIONS/{name}"] = "required" if required else True, call.lineno - 1
+            found[f"call:OPTIONS/{name}"] = "required" if required else "bool" if of_text else True, call.lineno - 1
             required = False
     return found

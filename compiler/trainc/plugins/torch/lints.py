@@ -47,8 +47,8 @@ def torchtune_words(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _second_recipe(before: Sequence[str], args: Sequence[str]) -> str:
-    has_recipe = any(_RECIPE.fullmatch(word) for word in before)
-    return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if has_recipe else ""
+    has_recipe, has_config = any(_RECIPE.fullmatch(word) for word in before), "--config" in before
+    return next((w for w in args if _RECIPE.fullmatch(w) or (has_config and w == "--config")), "") if has_recipe else ""
 
 
 def _dropped_arguments(entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
