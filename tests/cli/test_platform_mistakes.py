@@ -190,17 +190,59 @@ def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
         result = run(*words)
         assert "jobs/nlp/bert.yaml:6:46: error[FrozenJob] nlp/bert is frozen in trainc.yaml:14, and" in result.stderr
     edit("jobs/nlp/bert.yaml", "test.py", "train.py")
+    edit("overlays/prod/overlay.yaml", "name: llm", "name: bert")
+    assert "overlays/prod/overlay.yaml:5:28: error[FrozenJob]" in run("check").stderr
+    edit("overlays/prod/overlay.yaml", "name: bert", "name: llm")
+    edit("overlays/prod/overlay.yaml", "mirrors", "namePrefix: x-\nmirrors")
+    for words in (["check"], ["build"]):
+        said = "overlays/prod/overlay.yaml:3:1: error[FrozenJob] nlp/bert is frozen in main"
+        assert said.replace("in main", "in HEAD") in run(*words).stderr
+    edit("overlays/prod/overlay.yaml", "namePrefix: x-\n", "")
     edit("runtimes/torch-h100.yaml", "train:1", "train:2")
     # It has no part in what is to be built again.
     assert "2 jobs kept as built (`trainc build --rebuild all` builds them again)" in build().stderr
     assert "2 jobs are kept as built" in run("check").stderr
     edit("trainc.yaml", "rebuild: changed-jobs", "rebuild: all")
     for words in (["check"], ["build"], ["build", "--check"]):
-        assert "jobs/nlp/bert.yaml:3:54: error[FrozenJob]" in run(*words).stderr
+        assert "trainc.yaml:6:1: error[FrozenJob]" in run(*words).stderr
     edit("trainc.yaml", "nameHash: true\nrebuild: all", "nameHash: false\nrebuild: changed-jobs")
     for words in (["check"], ["build"]):
         assert "trainc.yaml:5:1: error[FrozenJob]" in (said := run(*words).stderr)
         assert "help: undo the change at this line, or first merge" in said
+
+
+def test_diff_refuses_what_check_refuses_of_kept_jobs() -> None:
+    edit("runtimes/torch-h100.yaml", "name: torch-h100", "name: other")
+    for words in (["check", "--base", "main"], ["diff", "git:main"]):
+        result = run(*words)
+        assert result.status == 1
+        assert "runtimes/torch-h100.yaml:3:" in result.stderr
+        assert "3 kept jobs could not be built again" in result.stderr
+        assert "KeptCannotRebuild" not in result.stderr
+
+
+def test_what_only_refuses_more_loosens_nothing() -> None:
+    edit("policies/acme.yaml", "{name: nlp}", "{name: nlp, labels: {pod-security.kubernetes.io/enforce: baseline}}")
+    commit("baseline")
+    edit("policies/acme.yaml", "enforce: baseline", "enforce: restricted")
+    edit(
+        "policies/acme.yaml",
+        "    message: at most 16 pods\n",
+        "    message: at most 16 pods\n  - expression: '1 > 0'\n",
+    )
+    write("trainc.yaml", SETTINGS + RULES + 'rules: {"job/**": {MovingImageTag: ignore}}\n')
+    assert "SettingsLoosened" not in run("check", "--base", "main").stderr
+    assert "less strict" not in run("diff", "git:main").stdout
+    edit("policies/acme.yaml", "enforce: restricted", "enforce: privileged")
+    assert "is privileged; it was baseline" in run("check", "--base", "main").stderr
+
+
+def test_a_line_that_is_there_is_not_gone() -> None:
+    edit("trainc.yaml", '"jobs/ads/**": [ads]', '"jobs/ads/**": [ads, nlp]')
+    edit("jobs/ads/rank.yaml", "namespace: ads", "namespace: nlp")
+    said = run("diff", "git:main").stdout
+    assert "because of jobs/ads/rank.yaml:3" in said
+    assert "(gone)" not in said
 
 
 def test_an_environment_is_that_of_its_output_whatever_its_name() -> None:

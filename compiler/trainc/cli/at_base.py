@@ -21,8 +21,8 @@ from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
 from trainc.findings import CompileError, Diagnostic, Path, Source, format_path, has_errors
-from trainc.findings.text import counted, did_you_mean
-from trainc.kube.documents import Json, identity_of, value_at
+from trainc.findings.text import counted, did_you_mean, first_of
+from trainc.kube.documents import Json, identity_of, qualified, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.options import SETTINGS, Options
 from trainc.output.choices import JobKey
@@ -306,6 +306,32 @@ class Bases:
             found.append(Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source))
         return found
 
+    def differs(self, file: str) -> bool:
+        """Return whether a file is another one than at the revision."""
+        if (revision := self.find()) is None or not os.path.isfile(file):
+            return True
+        limits = Settings.limits_of(self.arguments)
+        now = {revision.from_top(file): read_file(file, limits.file_bytes)}
+        return bool(find_changed_files(revision.repository, revision.commit, now, limits))
+
+    def frozen_elsewhere(self, settings: Settings) -> Iterator[Diagnostic]:
+        """Yield frozen jobs that an overlay gives another name or namespace: there they would run again."""
+        name, revision = settings.configuration.environment, self.find()
+        if revision is None or not revision.configuration(name).frozen:
+            return
+        base = revision.base_of(settings.output or "", name)
+        there = next((path for path, of in revision.outputs.items() if of is revision.configuration(name)), "")
+        files = revision.contents.get(there, {})
+        jobs = [(os.path.dirname(path), os.path.basename(path)[:-5]) for path in files]
+        ended = [qualified(*job) for job in jobs if base.frozen_since(*job) is not None]
+        moves = [cause for cause, _ in self._replaced(name, settings) if cause[0] in _MOVING] if ended else ()
+        for _, what, _, source in moves:
+            message = (
+                f"{first_of(ended)} is frozen in {revision.name}, and this would run it again: {what.partition(':')[0]}"
+            )
+            hint = "undo the change at this line, or first merge a trainc.yaml without it under `frozen`"
+            yield Diagnostic("FrozenJob", "error", message, hint, source=source)
+
     def changes_for_all(self, settings: Settings) -> Iterator[tuple[Source, bool]]:
         """Yield the first line that has changed in each overlay, and the compile options of trainc.yaml that have.
 
@@ -353,6 +379,10 @@ class Bases:
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
         if after.live and before.live:
             yield from self._about_dump(after.live[0])
+            from trainc.cli.live import Live
+
+            if after.live[1] < before.live[1] and (problem := Live(after.live, self.arguments).problem) is not None:
+                yield replace(problem, source=settings.place("live"))
 
     def _about_dump(self, folder: str) -> Iterator[Diagnostic]:
         """Say that a change edits what the cluster was doing, which counts once it is merged."""
@@ -465,7 +495,7 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
     there, here = ({label_of(d.data): d for d in side} for side in (before, now))
     for label, document in there.items():
         was = without_texts(document.data)
-        new = without_texts(here[label].data) if label in here else None
+        new = _without_stricter(was, without_texts(here[label].data)) if label in here else None
         if new is None:
             source = next((d.locate(()) for d in now if d.file == document.file), None)
             what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
@@ -482,6 +512,29 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
             yield about(here[label].locate(()), f"{label} is new")
+
+
+_LEVELS = ("privileged", "baseline", "restricted")
+# Whether a field of a policy, its binding or a namespace refuses all that it refused.
+_STRICTER: dict[str, Callable[[Any, Any], bool]] = {
+    "validations": lambda was, now: all(rule in now for rule in was),
+    "validationActions": lambda was, now: "Deny" in now or {*was} <= {*now},
+    "failurePolicy": lambda _, now: now == "Fail",
+    "pod-security.kubernetes.io/enforce": lambda was, now: (
+        now in _LEVELS[_LEVELS.index(was) if was in _LEVELS else 3 :]
+    ),
+}
+
+
+def _without_stricter(was: Any, now: Any) -> Any:
+    """Return a rule as it is now, with what only refuses more as it was."""
+    if not (isinstance(was, dict) and isinstance(now, dict)):
+        return now
+    inner = {key: _without_stricter(was[key], now[key]) for key in now if key in was and key not in _STRICTER}
+    more = {
+        key: was[key] for key, refuses in _STRICTER.items() if key in was and key in now and refuses(was[key], now[key])
+    }
+    return {**now, **inner, **more}
 
 
 def first_difference(before: Any, now: Any) -> Path | None:

@@ -420,7 +420,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             for d in run.inputs.elsewhere
             if other.compiles(d.data, d.file, set())
         }
-        check_choices(arguments, [target.compilation.keeping for target in targets], elsewhere)
+        known = {target.environment for target in targets} | {*elsewhere.values()}
+        check_choices(arguments, [target.compilation.keeping for target in targets], elsewhere, known)
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, arguments, streams)
     return write_folders(targets, bases, arguments, streams)

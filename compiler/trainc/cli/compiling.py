@@ -111,6 +111,8 @@ class Run:
     runtimes_tried: int = 0
     # The TrainJobs and sweeps that no environment selects.
     unselected: list[Document] = field(default_factory=list)
+    # What this change breaks of runtimes and kept jobs, and what else is said of the latter.
+    settled: list[Diagnostic] = field(default_factory=list)
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
     _about_input: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
@@ -167,15 +169,18 @@ class Run:
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
         keeping.undecided = [path for path in keeping.undecided if path not in raw]
         base = keeping.read_base()
+        yield from self.bases.frozen_elsewhere(self.settings) if self.bases else ()
         for d in keeping.diagnostics():
             key = job_of(d) or ("", "")
             home = None if d.source else self.session.sources.get(key)
             before = base.read_trainjobs().get(key) if base is not None and home is not None else None
             path = first_difference(before, keeping.trainjobs[key]) if before is not None else None
             source = None if home is None else home.locate(path or ("metadata", "name"))
-            if d.code == "FrozenJob" and not path and self.bases:  # An overlay or a setting has changed.
-                source = next((line for line, _ in self.bases.changes_for_all(self.settings)), source)
             frozen = self.settings.place("frozen") if d.code == "FrozenJob" else None
+            is_own = bool(path) and home is not None and self.bases is not None and self.bases.differs(home.file)
+            if frozen is not None and self.bases and not is_own:  # An overlay or a setting has changed.
+                setting = self.settings.place("rebuild") if self.keeping is None else None
+                source = next((line for line, _ in self.bases.changes_for_all(self.settings)), setting or source)
             message = (
                 d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")
             )
@@ -219,6 +224,7 @@ class Run:
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
             self.diagnostics = [d for d in self.diagnostics if d not in judgement.excused]
             self._about_input = [d for d in self._about_input if d not in judgement.excused]
+            self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in judgement.excused)]
             self.diagnostics += settled
             self._later += [d for d in settled if d.severity == "error"]
         about_budgets = self.session.rules(self._of_budgets(judgement), False)
@@ -342,6 +348,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
     if bases is not None and settings.at_base is not None:
         try:
             judge_at_base, court, loosened = _court_at_base(bases, court)
+            wrong = {d.source.file for d in problems if d.severity == "error" and d.source}
+            loosened = [d for d in loosened if d.source is None or d.source.file not in wrong]
         except CompileError as error:
             from trainc.cli.at_base import no_base
 

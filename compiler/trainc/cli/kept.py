@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
@@ -88,7 +88,10 @@ def _choices(arguments: Arguments) -> Choices:
 
 
 def check_choices(
-    arguments: Arguments, environments: Iterable[Keeping | None], elsewhere: Mapping[JobKey, str] = MappingProxyType({})
+    arguments: Arguments,
+    environments: Iterable[Keeping | None],
+    elsewhere: Mapping[JobKey, str] = MappingProxyType({}),
+    names: Container[str] = (),
 ) -> None:
     """Raise UsageError if --rebuild or --keep names a job that no environment has, or one of those `elsewhere`."""
     keepings = [keeping for keeping in environments if keeping is not None]
@@ -102,6 +105,8 @@ def check_choices(
         where = f" in {', '.join(arguments.env)}" if arguments.env else ""
         there = [env for key, env in elsewhere.items() if unused[0] in (key[1], "/".join(key))]
         near = f"it is in {there[0]}: --env {there[0]}" if there else did_you_mean(unused[0], job_names)
+        if unused[0] in names:
+            near = f"that is an environment: write --rebuild all --env {unused[0]}"
         raise UsageError(f"there is no TrainJob {unused[0]}{where}; {near or 'check the name'}")
 
 
@@ -176,6 +181,20 @@ def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable
     bases = bases_of([settings], arguments)
     base = bases.base_of(keeping.folder, settings.configuration.environment)
     return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
+
+
+def settled(arguments: Arguments) -> list[Diagnostic]:
+    """Return what `check` with the same base finds of runtimes and kept jobs."""
+    from trainc.cli.compiling import start
+
+    settings = Settings.of(arguments)
+    bases, name = bases_of([settings], arguments), settings.configuration.environment
+    strict = bases.loosened({name: settings})[0][name]
+    run = start(strict, b"", settings.output, output=settings.output, bases=bases)
+    for _ in run.jobs():
+        pass
+    run.conclude(errors_only=True)
+    return run.settled
 
 
 def unproven(keeping: Keeping) -> list[Cause]:

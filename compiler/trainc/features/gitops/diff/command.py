@@ -12,7 +12,16 @@ from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.command import Paint, Part, report
 from trainc.api.documents import yaml_reader
-from trainc.api.findings import CompileError, Diagnostic, Source, counted, escape_report, first_of, has_errors
+from trainc.api.findings import (
+    CompileError,
+    Diagnostic,
+    Source,
+    counted,
+    escape_report,
+    first_of,
+    has_errors,
+    policy,
+)
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
@@ -87,6 +96,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += problems
             after = after if live is not None else None
         found[name] = diagnostics
+        after = after and _judged(after, environment)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -225,6 +235,22 @@ def read_both(
             f"name both sides, as in `trainc diff git:HEAD:{before.label} {before.label}`"
         )
     return read_or_report(Side(before.output, before.output)), before, diagnostics
+
+
+def _judged(after: ReadSide, arguments: Arguments) -> ReadSide:
+    """Return the working tree with what `check` with the same base finds of the jobs that are kept."""
+    first, last = sides_of(arguments)
+    keeping = after.manifest_set.keeping
+    is_of_tree = first.revision is not None and (last.revision, last.path) == (None, None)
+    if keeping is None or not is_of_tree or not (keeping[1].waiting or keeping[1].refused):
+        return after
+    from trainc.api.kept import kept
+
+    diagnostics = [d for d in after.manifest_set.diagnostics if d.code != "KeptCannotRebuild"]
+    known = {(d.code, d.source, d.message) for d in diagnostics}
+    found = kept.settled(with_arguments(arguments, paths=[], base=first.revision))
+    diagnostics += [d for d in found if (d.code, d.source, d.message) not in known]
+    return replace(after, manifest_set=replace(after.manifest_set, diagnostics=diagnostics))
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
@@ -366,12 +392,19 @@ def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str,
     ]
     return Review(
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
-        tuple(describe_loosening(before.configuration, after.configuration)),
+        tuple(describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))),
         tuple(_policies(before, after)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),
         tuple(_budgets(before, after, finished)),
     )
+
+
+def _globs_of_nothing(side: ReadSide) -> set[str]:
+    """The globs of `rules` that match no file here: what is said of their files loosens nothing."""
+    home = os.path.dirname(side.configuration.file or "") or os.curdir
+    read = {os.path.relpath(document.file, home).replace(os.sep, "/") for document in side.all_documents}
+    return {rule.glob for rule in side.configuration.rules if not any(policy.matches(file, rule.glob) for file in read)}
 
 
 def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
@@ -524,6 +557,7 @@ def changes_since(
     errors: list[str] = []
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
+        after = after and _judged(after, environment)
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
