@@ -237,6 +237,13 @@ def test_what_only_refuses_more_loosens_nothing() -> None:
     assert "is privileged; it was baseline" in run("check", "--base", "main").stderr
 
 
+def test_a_limit_range_gives_a_kept_job_a_note() -> None:
+    edit("cluster/kueue.yaml", "kind: ResourceQuota\nmetadata: {name: pods", "kind: LimitRange\nmetadata: {name: pods")
+    edit("cluster/kueue.yaml", "{hard: {pods: 50}}", "{limits: [{type: Container, max: {nvidia.com/gpu: 4}}]}")
+    result = run("check", "--base", "main")
+    assert (result.status, "info[KeptCannotRebuild] 2 kept jobs" in result.stderr) == (0, True), result.stderr
+
+
 def test_a_line_that_is_there_is_not_gone() -> None:
     edit("trainc.yaml", '"jobs/ads/**": [ads]', '"jobs/ads/**": [ads, nlp]')
     edit("jobs/ads/rank.yaml", "namespace: ads", "namespace: nlp")

@@ -22,7 +22,7 @@ from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.codes import stage_of
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, first_of
-from trainc.kube.documents import Json, Manifest, qualified
+from trainc.kube.documents import Json, Manifest, identity_of, qualified
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Keeping, Rendered, Standing
@@ -52,6 +52,8 @@ class Before:
     sources: dict[JobKey, tuple[Json, Json | None]] = field(default_factory=dict)
     # The files of their runtimes.
     homes: dict[JobKey, str] = field(default_factory=dict)
+    # The jobs that do not compile there, about which the cluster was not asked.
+    refused: set[JobKey] = field(default_factory=set)
     release: str = ""
     secrets: str = ""
     # Without a base, what is there is trusted.
@@ -60,6 +62,10 @@ class Before:
     def lacks(self, diagnostic: Diagnostic) -> bool:
         """Return whether an error is new."""
         return self.is_known and _identity(diagnostic) not in self.errors
+
+    def new_among(self, key: JobKey, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the errors of a job that are new."""
+        return [d for d in found if self.lacks(d) and not (key in self.refused and stage_of(d.code) == "fits")]
 
     def add(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Note errors."""
@@ -142,7 +148,7 @@ class Judgement:
         if not answering and not whole and not images:
             return [*errors, *self._notes(raw, ())]
         before = self._before({*answering})
-        new = {key: [d for d in of_job if before.lacks(d)] for key, of_job in answering.items()}
+        new = {key: before.new_among(key, of_job) for key, of_job in answering.items()}
         self.excused = [d for d in whole if not before.lacks(d)]
         old = {key: of_job for key, of_job in answering.items() if not new[key]}
         errors += self._by_cause(new, jobs, before)
@@ -196,8 +202,10 @@ class Judgement:
         key = job_of(diagnostic)
         if key is None:
             return diagnostic.object.partition(" ")[0] in RUNTIME_KINDS
-        rendered = self.keeping.rendered.get(key)
-        return rendered is not None and rendered.standing == "kept" and self._standing(key) == "kept"
+        if (rendered := self.keeping.rendered.get(key)) is None:
+            raw = [jobset.data for jobset in self.inputs.jobsets if identity_of(jobset.data) == key]
+            return bool(raw) and self.keeping.is_as_at_base(*key, raw)
+        return rendered.standing == "kept" and self._standing(key) == "kept"
 
     def _as_it_stands(
         self, job: ValidDocument, standing: Standing, of_cluster: Iterable[Diagnostic]
@@ -263,6 +271,7 @@ class Judgement:
                     runtime = find_runtime(job.data, session.index, session.release)[0]
                     before.sources[job.key] = job.document.data, None if runtime is None else runtime.document.data
                     before.homes[job.key] = "" if runtime is None else runtime.document.file
+            before.refused = {*before.sources} - {(one.namespace, one.name) for one in (*compiled, *session.denied)}
             before.add(court.of_deadlines(compiled, session))
             before.add(replace(court, rules=rules).of_cluster([*compiled, *session.denied], inputs.documents, session))
             return before

@@ -83,15 +83,10 @@ def storage_uri(initializer: Policy) -> Iterator[Finding]:
     """Check that `storageUri` is empty or a URI (2.3)."""
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
-        scheme, colon, rest = uri[:80].partition(":/")
-        is_short = colon and scheme.isalnum()
-        address = f"{scheme}://{rest.lstrip('/')}" if is_short else f"hf://{uri.removeprefix('hf:')[:80]}"
-        hint = (
-            f"write {address}" if is_short else f"add a scheme: write {address} for Hugging Face, or s3://bucket/path"
-        )
-        yield Finding(
-            "InvalidStorageUri", "error", f"{quote(uri)} is not a URI", Hint(hint, Fix("set", address)), ("storageUri",)
-        )
+        address = uri[:80].replace(":/", "://", 1) if ":/" in uri else f"hf://{uri.removeprefix('hf:')[:80]}"
+        other = "" if ":/" in uri else " for Hugging Face, or s3://bucket/path"
+        hint = Hint(f"{'add a scheme: ' * bool(other)}write {address}{other}", Fix("set", address))
+        yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
 
 
 def injection_targets(target: Policy) -> Iterator[Finding]:

@@ -422,8 +422,7 @@ class Causes:
                 return
         other = self._sides[1 - n].like(document)
         if other is None:
-            yield from self._named(n, document)
-            yield from self._overlaid(_NAMING)
+            yield from (*self._named(n, document), *self._overlaid(_NAMING))
             return
         if sweep is not None:
             trial = key[1][key[1].rfind("-trial-") :]
@@ -450,28 +449,20 @@ class Causes:
 
     def _named(self, n: int, document: Document) -> Iterator[Place]:
         """Yield why nothing of the other side is called like a job."""
-        called = self._called_otherwise(n, document) or self._moved(n, document)
+        name, file = identity_of(document.data)[1], os.path.normpath(document.file)
+        here = (other for (home, _), other in self._sides[1 - n].by_label.items() if home == file)
+        called = self._called_otherwise(n, document) or next((d for d in here if identity_of(d.data)[1] == name), None)
         found = list(self._identity(n, document, called, _IDENTITY))
         if called is None and n == 0 and os.path.isfile(document.file):  # The job is there, and something omits it.
             found = [*self._overlaid(), *self._of_settings(n, _CHOOSING)]
         yield from found or [(n, document, ("metadata", "name"))]
 
-    def _moved(self, n: int, document: Document) -> Document | None:
-        """Return the job of the same name in the same file of the other side, in another namespace."""
-        kind, file = document.data.get("kind"), os.path.normpath(document.file)
-        others = ((home, other) for (home, _), other in self._sides[1 - n].by_label.items() if home == file)
-        name = identity_of(document.data)[1]
-        return next((d for _, d in others if d.data.get("kind") == kind and identity_of(d.data)[1] == name), None)
-
     def _identity(self, n: int, document: Document, other: Document | None, names: Iterable[str]) -> Iterator[Place]:
         """Yield what differs in some fields of the metadata."""
         for path in (("metadata", name) for name in names):
-            if other is None or value_at(document.data, path) == value_at(other.data, path):
-                continue
-            if n == 0 and value_at(other.data, path) is not None:
-                yield 1, other, path
-            else:
-                yield from self._differences(n, document, path, other)
+            if other is not None and value_at(document.data, path) != value_at(other.data, path):
+                is_there = n == 0 and value_at(other.data, path) is not None
+                yield from [(1, other, path)] if is_there else self._differences(n, document, path, other)
 
     def _of_settings(self, n: int, names: Sequence[str]) -> Iterator[Place]:
         for side in (n, 1 - n):
