@@ -84,8 +84,7 @@ def storage_uri(initializer: Policy) -> Iterator[Finding]:
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
         address = uri[:80].replace(":/", "://", 1) if ":/" in uri else f"hf://{uri.removeprefix('hf:')[:80]}"
-        other = "" if ":/" in uri else " for Hugging Face, or s3://bucket/path"
-        hint = Hint(f"{'add a scheme: ' * bool(other)}write {address}{other}", Fix("set", address))
+        hint = Hint(f"write {address}{', or s3://bucket/path' * (':/' not in uri)}", Fix("set", address))
         yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
 
 
