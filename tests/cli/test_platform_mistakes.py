@@ -244,6 +244,34 @@ def test_a_limit_range_gives_a_kept_job_a_note() -> None:
     assert (result.status, "info[KeptCannotRebuild] 2 kept jobs" in result.stderr) == (0, True), result.stderr
 
 
+def test_an_item_that_is_new_in_an_overlay_is_the_line_that_has_changed() -> None:
+    text = Path("overlays/prod/overlay.yaml").read_text(encoding="utf-8")
+    patch = '- target: {kind: TrainJob, name: bert}\n  patch: "spec: {trainer: {numNodes: 3}}"\n'
+    edit("trainc.yaml", "overlay:", "frozen: [{jobs: [nlp/bert], reason: done}]\noverlay:")
+    commit("frozen")
+    write("overlays/prod/overlay.yaml", text + patch)
+    assert "overlays/prod/overlay.yaml:7:3: error[FrozenJob]" in run("check").stderr
+
+
+def test_a_sweep_is_in_the_queue_of_its_base() -> None:
+    edit("trainc.yaml", "overlay:", "select: {queue: gpu}\noverlay:")
+    edit("jobs/nlp/bert.yaml", "queue-name: gpu", "queue-name: other")
+    Path("base").mkdir()
+    Path("jobs/nlp/bert.yaml").rename("base/bert.yaml")
+    write(
+        "jobs/nlp/rank.yaml",
+        "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: rank}\nbase: ../../base/bert.yaml\nparameters: {lr: [1, 2]}\n",
+    )
+    assert "jobs/nlp/rank.yaml:4:1: " in (said := run("check").stderr), said
+    assert "it is in the queue 'other'" in said
+
+
+def test_an_environment_is_no_job_to_rebuild() -> None:
+    edit("trainc.yaml", "overlay: overlays/prod", "environments: {lm: {output: rendered}, lab: {output: lab}}")
+    edit("trainc.yaml", "\noutput: rendered", "")
+    assert "write --rebuild all --env lm" in run("build", "--rebuild", "lm").stderr
+
+
 def test_a_line_that_is_there_is_not_gone() -> None:
     edit("trainc.yaml", '"jobs/ads/**": [ads]', '"jobs/ads/**": [ads, nlp]')
     edit("jobs/ads/rank.yaml", "namespace: ads", "namespace: nlp")

@@ -351,8 +351,12 @@ class Bases:
             yield where, not is_overlaid
         before = revision.configuration(after.environment).options
         for setting in SETTINGS:
-            if before.get(setting.name) != after.options.get(setting.name) and (source := settings.place(setting.key)):
-                yield source, False
+            now = after.options.get(setting.name)
+            if before.get(setting.name) != now and (source := settings.place(setting.key)):
+                # What only the environment set is gone there.
+                is_gone = after.environment and revision.settings.options.get(setting.name) == now
+                where = settings.place("environments", after.environment) if is_gone else None
+                yield where or source, where is not None
 
     def _overlays(self, settings: Settings) -> Iterator[tuple[Json, Document]]:
         """Yield the overlays that have changed, each with what it was."""
@@ -544,8 +548,8 @@ def first_difference(before: Any, now: Any) -> Path | None:
     pairs: Iterator[tuple[Any, Any, Any]] = iter(())
     if isinstance(before, dict) and isinstance(now, dict):
         pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        pairs = zip(range(len(now)), before, now, strict=True)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) <= len(now):
+        pairs = zip(range(len(now)), [*before, *[None] * (len(now) - len(before))], now, strict=True)
     for step, old, new in pairs:
         if old != new:
             return () if new is None else (step, *(first_difference(old, new) or ()))
