@@ -508,7 +508,7 @@ class _Explainer:
             name
             for (space, name), local in sorted(self.state.cluster.local_queues.items())
             if space == self.workload.namespace and (other := queues.get(local.cluster_queue)) not in (None, self.queue)
-            if scheduling.would_be_admitted(self.workload, other, self.state)
+            if not self.state.cluster.faults(other) and scheduling.would_be_admitted(self.workload, other, self.state)
         ]
         use = f"use the queue {others[0]}, which has them; or " if others else ""
         return f"{use}change the pods to match one of the flavors, as with another runtime, or add a flavor that matches them to the ClusterQueue"
