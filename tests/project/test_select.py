@@ -212,7 +212,10 @@ def test_trials_go_where_their_base_belongs() -> None:
     trials = ["h100/nlp/bert-trial-0.yaml", "h100/nlp/bert-trial-1.yaml"]
     assert rendered() == sorted([*trials, *(path for path in ALL if "bert" not in path)])
     job("jobs/nlp/bert.yaml", "h200")
-    assert "jobs/nlp/sweep.yaml:1:1: warning[NotSelected]" in run("check").stderr
+    assert (
+        "trainc.yaml:4:42: warning[NotSelected] `select` chooses the queue 'h100', in which there is no"
+        in run("check").stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,6 @@ def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Contai
 def _refused(names: Sequence[str]) -> str:
     """Say of jobs and runtimes that they would be refused."""
     runtimes = [name for name in names if name.partition(" ")[0] in RUNTIME_KINDS]
-    jobs = [name for name in names if name not in runtimes]
+    jobs = [name for name in names if name.partition(" ")[0] not in RUNTIME_KINDS]
     counts = [counted(len(jobs), "kept job")] * bool(jobs) + [counted(len(runtimes), "runtime")] * bool(runtimes)
     return f"{' and '.join(counts)} would be refused if built today: {first_of([*jobs, *runtimes], 3)}"

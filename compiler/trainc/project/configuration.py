@@ -151,7 +151,7 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
     nodes, is one of all of them.
     """
     first: dict[Hashable, Diagnostic] = {}
-    where: dict[Hashable, list[str]] = {}
+    where: dict[Hashable, dict[str, None]] = {}
     for name, diagnostics in by_environment.items():
         repeated: Counter[object] = Counter()
         for d in sort_diagnostics(diagnostics):
@@ -159,9 +159,7 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
             key = (alike, repeated[alike])
             repeated[alike] += 1
             first.setdefault(key, d)
-            names = where.setdefault(key, [])
-            if name not in names:
-                names.append(name)
+            where.setdefault(key, {})[name] = None
     similar: dict[Hashable, list[Hashable]] = {}
     for known, d in first.items():
         can_join = not d.environments and (d.source or isinstance(d.message, Listed))

@@ -404,7 +404,8 @@ def _globs_of_nothing(side: ReadSide) -> set[str]:
     """The globs of `rules` that match no file here: what is said of their files loosens nothing."""
     home = os.path.dirname(side.configuration.file or "") or os.curdir
     read = {os.path.relpath(document.file, home).replace(os.sep, "/") for document in side.all_documents}
-    return {rule.glob for rule in side.configuration.rules if not any(policy.matches(file, rule.glob) for file in read)}
+    globs = {rule.glob for rule in side.configuration.rules if rule.glob}
+    return {glob for glob in globs if not any(policy.matches(file, glob) for file in read)}
 
 
 def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
