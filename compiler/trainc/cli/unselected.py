@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from trainc.cli.compiling import Run
@@ -10,10 +9,8 @@ from trainc.findings import Diagnostic, Finding
 from trainc.findings.text import counted, did_you_mean, first_of, near_names
 from trainc.kube.documents import mapping, value_at
 from trainc.kube.names import QUEUE_LABEL
-from trainc.options import Limits
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
-from trainc.reading.files import read_paths
 from trainc.startup.records import replace
 
 _QUEUE = ("metadata", "labels", QUEUE_LABEL)
@@ -44,7 +41,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
     diagnostics: list[Diagnostic] = []
     for document in left_out.values():
         # A sweep is selected by its base.
-        job = _base_of(document) if is_sweep(document.data) else document
+        job = document.siblings[0] if is_sweep(document.data) else document
         queue = str(value_at(job.data, _QUEUE) or "")
         if not queues or queue in queues:
             diagnostics.append(
@@ -91,14 +88,6 @@ def join_skipped(runs: Sequence[Run]) -> None:
     twice = {d for file, d in skipped.items() if file in own}
     for run in runs:
         run.diagnostics = [joined(d) for d in run.diagnostics if d not in twice]
-
-
-def _base_of(sweep: Document) -> Document:
-    """Return the job of the file that a sweep names, the sweep if there is none."""
-    base = sweep.data.get("base")
-    file = os.path.join(os.path.dirname(sweep.file), str(mapping(base).get("file", base)))
-    documents = read_paths([file], Limits())[0] if os.path.isfile(file) else []
-    return next((d for d in documents if value_at(d.data, _QUEUE)), sweep)
 
 
 def _identity(document: Document) -> object:

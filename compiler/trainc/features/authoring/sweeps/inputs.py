@@ -10,7 +10,7 @@ from trainc.api.documents import Document, dialects
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
 from trainc.api.jobs import CompiledJob, JobSet, inputs
 from trainc.api.kube import Json, bounds, identity_of, mapping, names
-from trainc.api.records import dataclass, field, pattern
+from trainc.api.records import dataclass, field, pattern, replace
 from trainc.api.settings import Limits
 from trainc.features.authoring.sweeps.matrix import (
     Budget,
@@ -105,12 +105,12 @@ class Sweeps:
 
     def select(self, select: inputs.Choice, elsewhere: inputs.Choice) -> tuple[list[Document], list[Document]]:
         """Leave out the sweeps with bases that are not selected; return those selected nowhere, and elsewhere."""
-        pairs = ((base.data, matrix.document) for matrix, base in self.pairs)
-        left_out = [(base, document) for base, document in pairs if not select(base, document.file)]
+        pairs = ((base, matrix.document) for matrix, base in self.pairs)
+        left_out = [(base, document) for base, document in pairs if not select(base.data, document.file)]
         self.unselected |= {id(document) for _, document in left_out}
         groups: tuple[list[Document], list[Document]] = [], []
         for base, document in left_out:
-            groups[elsewhere(base, document.file)].append(document)
+            groups[elsewhere(base.data, document.file)].append(replace(document, siblings=(base,)))
         return groups
 
     def expand(self, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic], Tally]:
