@@ -151,15 +151,15 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
     nodes, is one of all of them.
     """
     first: dict[Hashable, Diagnostic] = {}
-    where: dict[Hashable, dict[str, None]] = {}
-    for name, diagnostics in by_environment.items():
+    where: dict[Hashable, dict[str, int]] = {}
+    for number, (name, diagnostics) in enumerate(by_environment.items()):
         repeated: Counter[object] = Counter()
         for d in sort_diagnostics(diagnostics):
             alike = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
             key = (alike, repeated[alike])
             repeated[alike] += 1
             first.setdefault(key, d)
-            where.setdefault(key, {})[name] = None
+            where.setdefault(key, {})[name] = number
     similar: dict[Hashable, list[Hashable]] = {}
     for known, d in first.items():
         can_join = not d.environments and (d.source or isinstance(d.message, Listed))
@@ -168,10 +168,10 @@ def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> lis
     merged: list[Diagnostic] = []
     for keys in similar.values():
         names = [name for key in keys for name in where[key]]
-        is_one = len(names) == len(set(names))
-        for group in [keys] if is_one else [[key] for key in keys]:
+        for group in [keys] if len(names) == len(set(names)) else [[key] for key in keys]:
             of_group = [first[key] for key in group]
-            affected = [name for name in by_environment if any(name in where[key] for key in group)]
+            numbers = {name: number for key in group for name, number in where[key].items()}
+            affected = sorted(numbers, key=numbers.__getitem__)
             d = of_group[0]
             if group[1:]:
                 d = replace(d, message=_joined([d.message for d in of_group]), hint=_joined([d.hint for d in of_group]))
@@ -188,9 +188,9 @@ def _about(text: str) -> str:
     return text.about if isinstance(text, Listed) else text
 
 
-def _apart_from_numbers(text: str) -> str:
+def _apart_from_numbers(text: str) -> tuple[str, ...]:
     """Return what texts have in common that differ in numbers of clusters, such as of nodes, or in the names of jobs."""
-    return _NUMBER.sub("#", _about(text))
+    return tuple(_NUMBER.split(_about(text)))
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -198,8 +198,7 @@ def _joined(texts: Sequence[str]) -> str:
     if all(isinstance(text, Listed) for text in texts):
         names = dict.fromkeys(name for text in texts if isinstance(text, Listed) for name in text.names)
         texts = [text.says([*names]) for text in texts if isinstance(text, Listed)]
-    skeletons = {_NUMBER.sub("#", text) for text in texts}
-    if len(set(texts)) == 1 or len(skeletons) > 1:
+    if len(set(texts)) == 1 or len({tuple(_NUMBER.split(text)) for text in texts}) > 1:
         return texts[0]
     numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts), strict=True)])
     return _NUMBER.sub(lambda _: " or ".join(dict.fromkeys(next(numbers))), texts[0])
