@@ -161,16 +161,17 @@ spec: {policyName: pNAME, validationActions: [Deny]}
 """
 
 
-def _policy(name: object, expression: str) -> str:
+def policy(name: object, expression: str) -> str:
+    """A policy about JobSets with its binding, which denies."""
     return _POLICY.replace("NAME", str(name)).replace("EXPRESSION", expression)
 
 
 # The other documents that grow: what each is called, and the command that reads it beside good.yaml.
 BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
-    "policies": ("p.yaml", "check good.yaml", lambda n: "---\n".join(_policy(i, "object.spec != 1") for i in range(n))),
-    "an expression": ("p.yaml", "check good.yaml", lambda n: _policy(0, "true" + " && object.kind != 'a'" * n)),
-    "a list in an expression": ("p.yaml", "check good.yaml", lambda n: _policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
-    "blanks in a variable": ("p.yaml", "check good.yaml", lambda n: _policy(0, "variables.b == 1").replace("  validations", f"  variables: [{{name: a, expression: '1'}}, {{name: b, expression: 'variables{' ' * n}.a'}}]\n  validations")),
+    "policies": ("p.yaml", "check good.yaml", lambda n: "---\n".join(policy(i, "object.spec != 1") for i in range(n))),
+    "an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, "true" + " && object.kind != 'a'" * n)),
+    "a list in an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
+    "blanks in a variable": ("p.yaml", "check good.yaml", lambda n: policy(0, "variables.b == 1").replace("  validations", f"  variables: [{{name: a, expression: '1'}}, {{name: b, expression: 'variables{' ' * n}.a'}}]\n  validations")),
     "values of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: 5000\nparameters: {{a: [{', '.join(map(str, range(n)))}]}}\n"),
     "parameters of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}parameters: {{a: [1, 2], {', '.join(f'a{i}: [1]' for i in range(n // 2))}}}\n"),
     "trials of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: {n}\nparameters: {{a: {{min: 0, max: 1, count: {n}}}}}\n"),

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-from hostile_inputs import COMPILING, REWRITING, SMALL, words_of, written
+from hostile_inputs import COMPILING, REWRITING, SMALL, policy, words_of, written
 from limited import outcomes, request
 from packaging.requirements import Requirement
 
@@ -218,28 +218,12 @@ def test_sweeps_and_notebooks_need_no_extra(python: Path, tmp_path: Path) -> Non
     assert "pip install 'kubeflow>=0.3,<0.6'" in done.stdout
 
 
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: a}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]
-  validations: [{expression: "EXPRESSION"}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: a}
-spec: {policyName: a, validationActions: [Deny]}
-"""
-
-
 @pytest.mark.parametrize(("expression", "code"), [("1 > 2", "PolicyDenied"), ("'a'.matches('b')", "PolicyNeedsExtra")])
 def test_policies_need_an_extra_for_regular_expressions_only(
     python: Path, tmp_path: Path, expression: str, code: str
 ) -> None:
     (tmp_path / "policies").mkdir()
-    (tmp_path / "policies" / "policy.yaml").write_text(POLICY.replace("EXPRESSION", expression))
+    (tmp_path / "policies" / "policy.yaml").write_text(policy("a", expression))
     (tmp_path / "trainc.yaml").write_text("policies: [policies]\nrelease: '2.3'\n")
     shutil.copy(JOB, tmp_path / "job.yaml")
     done = run(python, tmp_path, "check", "job.yaml")

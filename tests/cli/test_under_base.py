@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import run
+from hostile_inputs import policy
 from repositories import commit, edit, git, job, runtime, write
 from tables import cases
 
@@ -164,33 +166,52 @@ def test_in_a_folder_of_a_monorepo(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "SettingsLoosened" in result.stderr
 
 
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: p}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [jobsets]}]
-  validations: [{expression: "has(object.metadata.labels) && 'team' in object.metadata.labels"}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: p}
-spec: {policyName: p, validationActions: [Deny]}
-"""
+POLICY = policy("p", "has(object.metadata.labels) && 'team' in object.metadata.labels")
 
 
-@pytest.mark.parametrize("policy", [POLICY.replace("[Deny]", "[Audit]"), "", None], ids=["audits", "empty", "gone"])
+@pytest.mark.parametrize("text", [POLICY.replace("[Deny]", "[Audit]"), "", None], ids=["audits", "empty", "gone"])
 @pytest.mark.parametrize("settings", ["policies: [policies]\n", ""], ids=["named", "not named"])
-def test_the_policies_of_a_change_do_not_judge_it_alone(policy: str | None, settings: str) -> None:
+def test_the_policies_of_a_change_do_not_judge_it_alone(text: str | None, settings: str) -> None:
     own = SETTINGS.replace("images: {pinned: true}\n", "")
     write("trainc.yaml", f"{own}policies: [policies]\n")
     write("policies/p.yaml", POLICY)
     on_branch()
     job("a", "new")
     write("trainc.yaml", own + settings)
-    write("policies/p.yaml", policy or "")
-    if policy is None:
+    write("policies/p.yaml", text or "")
+    if text is None:
         Path("policies/p.yaml").unlink()
     assert "error[PolicyDenied]" in run("check", "--base", "main").stderr
+
+
+@pytest.mark.parametrize("shape", ["5", "[{a: b}]", "{Deny: 1}", "[[Deny]]", "text"])
+@pytest.mark.parametrize("field", ["validations", "validationActions", "failurePolicy"])
+@pytest.mark.parametrize("at_base", [True, False])
+def test_rules_of_any_shape_are_findings(field: str, shape: str, at_base: bool) -> None:
+    wrong = POLICY.replace("validations: [{expression", "failurePolicy: Fail\n  validations: [{expression")
+    wrong = re.sub(rf"{field}: .*", f"{field}: {shape}", wrong).removesuffix("}\n") + "}\n" * (
+        field == "validationActions"
+    )
+    write("trainc.yaml", f"{SETTINGS}policies: [policies]\n")
+    write("policies/p.yaml", wrong if at_base else POLICY)
+    on_branch()
+    write("policies/p.yaml", POLICY if at_base else wrong)
+    assert run("check", "--base", "main").status in (0, 1)
+
+
+def test_a_parameter_may_have_the_name_of_a_field_that_only_refuses_more() -> None:
+    limits = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits}\ndata: {validations: a}\n"
+    write("trainc.yaml", f"{SETTINGS}policies: [policies]\n")
+    write("policies/p.yaml", limits)
+    on_branch()
+    write("policies/p.yaml", limits.replace("validations: a", "validations: abc"))
+    assert "data.validations is abc; it was a" in run("check", "--base", "main").stderr
+
+
+def test_names_with_braces_are_said_as_they_are() -> None:
+    own = SETTINGS.replace("images: {pinned: true}\n", "")
+    write("trainc.yaml", own.replace("output: rendered", 'output: "rendered {0.__class__}"'))
+    run("build")
+    on_branch()
+    edit("trainc.yaml", "rendered {0.__class__}", "rendered")
+    assert "ends its 1 job" in run("check", "--base", "HEAD@{0}").stderr

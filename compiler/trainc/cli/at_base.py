@@ -6,23 +6,23 @@ copy; what is asked first is read first, and nothing twice.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from functools import cache
 from io import BytesIO
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
+from trainc.cli.changed_rules import first_difference, lost_keys
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.config_maps import marked_among, owned
-from trainc.findings import CompileError, Diagnostic, Path, Source, format_path, has_errors
+from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted, did_you_mean, first_of
-from trainc.kube.documents import Json, identity_of, qualified, value_at
+from trainc.kube.documents import Json, identity_of, qualified
 from trainc.kube.names import JOB_KINDS
 from trainc.options import SETTINGS, Options
 from trainc.output.choices import JobKey
@@ -33,7 +33,7 @@ from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
-from trainc.reading.document import Document, label_of
+from trainc.reading.document import Document
 from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.git import (
     REVISION_HINT,
@@ -49,9 +49,9 @@ from trainc.reading.opening import CONFIGURATION_FILE, is_below, read_file
 from trainc.startup.records import replace
 
 NO_BASE = "none"
-# A value is said up to this number of letters.
-_LONG = 60
 _T = TypeVar("_T")
+# A setting that gives all jobs another place, what to say of it before and after their number, a hint, and its line.
+_Replacing: TypeAlias = "tuple[str, tuple[str, str], str, Source]"
 
 
 class Revision:
@@ -81,6 +81,13 @@ class Revision:
     def from_top(self, path: str) -> str:
         """Return a path of the working tree as git names it."""
         return os.path.relpath(os.path.realpath(path), self.top)
+
+    def changed(self, texts: Mapping[str, bytes]) -> dict[str, bytes | None]:
+        """Return the files of the working tree, by their paths, that are others there, with their content there or None."""
+        by_path = {self.from_top(file): file for file in texts}
+        now, limits = {path: texts[file] for path, file in by_path.items()}, Settings.limits_of(self._arguments)
+        found = find_changed_files(self.repository, self.commit, now, limits) if now else {}
+        return {by_path[path]: content for path, content in found.items()}
 
     def shown(self, folder: str) -> str:
         """Return a path from the top as one from the folder of trainc.yaml."""
@@ -262,13 +269,10 @@ class Bases:
         revision = self.find()
         return None if revision is None else revision.base_of(folder, environment)
 
-    def loosened(
-        self, settings: Mapping[str, Settings], of_nothing: Collection[str] = ()
-    ) -> tuple[dict[str, Settings], list[Diagnostic]]:
-        """Have what administrators decide judged by a named base too, and say what the change loosens.
+    def strict(self, settings: Mapping[str, Settings]) -> tuple[dict[str, Settings], list[Diagnostic]]:
+        """Return the settings of each environment with those of a named base, by which it judges what administrators decide.
 
-        `settings` are those of each environment; globs `of_nothing` match no file here. Without a base that can be read, the
-        result has an error.
+        Without a base that can be read, the result has an error.
         """
         if not self.is_named:
             return dict(settings), []
@@ -276,9 +280,12 @@ class Bases:
             revision = self.get()
         except CompileError as error:
             return dict(settings), [no_base(error.diagnostics[0], "trainc.yaml", self.arguments.base)]
-        strict = {name: replace(of_env, at_base=revision.configuration(name)) for name, of_env in settings.items()}
-        about = {name: list(self._about(of_env, of_nothing)) for name, of_env in strict.items()}
-        return strict, merge_diagnostics(about)
+        return {name: replace(of_env, at_base=revision.configuration(name)) for name, of_env in settings.items()}, []
+
+    def loosened(self, strict: Mapping[str, Settings], of_nothing: Collection[str] = ()) -> list[Diagnostic]:
+        """Return what the change loosens of settings with those of the base. Globs `of_nothing` match no file here."""
+        known = {name: settings for name, settings in strict.items() if settings.at_base is not None}
+        return merge_diagnostics({name: list(self._about(settings, of_nothing)) for name, settings in known.items()})
 
     def guarded(self, settings: Settings) -> Settings:
         """Return settings with what the base says of `rebuild`, if jobs are frozen that a change of it would build again."""
@@ -295,14 +302,14 @@ class Bases:
         revision = self.find() if is_set else None
         if revision is None:
             return []
-        by_cause: dict[tuple[str, str, str, Source], dict[str, int]] = {}
+        by_cause: dict[_Replacing, dict[str, int]] = {}
         for name, of_env in settings.items():
             for cause, count in self._replaced(name, of_env):
                 by_cause.setdefault(cause, {})[name] = count
         found = []
-        for (key, what, hint, source), counts in by_cause.items():
+        for (key, (start, end), hint, source), counts in by_cause.items():
             where = f" (in {', '.join(counts)})" if len(counts) < len(settings) else ""
-            message = what.format(jobs=counted(sum(counts.values()), "job")) + where
+            message = f"{start} {counted(sum(counts.values()), 'job')}{end}{where}"
             found.append(Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source))
         return found
 
@@ -310,9 +317,7 @@ class Bases:
         """Return whether a file is another one than at the revision."""
         if (revision := self.find()) is None or not os.path.isfile(file):
             return True
-        limits = Settings.limits_of(self.arguments)
-        now = {revision.from_top(file): read_file(file, limits.file_bytes)}
-        return bool(find_changed_files(revision.repository, revision.commit, now, limits))
+        return bool(revision.changed({file: read_file(file, Settings.limits_of(self.arguments).file_bytes)}))
 
     def frozen_elsewhere(self, settings: Settings) -> Iterator[Diagnostic]:
         """Yield frozen jobs that an overlay gives another name or namespace: there they would run again."""
@@ -325,10 +330,8 @@ class Bases:
         jobs = [(os.path.dirname(path), os.path.basename(path)[:-5]) for path in files]
         ended = [qualified(*job) for job in jobs if base.frozen_since(*job) is not None]
         moves = [cause for cause, _ in self._replaced(name, settings) if cause[0] in _MOVING] if ended else ()
-        for _, what, _, source in moves:
-            message = (
-                f"{first_of(ended)} is frozen in {revision.name}, and this would run it again: {what.partition(':')[0]}"
-            )
+        for _, (start, _), _, source in moves:
+            message = f"{first_of(ended)} is frozen in {revision.name}, and this would run it again: {start.rpartition(': ')[0]}"
             hint = "undo the change at this line, or first merge a trainc.yaml without it under `frozen`"
             yield Diagnostic("FrozenJob", "error", message, hint, source=source)
 
@@ -341,7 +344,7 @@ class Bases:
             return
         for was, document in self._overlays(settings):
             if (at := first_difference(was, document.data)) is not None and (source := document.locate(at)):
-                yield source, bool(_gone(was, document.data, at))
+                yield source, bool(lost_keys(was, document.data, at))
         after = settings.configuration
         was_overlaid, is_overlaid = (
             [*map(os.path.basename, one.overlay or ())] for one in (revision.configuration(after.environment), after)
@@ -365,10 +368,9 @@ class Bases:
         revision, limits = self.get(), settings.options.limits
         overlays = [each.overlay.document for loaded in settings.overlays for each in loaded.in_order]
         texts = {file: text for loaded in settings.overlays for file, text in loaded.texts}
-        here = {revision.from_top(d.file): d for d in overlays if d.file in texts}
-        now = {path: texts[document.file] for path, document in here.items()}
-        for path, text in find_changed_files(revision.repository, revision.commit, now, limits).items() if now else ():
-            yield next((d.data for d in read_documents(text or b"", path, limits)[0]), {}), here[path]
+        here = {d.file: d for d in overlays if d.file in texts}
+        for file, text in revision.changed({file: texts[file] for file in here}).items():
+            yield next((d.data for d in read_documents(text or b"", file, limits)[0]), {}), here[file]
 
     def _about(self, settings: Settings, of_nothing: Collection[str]) -> Iterator[Diagnostic]:
         before, after = settings.at_base or Configuration(), settings.configuration
@@ -390,18 +392,18 @@ class Bases:
 
     def _about_dump(self, folder: str) -> Iterator[Diagnostic]:
         """Say that a change edits what the cluster was doing, which counts once it is merged."""
-        revision, limits = self.get(), Settings.limits_of(self.arguments)
-        files = [entry.path for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
-        now = {revision.from_top(file): read_file(file, limits.file_bytes) for file in files}
-        was = find_changed_files(revision.repository, revision.commit, now, limits) if now else {}
-        for file in (file for file in files if was.get(revision.from_top(file)) and file.endswith((".json", ".yaml"))):
+        limits = Settings.limits_of(self.arguments)
+        entries = os.scandir(folder) if os.path.isdir(folder) else ()
+        files = [entry.path for entry in entries if entry.is_file() and entry.name.endswith((".json", ".yaml"))]
+        was = self.get().changed({file: read_file(file, limits.file_bytes) for file in files})
+        for file in filter(was.get, files):
             message = (
                 f"since {self.arguments.base}: the dump {file} has changed: the states in it count once it is merged"
             )
             hint = "let only CI publish the dump: an edit can claim that a job has finished"
             yield Diagnostic("SettingsLoosened", "info", message, hint, source=Source(file, 1, 1))
 
-    def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[tuple[str, str, str, Source], int]]:
+    def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[_Replacing, int]]:
         """Yield each setting that gives the jobs of an environment another place, with what to say of it, and their number."""
         revision = self.get()
         after, before = settings.configuration, revision.configuration(environment)
@@ -412,34 +414,34 @@ class Bases:
         if not count:
             return
         shown = revision.shown(there)
-        changed: dict[str, tuple[str, str]] = {}
+        changed: dict[str, tuple[tuple[str, str], str]] = {}
         if there != revision.from_top(after.output):
-            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its {{jobs}}"
-            changed["output"] = message, _MOVED
+            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its"
+            changed["output"] = (message, ""), _MOVED
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
             was = revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:
                 set_or_not = "set" if was else "not set"
-                message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends {{jobs}} and starts them again"
-                changed["nameHash"] = message, _RENAMED
+                message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends"
+                changed["nameHash"] = (message, " and starts them again"), _RENAMED
         places: dict[str, Source] = {}
         for was_overlay, document in self._overlays(settings):
             for key in _MOVING:
                 if was_overlay.get(key) != document.data.get(key):
                     old, new = (str(data.get(key) or "") for data in (was_overlay, document.data))
                     to = f"in {new}" if key == "namespace" and new else "under other names"
-                    message = f"`{key}` was {old or 'not set'} in {revision.name}: the cluster ends {{jobs}} and starts them again {to}"
-                    changed[key] = message, _RENAMED
+                    message = f"`{key}` was {old or 'not set'} in {revision.name}: the cluster ends"
+                    changed[key] = (message, f" and starts them again {to}"), _RENAMED
                     if (at := document.locate((key,) if new else ())) is not None:
                         places[key] = at
-        for key, (message, hint) in changed.items():
+        for key, (texts, hint) in changed.items():
             source = (
                 places.get(key)
                 or settings.place(key)
                 or next((line for line, _ in self.changes_for_all(settings)), None)
                 or Source(os.path.normpath(after.file), 1, 1)
             )
-            yield (key, message, hint.format(key=key), source), count
+            yield (key, texts, hint.format(key=key), source), count
 
 
 _MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"
@@ -481,82 +483,3 @@ def no_base(refused: Diagnostic, compared: str, base: str | None) -> Diagnostic:
         near = did_you_mean(base or "", branches_and_tags(os.curdir, full=(base or "").startswith("refs/")))
         hint = f"{near and f'{near} Otherwise, '}run `{fetch}` (in GitHub Actions, set `fetch-depth: 0`)"
     return Diagnostic("NoBase", "error", message, f"{hint}, or trust the files as they are with --base none")
-
-
-def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str) -> Iterator[Diagnostic]:
-    """Yield where and how rules are others than before, apart from the texts that they print."""
-    hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
-
-    def about(source: Source | None, sentence: str) -> Diagnostic:
-        message = f"since {base}: {sentence}"
-        return Diagnostic("SettingsLoosened", "info", message, hint, CONFIGURATION_FILE, source=source)
-
-    def without_texts(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: without_texts(v) for key, v in value.items() if key not in ("message", "messageExpression")}
-        return [*map(without_texts, value)] if isinstance(value, list) else value
-
-    there, here = ({label_of(d.data): d for d in side} for side in (before, now))
-    for label, document in there.items():
-        was = without_texts(document.data)
-        new = _without_stricter(was, without_texts(here[label].data)) if label in here else None
-        if new is None:
-            source = next((d.locate(()) for d in now if d.file == document.file), None)
-            what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
-            yield about(source, f"{label} {what}")
-        elif (at := first_difference(was, new)) is not None:
-            old, value = value_at(was, at), value_at(new, at)
-            gone = _gone(was, new, at)
-            at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
-            is_short = isinstance(old, str | int) and len(str(old)) < _LONG
-            shown = (value, old) if type(value) is type(old) else (json.dumps(value, default=str), json.dumps(old))
-            what = f"is {'gone' if gone else shown[0]}; it was {shown[1]}" if is_short else "has changed"
-            source = here[label].locate(at[:-1] if gone else at)
-            yield about(source, f"{label}: {format_path(at)} {what}{', which lets more pass' * (old == 'Deny')}")
-    for label in here.keys() - there.keys():
-        if not label.startswith("ValidatingAdmissionPolicy"):
-            yield about(here[label].locate(()), f"{label} is new")
-
-
-_LEVELS = ("privileged", "baseline", "restricted")
-# Whether a field of a policy, its binding or a namespace refuses all that it refused.
-_STRICTER: dict[str, Callable[[Any, Any], bool]] = {
-    "validations": lambda was, now: all(rule in now for rule in was),
-    "validationActions": lambda was, now: "Deny" in now or {*was} <= {*now},
-    "failurePolicy": lambda _, now: now == "Fail",
-    "pod-security.kubernetes.io/enforce": lambda was, now: (
-        now in _LEVELS[_LEVELS.index(was) if was in _LEVELS else 3 :]
-    ),
-}
-
-
-def _without_stricter(was: Any, now: Any) -> Any:
-    """Return a rule as it is now, with what only refuses more as it was."""
-    if not (isinstance(was, dict) and isinstance(now, dict)):
-        return now
-    inner = {key: _without_stricter(was[key], now[key]) for key in now if key in was and key not in _STRICTER}
-    more = {
-        key: was[key] for key, refuses in _STRICTER.items() if key in was and key in now and refuses(was[key], now[key])
-    }
-    return {**now, **inner, **more}
-
-
-def first_difference(before: Any, now: Any) -> Path | None:
-    """Return the path of the first value that differs, in what there is now."""
-    if before == now:
-        return None
-    pairs: Iterator[tuple[Any, Any, Any]] = iter(())
-    if isinstance(before, dict) and isinstance(now, dict):
-        pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) <= len(now):
-        pairs = zip(range(len(now)), [*before, *[None] * (len(now) - len(before))], now, strict=True)
-    for step, old, new in pairs:
-        if old != new:
-            return () if new is None else (step, *(first_difference(old, new) or ()))
-    return ()
-
-
-def _gone(before: Any, now: Any, at: Path) -> list[str]:
-    """Return the keys that a mapping had and no longer has."""
-    old, new = value_at(before, at), value_at(now, at)
-    return [key for key in old if key not in new] if isinstance(old, dict) and isinstance(new, dict) else []

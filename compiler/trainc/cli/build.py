@@ -387,7 +387,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         bases = bases_of(settings, arguments)
     if bases is not None and arguments.base is not None:
         by_name = dict(zip((each.environment for each in environments), settings, strict=True))
-        strict, at_base = bases.loosened(by_name)
+        strict, at_base = bases.strict(by_name)
+        at_base += bases.loosened(strict)
         settings = list(strict.values())
     folders = [_output_of(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):

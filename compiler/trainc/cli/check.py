@@ -67,7 +67,7 @@ def _examine(
     settings, loosened = dict(environments), list[Diagnostic]()
     bases = bases_of(settings.values(), arguments)
     if arguments.base is not None:
-        settings, loosened = bases.loosened(settings)
+        settings, loosened = bases.strict(settings)
     if not stdin:
         stdin.append(read_stdin(environments[0][1], streams))
     checks = {
@@ -82,15 +82,14 @@ def _examine(
         if check.checking.settings.covers_all and causes.isdisjoint({"NoSuchPath", "NoTrainJob"}):
             check.checking.diagnostics += _skipped_sources(check.checking, check.compiled, bases)
     join_skipped([check.checking for check in checks.values()])
-    nothing: list[Diagnostic] = []
+    nothing, globs = list[Diagnostic](), set[str]()
     if not arguments.env and not arguments.paths:
         runs = [check.checking for check in checks.values()]
         nothing, globs = without_effect(runs, {image for check in checks.values() for image in check.images})
-        if globs and arguments.base is not None:
-            _, loosened = bases.loosened(settings, globs)
+    loosened += bases.loosened(settings, globs)
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
-        loosened = [*loosened, *bases.replaced(settings)]
-    loosened = [*loosened, *nothing]
+        loosened += bases.replaced(settings)
+    loosened += nothing
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened

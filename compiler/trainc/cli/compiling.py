@@ -163,7 +163,7 @@ class Run:
 
     def _of_keeping(self, keeping: Keeping) -> Iterator[Diagnostic]:
         """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
-        from trainc.cli.at_base import first_difference
+        from trainc.cli.changed_rules import first_difference
         from trainc.output.ownership import file_name
 
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
@@ -403,7 +403,7 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
 
 def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, list[Diagnostic]]:
     """The rules of the base as far as their files are others: its judge, its cluster, and what is to be said of them."""
-    from trainc.cli.at_base import changed_rules
+    from trainc.cli.changed_rules import changed_rules
 
     settings, limits = court.settings, court.settings.options.limits
     there = settings.at_base or Configuration()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from trainc.cli.at_base import first_difference
+from trainc.cli.changed_rules import first_difference
 from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
 from trainc.explain import place

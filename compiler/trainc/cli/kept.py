@@ -189,7 +189,7 @@ def settled(arguments: Arguments) -> list[Diagnostic]:
 
     settings = Settings.of(arguments)
     bases, name = bases_of([settings], arguments), settings.configuration.environment
-    strict = bases.loosened({name: settings})[0][name]
+    strict = bases.strict({name: settings})[0][name]
     run = start(strict, b"", settings.output, output=settings.output, bases=bases)
     for _ in run.jobs():
         pass

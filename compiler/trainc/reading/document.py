@@ -29,8 +29,7 @@ class Document:
     original document if overlays have changed it, and `written(path)` returns all places that a value was made from then,
     the latest first: a document and a path in it. `listing` is the place of the List in which an API server printed it;
     empty for any other document. `held_back` are the fields that overlays set in all outputs alike, with the values before
-    (None without one) and after, in order. `siblings` are the files beside a job that its command names; of a sweep
-    that is not selected, its base.
+    (None without one) and after, in order. `siblings` are files that a job names, or the base of a sweep that is left out.
     """
 
     data: dict[str, Any]

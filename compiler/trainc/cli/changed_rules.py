@@ -1,0 +1,109 @@
+"""What a change does to documents, and to the rules that judge jobs: its first difference, and whether it loosens any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from trainc.findings import Diagnostic, Path, Source, format_path
+from trainc.kube.documents import Json, path_exists, value_at, with_value
+from trainc.reading.document import Document, label_of
+from trainc.reading.opening import CONFIGURATION_FILE
+
+# A value is said up to this number of letters.
+_LONG = 60
+_LEVELS = ("privileged", "baseline", "restricted")
+
+
+def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str) -> Iterator[Diagnostic]:
+    """Yield where and how rules are others than before, apart from the texts that they print."""
+    hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
+
+    def about(source: Source | None, sentence: str) -> Diagnostic:
+        message = f"since {base}: {sentence}"
+        return Diagnostic("SettingsLoosened", "info", message, hint, CONFIGURATION_FILE, source=source)
+
+    there, here = ({label_of(d.data): d for d in side} for side in (before, now))
+    for label, document in there.items():
+        was = _without_texts(document.data)
+        new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
+        if new is None:
+            source = next((d.locate(()) for d in now if d.file == document.file), None)
+            what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
+            yield about(source, f"{label} {what}")
+        elif (at := first_difference(was, new)) is not None:
+            old, value = value_at(was, at), value_at(new, at)
+            gone = lost_keys(was, new, at)
+            at, old = ((*at, gone[0]), old[gone[0]]) if gone else (at, old)
+            is_short = isinstance(old, str | int) and len(str(old)) < _LONG
+            shown = (value, old) if type(value) is type(old) else (json.dumps(value, default=str), json.dumps(old))
+            what = f"is {'gone' if gone else shown[0]}; it was {shown[1]}" if is_short else "has changed"
+            source = here[label].locate(at[:-1] if gone else at)
+            yield about(source, f"{label}: {format_path(at)} {what}{', which lets more pass' * (old == 'Deny')}")
+    for label in here.keys() - there.keys():
+        if not label.startswith("ValidatingAdmissionPolicy"):
+            yield about(here[label].locate(()), f"{label} is new")
+
+
+def _without_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_texts(v) for key, v in value.items() if key not in ("message", "messageExpression")}
+    return [*map(_without_texts, value)] if isinstance(value, list) else value
+
+
+# Whether a field of any shape refuses all that it refused: nothing has checked what the base has.
+_Refuses: TypeAlias = Callable[[Any, Any], bool]
+
+
+def _has_all(was: Any, now: Any) -> bool:
+    if not (isinstance(was, list) and isinstance(now, list)):
+        return False
+    texts = [{json.dumps(one, sort_keys=True, default=str) for one in side} for side in (was, now)]
+    return texts[0] <= texts[1]
+
+
+def _is_as_high(was: Any, now: Any) -> bool:
+    return now in _LEVELS[_LEVELS.index(was) if was in _LEVELS else len(_LEVELS) :]
+
+
+_STRICTER: Sequence[tuple[str, Path, _Refuses]] = (
+    ("ValidatingAdmissionPolicy", ("spec", "validations"), _has_all),
+    ("ValidatingAdmissionPolicy", ("spec", "failurePolicy"), lambda _, now: bool(now == "Fail")),
+    (
+        "ValidatingAdmissionPolicyBinding",
+        ("spec", "validationActions"),
+        lambda was, now: _has_all(["Deny"], now) or _has_all(was, now),
+    ),
+    ("Namespace", ("metadata", "labels", "pod-security.kubernetes.io/enforce"), _is_as_high),
+)
+
+
+def _without_stricter(was: Json, now: Json) -> Json:
+    """Return a rule as it is now, with what only refuses more as it was."""
+    for kind, path, refuses in _STRICTER:
+        is_there = now.get("kind") == kind and path_exists(was, path) and path_exists(now, path)
+        if is_there and refuses(value_at(was, path), value_at(now, path)):
+            now = with_value(now, path, value_at(was, path))
+    return now
+
+
+def first_difference(before: Any, now: Any) -> Path | None:
+    """Return the path of the first value that differs, in what there is now."""
+    if before == now:
+        return None
+    pairs: Iterator[tuple[Any, Any, Any]] = iter(())
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = ((key, before.get(key), now.get(key)) for key in (*now, *before))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) <= len(now):
+        pairs = zip(range(len(now)), [*before, *[None] * (len(now) - len(before))], now, strict=True)
+    for step, old, new in pairs:
+        if old != new:
+            return () if new is None else (step, *(first_difference(old, new) or ()))
+    return ()
+
+
+def lost_keys(before: Any, now: Any, at: Path) -> list[str]:
+    """Return the keys that a mapping had and no longer has."""
+    old, new = value_at(before, at), value_at(now, at)
+    return [key for key in old if key not in new] if isinstance(old, dict) and isinstance(new, dict) else []
