@@ -116,7 +116,9 @@ def _not_in_git(targets: Sequence[Target], arguments: Arguments, streams: Stream
     with suppress(CompileError):  # Output outside of the repository is no part of a commit.
         added = [target.folder for target in targets if is_hook and run_git(os.curdir, [*words, target.folder])]
     if added:
-        streams.err.write(f"not in git yet, so this commit would lack them: git add {' '.join(added)}\n")
+        from shlex import join
+
+        streams.err.write(f"not in git yet, so this commit would lack them: {join(['git', 'add', *added])}\n")
     return added
 
 

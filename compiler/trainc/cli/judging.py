@@ -138,7 +138,7 @@ class Judgement:
                 answering |= self._not_compiled(rendered, standing)
             elif key in found and self._is_judged(key):
                 answering[key] = found[key]
-        whole = [d for d in about_input if d.severity == "error" and self._is_excusable(d)]
+        whole = self._excusable(d for d in about_input if d.severity == "error")
         base = self.keeping.read_base()
         if found and base is not None and (problem := base.dump_problem()) is not None:
             errors.append(replace(problem, source=self.court.settings.place("live")))
@@ -197,15 +197,19 @@ class Judgement:
         is_kept = rendered is not None and rendered.standing != "compiled" and self._standing(key) == "kept"
         return base is not None and rendered is not None and is_kept and base.read_state(rendered.body) == "finished"
 
-    def _is_excusable(self, diagnostic: Diagnostic) -> bool:
-        """Return whether an error about the input is one about a runtime or a kept job, which rules decide."""
-        key = job_of(diagnostic)
-        if key is None:
-            return diagnostic.object.partition(" ")[0] in RUNTIME_KINDS
-        if (rendered := self.keeping.rendered.get(key)) is None:
-            raw = [jobset.data for jobset in self.inputs.jobsets if identity_of(jobset.data) == key]
-            return bool(raw) and self.keeping.is_as_at_base(*key, raw)
-        return rendered.standing == "kept" and self._standing(key) == "kept"
+    def _excusable(self, errors: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the errors about the input that are about a runtime or a kept job, which rules decide."""
+        raw: dict[JobKey, list[Manifest]] = {}
+        for jobset in self.inputs.jobsets:
+            raw.setdefault(identity_of(jobset.data), []).append(jobset.data)
+
+        def is_kept(key: JobKey) -> bool:
+            if (rendered := self.keeping.rendered.get(key)) is None:
+                return key in raw and self.keeping.is_as_at_base(*key, raw[key])
+            return rendered.standing == "kept" and self._standing(key) == "kept"
+
+        jobs = ((d, job_of(d)) for d in errors)
+        return [d for d, key in jobs if (is_kept(key) if key else d.object.partition(" ")[0] in RUNTIME_KINDS)]
 
     def _as_it_stands(
         self, job: ValidDocument, standing: Standing, of_cluster: Iterable[Diagnostic]

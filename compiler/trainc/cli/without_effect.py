@@ -189,6 +189,9 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     folder = os.path.join(home, "argocd")
     outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
     documents = read_paths([folder], Limits(), everything=True)[0] if outputs and os.path.isdir(folder) else []
+    written = {*map(os.path.normpath, outputs)}
+    applied = {os.path.normpath(str(mapping(value_at(d.data, ("spec", "source"))).get("path"))) for d in documents}
+    moved = [output for output in outputs if os.path.normpath(output) not in applied]
     for document in documents:
         sources = [value_at(document.data, ("spec", "source")), *objects(value_at(document.data, ("spec", "sources")))]
         for path in (mapping(source).get("path") for source in sources if document.data.get("kind") == "Application"):
@@ -196,7 +199,7 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 continue
             severity: Severity = "warning"
             there, message, hint = os.path.join(home, path), "", ""
-            if os.path.normpath(path) in map(os.path.normpath, outputs):
+            if os.path.normpath(path) in written:
                 severity, message = "info", f"Argo CD applies {path}, and trainc.yaml says `delivery: {delivery}`"
                 hint = "once the other tool applies that folder, delete this Application without pruning"
                 if delivery in (None, "argocd"):
@@ -204,10 +207,7 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
             elif marked_files(there):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this Application once it has pruned them"
-                applied = {
-                    os.path.normpath(str(mapping(value_at(d.data, ("spec", "source"))).get("path"))) for d in documents
-                }
-                if len(moved := [output for output in outputs if os.path.normpath(output) not in applied]) == 1:
+                if len(moved) == 1:
                     hint = f"write `path: {moved[0]}`, which no other Application here applies; or, {hint}"
             elif not os.path.lexists(there):
                 message = f"there is no {path}: this Application has nothing to apply"

@@ -200,9 +200,11 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
         severity: Severity = "info" if served else "warning"
         subject = "is" if len(old) == 1 else f"and {len(old) - 1} more are"
         until = (
-            "is no longer served from 0.20 on" if served else f"Kueue {kueue_versions.minor_of(version)} does not serve"
+            "is no longer served from 0.20 on"
+            if served
+            else " ".join(filter(None, ("Kueue", kueue_versions.minor_of(version), "does not serve")))
         )
-        message = f"it {subject} of {api}, which {until.replace('  ', ' ')}"
+        message = f"it {subject} of {api}, which {until}"
         hint = "write v1beta2, where cohort is cohortName, and whenCanBorrow and whenCanPreempt are MayStopSearch or TryNextFlavor"
         yield Diagnostic("OldKueueAPI", severity, message, hint, label_of(old[0]), "apiVersion")
 
@@ -254,31 +256,32 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
         named = named if len(named) == 1 else []
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
-    topologies = [document for document in by_name.values() if document.data.get("kind") == "Topology"]
-    if "its topology" in message and len(topologies) == 1:
-        named = topologies
-        nodes = (document.data for document in by_name.values() if document.data.get("kind") == "Node")
-        labels = {label for node in nodes for label in mapping(value_at(node, ("metadata", "labels")))}
-        levels = [level.get("nodeLabel") for level in objects(value_at(named[0].data, ("spec", "levels")))]
-        wrong = next((i for i, label in enumerate(levels) if label not in labels), None) if labels else None
-        source = named[0].locate(("spec", "levels") if wrong is None else ("spec", "levels", wrong, "nodeLabel"))
-        return (
-            diagnostic.hint
-            if source is None
-            else source.refusing(
-                f"{diagnostic.hint} (Topology {named[0].data['metadata']['name']} is at {source.file}:{source.line})"
-            )
-        )
     if len(flavors := {*_FLAVOR_OF_NODES.findall(message)}) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
+    topologies = _of_kind("Topology", by_name) if "its topology" in message else []
+    named += topologies if len(topologies) == 1 else []
     if not named:
         return diagnostic.hint
-    source = named[-1].locate(_path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
+    levels = _unlabelled_level(named[-1].data, by_name) if topologies == named[-1:] else None
+    source = named[-1].locate(levels or _path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
     if source is None:
         return diagnostic.hint
     is_of_kueue = named[-1].data["kind"] not in ("Node", "Cluster")
     where = f" ({label_of(named[-1].data)} is at {source.file}:{source.line})" if is_of_kueue else ""
     return source.refusing(diagnostic.hint + where)
+
+
+def _of_kind(kind: str, by_name: Mapping[str, Document]) -> list[Document]:
+    return [document for document in by_name.values() if document.data.get("kind") == kind]
+
+
+def _unlabelled_level(topology: Any, by_name: Mapping[str, Document]) -> Path:
+    """The first level of a Topology that is a label of no node, or all levels."""
+    nodes = _of_kind("Node", by_name)
+    labels = {label for node in nodes for label in mapping(value_at(node.data, ("metadata", "labels")))}
+    levels = [level.get("nodeLabel") for level in objects(value_at(topology, ("spec", "levels")))]
+    wrong = next((i for i, label in enumerate(levels) if label not in labels), None) if labels else None
+    return ("spec", "levels") if wrong is None else ("spec", "levels", wrong, "nodeLabel")
 
 
 def _path_of_rule(data: Any, text: str) -> Path:

@@ -39,11 +39,12 @@ from trainc.features.cluster.fits.state import State
 from trainc.features.cluster.fits.workload import PodSet, Workload, with_size, with_tolerations, with_topology
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
-
-
+_SMALLER = "request less per pod, or add larger nodes to the flavor"
 # A quota of less memory is one whose unit was forgotten: of GiB up to the second number, else of MiB.
 _BYTES_MEANT = 1 << 28
 _GIBIBYTES_MEANT = 1 << 20
+# Of how many queues of a namespace one is looked for that would admit a job.
+_MOST_TRIED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,15 +504,19 @@ class _Explainer:
         softened = with_topology(self.workload, assigned.pod_set.name, type(topology)())
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
-        queues = self.state.cluster.cluster_queues
-        others = [
-            name
-            for (space, name), local in sorted(self.state.cluster.local_queues.items())
-            if space == self.workload.namespace and (other := queues.get(local.cluster_queue)) not in (None, self.queue)
-            if not self.state.cluster.faults(other) and scheduling.would_be_admitted(self.workload, other, self.state)
-        ]
-        use = f"use the queue {others[0]}, which has them; or " if others else ""
+        use = f"use the queue {name}, which has them; or " if (name := self._other_queue()) else ""
         return f"{use}change the pods to match one of the flavors, as with another runtime, or add a flavor that matches them to the ClusterQueue"
+
+    def _other_queue(self) -> str:
+        """Return another queue of the namespace that would admit the job, one of the first few."""
+        cluster, namespace = self.state.cluster, self.workload.namespace
+        for name in sorted(name for space, name in cluster.local_queues if space == namespace)[:_MOST_TRIED]:
+            queue = cluster.cluster_queues.get(cluster.local_queues[namespace, name].cluster_queue)
+            if queue is None or queue is self.queue or cluster.faults(queue):
+                continue
+            if scheduling.would_be_admitted(self.workload, queue, self.state):
+                return name
+        return ""
 
     def _no_place(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.no_place)
@@ -519,9 +524,8 @@ class _Explainer:
         assert lacking is not None
         if not lacking.reason and (alone := self._larger_than_nodes(pod_set, assigned.tree)):
             return alone
-        smaller = _SMALLER
-        if lacking.reason == NO_LEVEL:
-            smaller = "correct the levels of its Topology, or label its nodes"
+        of_level = lacking.reason == NO_LEVEL
+        smaller = "correct the levels of its Topology, or label its nodes" if of_level else _SMALLER
         message = self._room(assigned, lacking)
         for annotation, softer in scheduling.softer_topologies(pod_set.topology, self.state.trees[assigned.tree]):
             if self._would_do(with_topology(self.workload, pod_set.name, softer)):
@@ -584,9 +588,6 @@ class _Explainer:
         idle = f", and the pods of {name} request none" if name else ""
         message = f"Kueue assigns pods to a topology only if they request resources{idle}"
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
-
-
-_SMALLER = "request less per pod, or add larger nodes to the flavor"
 
 
 def _container(pod_set: PodSet, path: Sequence[str | int]) -> str:

@@ -80,7 +80,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
         return Status.DIAGNOSED if arguments.exit_code else Status.DONE
     diffs: dict[str, Diff] = {}
-    present: dict[str, list[str]] = {}
+    present: dict[str, set[str]] = {}
     found: dict[str, list[Diagnostic]] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
     live: LiveDiff | None = None
@@ -102,7 +102,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             has_failed = True
             continue
         diffs[name] = compare_sides(before, after, environment, streams)
-        present[name] = [documents.qualified(*job) for job in after.manifest_set.by_job]
+        present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
@@ -554,7 +554,7 @@ def changes_since(
     look_up(*sides_of(requested))
     environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
-    present: dict[str, list[str]] = {}
+    present: dict[str, set[str]] = {}
     errors: list[str] = []
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
@@ -564,7 +564,7 @@ def changes_since(
         else:
             name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
-            present[name] = [documents.qualified(*job) for job in after.manifest_set.by_job]
+            present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
     diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from trainc.api.admission import updates
@@ -494,7 +495,7 @@ def with_each(diff: Diff, change: Callable[[JobDiff], JobDiff]) -> Diff:
     return replace(diff, jobs=tuple(map(change, diff.jobs)), groups=tuple(groups))
 
 
-def with_moves(diffs: Mapping[str, Diff], present: Mapping[str, Collection[str]]) -> dict[str, Diff]:
+def with_moves(diffs: Mapping[str, Diff], present: Mapping[str, AbstractSet[str]]) -> dict[str, Diff]:
     """Say of jobs that end in one environment and start in another one that they move.
 
     `present` are the jobs of each environment, which those of a new environment may repeat.
