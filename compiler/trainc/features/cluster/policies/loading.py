@@ -12,8 +12,8 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, opening
-from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean
-from trainc.api.kube import Json, mapping, names, objects, selectors
+from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean, first_of
+from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
@@ -21,6 +21,8 @@ from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, Undecide
 from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
+# For how many labels that no namespace has one that may be meant is looked for.
+_MOST_CORRECTED = 20
 _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
 
 
@@ -302,21 +304,26 @@ def _no_resources(spec: Json) -> Iterator[Finding]:
                 yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "resources", j))
 
 
-def of_no_namespace(binding: Binding, documents: Sequence[Document]) -> Iterator[Finding]:
-    """A finding for a label by which a binding selects namespaces, and that none here has, though others of its key."""
+def of_no_namespace(bindings: Sequence[Binding], documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """A finding for each label by which a binding selects namespaces, and that none here has, though others of its key."""
     spaces = [mapping(d.data.get("metadata")) for d in documents if d.data.get("kind") == "Namespace"]
+    values: dict[str, set[str]] = {}
+    for key, value in ((key, value) for space in spaces for key, value in mapping(space.get("labels")).items()):
+        values.setdefault(str(key), set()).add(str(value))
     where: Path = ("spec", "matchResources", "namespaceSelector", "matchLabels")
-    selector = mapping(mapping(binding.spec.get("matchResources")).get("namespaceSelector"))
-    for key, wanted in mapping(selector.get("matchLabels")).items():
-        labels = [mapping(space.get("labels")) for space in spaces]
-        known, value = sorted({str(of[key]) for of in labels if key in of}), str(wanted)
-        if spaces and value not in known and key != NAME_LABEL:
-            message = f"policy {binding.policy.name} meets no job here: no Namespace here has the label {key}: {value}"
-            near = did_you_mean(str(key), {k for of in labels for k in of}) if not known else ""
-            near = near or next((f"did you mean {k}?" for k in known if value.startswith(k) or k.startswith(value)), "")
-            near = near or did_you_mean(value, known)
-            hint = near or f"the namespaces here have {', '.join(known)}" * bool(known) or "label them, or add theirs"
-            yield Finding("PolicyNotEvaluated", "warning" if near else "info", message, hint, (*where, key))
+    selected = ((b, mapping(value_at(b.document.data, where)).items()) for b in bindings if spaces)
+    wanted = ((b, str(key), str(value)) for b, labels in selected for key, value in labels if key != NAME_LABEL)
+    unmet = [(b, key, value) for b, key, value in wanted if value not in values.get(key, ())]
+    for number, (binding, key, value) in enumerate(unmet):
+        message = f"policy {binding.policy.name} meets no job here: no Namespace here has the label {key}: {value}"
+        known = sorted(values.get(key, ()))
+        near = "" if known or number >= _MOST_CORRECTED else did_you_mean(key, values)
+        if known and number < _MOST_CORRECTED:
+            parts = (f"did you mean {k}?" for k in known if value.startswith(k) or k.startswith(value))
+            near = next(parts, "") or did_you_mean(value, known)
+        hint = near or f"the namespaces here have {first_of(known)}" * bool(known) or "label them, or add theirs"
+        finding = Finding("PolicyNotEvaluated", "warning" if near else "info", message, hint, (*where, key))
+        yield binding.document.diagnose(finding)
 
 
 def _kind(document: Document) -> str | None:

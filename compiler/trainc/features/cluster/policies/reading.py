@@ -53,7 +53,7 @@ def judge_of(
     judge = Judge.of(policy_set, minor, cluster)
     wrong = (d.diagnose(finding) for d in cluster if d.data.get("kind") == "Namespace" for finding in misspelt(d.data))
     spaces = [*policy_set.other_documents, *cluster]
-    unmet = (b.document.diagnose(finding) for b in policy_set.bindings for finding in of_no_namespace(b, spaces))
+    unmet = of_no_namespace(policy_set.bindings, spaces)
     return (None if judge.is_idle else judge), [*policy_set.diagnostics, *unmet, *wrong]
 
 
