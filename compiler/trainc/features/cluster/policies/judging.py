@@ -128,7 +128,7 @@ class Judge:
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
-            if error.near:  # That is said at the binding.
+            if binding.is_misdirected and isinstance(error, matching.NoParameterError):  # That is said at the binding.
                 return
             hint = self._where_namespaces_are(_NAMESPACE) if error.decides else _MISSING
             message = f"policy {policy.name} was not evaluated: {error}"

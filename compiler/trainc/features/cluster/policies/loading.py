@@ -13,15 +13,15 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, opening
 from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean, first_of
-from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
-from trainc.api.records import dataclass, field
+from trainc.api.kube import Json, identity_of, mapping, names, objects, selectors, value_at
+from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
-from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, UndecidedError, is_about, parameters
+from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, NoParameterError, is_about, parameters
 from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
-# For how many labels that no namespace has one that may be meant is looked for.
+# For how many labels and names that nothing here has one that may be meant is looked for.
 _MOST_CORRECTED = 20
 _MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
 
@@ -217,6 +217,8 @@ class Binding:
     name: str
     spec: Any
     policy: Policy
+    # Its parameter is not there, and that is said of its name.
+    is_misdirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +260,8 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
         if _kind(document) == "ValidatingAdmissionPolicyBinding":
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
-            findings += _of_parameter(bound, documents) if bound is not None else []
             diagnostics += [document.diagnose(finding) for finding in findings]
+    diagnostics += _mark_misdirected(bindings, documents)
     bound_names = {
         str(mapping(document.data.get("spec")).get("policyName")) for document in documents if _kind(document)
     }
@@ -485,15 +487,24 @@ _NOT_BOUND = Finding(
 )
 
 
-def _of_parameter(binding: Binding, documents: Sequence[Document]) -> Iterator[Finding]:
-    """A finding for a parameter that is not there, though one has almost its name."""
-    reference = mapping(binding.spec.get("paramRef"))
-    try:
-        parameters(binding.policy.spec.get("paramKind"), reference or None, "", documents)
-    except UndecidedError as error:
-        if error.near and reference.get("namespace"):
-            message = f"policy {binding.policy.name} cannot be evaluated: {error}"
-            yield Finding("PolicyInvalid", "error", message, error.near, ("spec", "paramRef", "name"))
+def _mark_misdirected(bindings: list[Binding], documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """Mark bindings whose parameter is not there though one has almost its name, of the first that lack theirs, and say so."""
+    left = _MOST_CORRECTED
+    for place, binding in enumerate(bindings):
+        kind, reference = binding.policy.spec.get("paramKind"), mapping(binding.spec.get("paramRef"))
+        space, name = reference.get("namespace"), str(reference.get("name", ""))
+        if not (kind and space and left):
+            continue
+        try:
+            parameters(kind, reference, "", documents)
+        except NoParameterError as error:
+            left -= 1
+            alike = (identity_of(d.data) for d in documents if d.data.get("kind") == kind["kind"])
+            if near := did_you_mean(name, [other for of, other in alike if of in ("", space)], 0.9):
+                message = f"policy {binding.policy.name} cannot be evaluated: {error}"
+                finding = Finding("PolicyInvalid", "error", message, near, ("spec", "paramRef", "name"))
+                yield binding.document.diagnose(finding)
+                bindings[place] = replace(binding, is_misdirected=True)
 
 
 def _not_texts(document: Document) -> Iterator[Finding]:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Document, opening
-from trainc.api.findings import did_you_mean
-from trainc.api.kube import documents as kube_documents
 from trainc.api.kube import mapping, selectors
 from trainc.features.cluster.policies.cel import Unknown
 
@@ -26,8 +24,10 @@ class UndecidedError(Exception):
     """
 
     decides = False
-    # What is meant instead, for a name that stands in the binding.
-    near = ""
+
+
+class NoParameterError(UndecidedError):
+    """The object that a binding names as its parameter is not there."""
 
 
 class _NamespaceUndecidedError(UndecidedError):
@@ -158,15 +158,9 @@ def parameters(
     ]
     if not objects:
         label = f"{kind['kind']} {reference.get('name', '')}".rstrip()
-        alike = [kube_documents.identity_of(d.data) for d in documents if d.data.get("kind") == kind["kind"]]
-        error = UndecidedError(
+        raise NoParameterError(
             f"its parameter, {label} in namespace {where or '(none)'}, is not in the policies folders"
         )
-        if reference.get("namespace"):
-            error.near = did_you_mean(
-                reference.get("name", ""), [name for space, name in alike if space in ("", where)], 0.9
-            )
-        raise error
     return objects
 
 
