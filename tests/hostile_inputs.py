@@ -172,6 +172,8 @@ BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
     "an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, "true" + " && object.kind != 'a'" * n)),
     "a list in an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
     "blanks in a variable": ("p.yaml", "check good.yaml", lambda n: policy(0, "variables.b == 1").replace("  validations", f"  variables: [{{name: a, expression: '1'}}, {{name: b, expression: 'variables{' ' * n}.a'}}]\n  validations")),
+    "bindings beside namespaces": ("p.yaml", "check good.yaml", lambda n: "---\n".join([policy("", "true"), *(_SELECTING.replace("NAME", f"a{i}") for i in range(n))])),
+    "bindings beside parameters": ("p.yaml", "check good.yaml", lambda n: "---\n".join([policy("", "true").replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n"), *(_WITH_PARAMETER.replace("NAME", f"a{i}") for i in range(n))])),
     "values of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: 5000\nparameters: {{a: [{', '.join(map(str, range(n)))}]}}\n"),
     "parameters of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}parameters: {{a: [1, 2], {', '.join(f'a{i}: [1]' for i in range(n // 2))}}}\n"),
     "trials of a sweep": ("s.yaml", "check s.yaml", lambda n: f"{_SWEEP}maxTrials: {n}\nparameters: {{a: {{min: 0, max: 1, count: {n}}}}}\n"),
@@ -185,6 +187,12 @@ BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
     "queues": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "".join("---\n" + _QUEUE.replace("NAME", f"q{i}") for i in range(n))),
     "lists by hand": ("n.yaml", "fits good.yaml --cluster n.yaml", lambda n: CLUSTER + "---\napiVersion: trainc/v1alpha1\nkind: Cluster\n" * n),
 }  # fmt: skip
+_BOUND = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec: {policyName: p, validationActions: [Deny], """
+_SELECTING: str = f"{_BOUND}matchResources: {{namespaceSelector: {{matchLabels: {{team: NAMEs}}}}}}}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: NAME, labels: {{team: NAME}}}}\n"
+_WITH_PARAMETER: str = f"{_BOUND}paramRef: {{name: NAMEs, namespace: x, parameterNotFoundAction: Deny}}}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: NAME, namespace: x}}\n"
 _SWEEP = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: good.yaml\n"
 _OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n"
 _PATCH = "- {target: {kind: TrainJob, name: llm}, patch: '[{op: add, path: /spec/trainer, value: {numNodes: NAME}}]'}\n"

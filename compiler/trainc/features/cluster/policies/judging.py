@@ -110,7 +110,7 @@ class Judge:
             key = (id(binding), namespace)
             if key not in self.params:
                 self.params[key] = matching.parameters(
-                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.policies.other_documents
+                    policy.spec.get("paramKind"), spec.get("paramRef"), namespace, self.policies.named
                 )
             scope = {
                 "object": data,

@@ -17,7 +17,7 @@ from trainc.api.kube import Json, identity_of, mapping, names, objects, selector
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel
 from trainc.features.cluster.policies.cel import is_identifier
-from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, NoParameterError, is_about, parameters
+from trainc.features.cluster.policies.matching import NAME_LABEL, OURS, NoParameterError, by_name, is_about, parameters
 from trainc.features.cluster.policies.pod_security import misspelt
 
 _LONGEST_MESSAGE = 200
@@ -223,11 +223,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """The contents of the policy folders: bindings sorted by name, and all other documents by kind."""
+    """The contents of the policy folders: bindings sorted by name, all documents that are none, and all objects by name."""
 
     bindings: tuple[Binding, ...]
     other_documents: tuple[Document, ...]
     diagnostics: tuple[Diagnostic, ...]
+    named: Mapping[str, Sequence[Any]]
 
 
 def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
@@ -261,7 +262,8 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.diagnose(finding) for finding in findings]
-    diagnostics += _mark_misdirected(bindings, documents)
+    named = by_name(documents)
+    diagnostics += _mark_misdirected(bindings, named)
     bound_names = {
         str(mapping(document.data.get("spec")).get("policyName")) for document in documents if _kind(document)
     }
@@ -271,7 +273,8 @@ def load(documents: Sequence[Document], kubernetes_minor: int) -> PolicySet:
             diagnostics += [policy.document.diagnose(finding) for finding in findings]
     other_documents = tuple(document for document in documents if _kind(document) is None)
     diagnostics += _others(other_documents)
-    return PolicySet(tuple(sorted(bindings, key=lambda binding: binding.name)), other_documents, tuple(diagnostics))
+    bindings.sort(key=lambda binding: binding.name)
+    return PolicySet(tuple(bindings), other_documents, tuple(diagnostics), named)
 
 
 def _may_concern_output(spec: Json) -> bool:
@@ -487,7 +490,7 @@ _NOT_BOUND = Finding(
 )
 
 
-def _mark_misdirected(bindings: list[Binding], documents: Sequence[Document]) -> Iterator[Diagnostic]:
+def _mark_misdirected(bindings: list[Binding], named: Mapping[str, Sequence[Any]]) -> Iterator[Diagnostic]:
     """Mark bindings whose parameter is not there though one has almost its name, of the first that lack theirs, and say so."""
     left = _MOST_CORRECTED
     for place, binding in enumerate(bindings):
@@ -496,10 +499,10 @@ def _mark_misdirected(bindings: list[Binding], documents: Sequence[Document]) ->
         if not (kind and space and left):
             continue
         try:
-            parameters(kind, reference, "", documents)
+            parameters(kind, reference, "", named)
         except NoParameterError as error:
             left -= 1
-            alike = (identity_of(d.data) for d in documents if d.data.get("kind") == kind["kind"])
+            alike = (identity_of(data) for same in named.values() for data in same if data.get("kind") == kind["kind"])
             if near := did_you_mean(name, [other for of, other in alike if of in ("", space)], 0.9):
                 message = f"policy {binding.policy.name} cannot be evaluated: {error}"
                 finding = Finding("PolicyInvalid", "error", message, near, ("spec", "paramRef", "name"))

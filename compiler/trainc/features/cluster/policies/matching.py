@@ -7,6 +7,7 @@ matching.go, pkg/admission/plugin/policy/generic/policy_dispatcher.go, pkg/admis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from trainc.api.documents import Document, opening
@@ -141,20 +142,33 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(value) for key, value in mapping(mapping(data.get("metadata")).get("labels")).items()}
 
 
+def by_name(documents: Iterable[Document]) -> dict[str, list[Any]]:
+    """The objects that may be parameters, by name."""
+    named: dict[str, list[Any]] = {}
+    for document in documents:
+        if isinstance(document.data.get("metadata"), dict):
+            named.setdefault(str(document.data["metadata"].get("name")), []).append(document.data)
+    return named
+
+
 def parameters(
-    kind: Mapping[str, str] | None, reference: Mapping[str, Any] | None, namespace: str, documents: Sequence[Document]
+    kind: Mapping[str, str] | None,
+    reference: Mapping[str, Any] | None,
+    namespace: str,
+    named: Mapping[str, Sequence[Any]],
 ) -> list[Any]:
-    """The values of `params`, one for each evaluation. Raises UndecidedError if the documents lack the object."""
+    """The values of `params`, one for each evaluation. Raises UndecidedError if no object is the one that is meant."""
     if kind is None or reference is None:
         return [None]
     where = reference.get("namespace", namespace)
     objects = [
-        document.data
-        for document in documents
-        if (document.data.get("apiVersion"), document.data.get("kind")) == (kind["apiVersion"], kind["kind"])
-        and isinstance(document.data.get("metadata"), dict)
-        and document.data["metadata"].get("namespace", where) == where
-        and _is_meant(document.data, reference)
+        data
+        for data in (
+            named.get(str(reference["name"]), ()) if "name" in reference else chain.from_iterable(named.values())
+        )
+        if (data.get("apiVersion"), data.get("kind")) == (kind["apiVersion"], kind["kind"])
+        and data["metadata"].get("namespace", where) == where
+        and _is_meant(data, reference)
     ]
     if not objects:
         label = f"{kind['kind']} {reference.get('name', '')}".rstrip()
