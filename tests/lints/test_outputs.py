@@ -110,7 +110,7 @@ UNREAD = {
     "NCCL_DEBUG": ("infoo", "did you mean INFO?"),
     "TORCH_DISTRIBUTED_DEBUG": ("verbose", "write one of them"),
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": ("true", 'write "1"'),
-    "PYTORCH_CUDA_ALLOC_CONF": ("max_split_size_mb=512", 'write "max_split_size_mb:512"'),
+    "PYTORCH_CUDA_ALLOC_CONF": ("max_split_size_mb=512", "NAME:VALUE"),
     "PYTORCH_ALLOC_CONF": ("expandable_segments:true", "True or False"),
     "OMP_NUM_THREADS": ("auto", "write a number"),
 }

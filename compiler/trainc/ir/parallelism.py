@@ -3,8 +3,7 @@
 Sources: NVIDIA/Megatron-LM megatron/training/arguments.py (validate_args) and megatron/core/parallel_state.py;
 NVIDIA-NeMo/NeMo and Megatron-Bridge, which pass the same names on; pytorch/torchtitan
 torchtitan/distributed/parallel_dims.py; pytorch/torchtune torchtune/training/_distributed.py (ParallelDims);
-huggingface/accelerate parallelism_config.py; Lightning-AI/pytorch-lightning plugins/environments/torchelastic.py
-(validate_settings).
+huggingface/accelerate parallelism_config.py.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ AXES: Mapping[str, str] = {
     "dp_shard": "data (shard)",
     "dp_replicate": "data (replicate)",
     "pp": "pipeline",
-    "devices": "devices",
-    "nodes": "nodes",
 }
 # Degrees that the program works out from the number of ranks.
 REST = -1

@@ -146,8 +146,6 @@ def _instead(job: _Job, product: int) -> str:
 
 
 def _filled(job: _Job, division: Division, product: int) -> str:
-    if division.framework.name == "Lightning":
-        return f"write trainer.num_nodes={job.nodes} and trainer.devices={job.per_node}"
     other_product = product // (division.degree("dp_shard") or 1)
     if job.ranks % other_product == 0 and "dp_shard" in division.settings:
         option = division.settings["dp_shard"].text.partition(":")[0].partition("=")[0].partition(" ")[0]

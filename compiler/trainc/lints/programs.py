@@ -17,7 +17,7 @@ from trainc.lints.config_files import ConfigFile, config_maps, folders, visible_
 from trainc.lints.runs import Run, runs
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
-from trainc.reading.settings import syntax_problem
+from trainc.reading.settings import Expression, syntax_problem
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
@@ -34,7 +34,7 @@ _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 _FEWEST_SHARED = 5
 _SPECIFIC = 12
 _WORKING = ("/workspace", "/app", "/code", "/src", "/work", "/home", "/root", "/opt")  # Where images may run a command.
-_MOST_LISTED = 16
+_MOST_LISTED, _LONGEST = 16, 30
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 
 
@@ -163,6 +163,8 @@ def _suits(run: Run, fact: Fact, value: Any) -> bool:
 def _shown(fact: Fact) -> str:
     """Return a setting as a message names it: with its value, unless it is an option that has none."""
     if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
+        return fact.text
+    if isinstance(fact.value, Expression) and len(fact.value) > _LONGEST:
         return fact.text
     if fact.file is not None or " " in fact.text:
         return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text

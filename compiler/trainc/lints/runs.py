@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from posixpath import basename, join, normpath
@@ -32,7 +32,7 @@ from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.storage import security_of, unused_claim, unwritable, volume_at
 from trainc.lints.training import Training
-from trainc.reading.settings import Expression
+from trainc.reading.settings import Expression, line_of
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
@@ -58,6 +58,14 @@ _PRODUCTS = (
 )
 
 
+# What reads a number of a file for an optimizer, and which readers know more numbers than PyYAML.
+_OPTIMIZING = pattern(
+    r"call\d?:(?:torch\.optim\..*/.+|(?:transformers|trl)\.\w+(?:Arguments|Config)/(?:learning_rate|weight_decay))"
+)
+_READ = pattern(r"(?:yaml\.(?:\w+_)?load|[a-z_]\w*)\(.*?\)((?:\['\w+'\]|\.get\('\w+'(?:, [^()]*)?\))*)")
+_PART = pattern(r"(?:\[|get\()'(\w+)'")
+_BY_PYYAML, _BY_OTHERS = pattern(r"\byaml\.\w*load\("), pattern(r"ruamel|[Rr]esolver|[Oo]mega[Cc]onf|json\.load")
+_EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?:$|[#,}]))""")
 # A login that does not need what nothing sets.
 _LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
 _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
@@ -190,7 +198,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             if known is None or known.name in table(name).family or name == "calls":
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
-    facts.add(list(_of_script(facts, words, start)))
+    facts.add([*_of_script(facts, words, start), *_texts(facts, by_path.values())])
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -406,19 +414,33 @@ def _of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fac
             )
         elif name == "OPTIONS" and argument.startswith("-"):
             known[argument] = fact
-    if "call:OPTIONS" in facts.by_key:
-        yield from _of_options(known, words, start)
+    yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)
 
 
-def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start) -> Iterator[Fact]:
+def _texts(facts: Facts, files: Iterable[ConfigFile]) -> Iterator[Fact]:
+    """Yield a number that a script hands to an optimizer, and that PyYAML reads as a text: it wants a dot, and a sign."""
+    for fact in [one for key, one in facts.by_key.items() if _OPTIMIZING.fullmatch(key)]:
+        read, script = _READ.fullmatch(str(fact.value)), fact.file[0].text
+        above = ".".join(_PART.findall(read[1])) if read and _BY_PYYAML.search(script) else None
+        for file in files if above is not None and not _BY_OTHERS.search(script) else ():
+            values = flat(file.value) if file.name.endswith((".yaml", ".yml")) else {}
+            for key in [one for one in values if above == (one if fact.name[-2:] != "**" else one.rpartition(".")[0])]:
+                number = _EXPONENT.search((file.text or "").splitlines()[line_of(file.text or "", key)])
+                if number is not None and not (number[2] and number[3]):
+                    better = f"{number[1]}{number[2] or '.0'}e{number[3] or '+'}{number[4]}"
+                    yield replace(file.fact(key, number[0].strip(": '\""), ""), key="job:text_number")
+                    yield Fact("job:number", f"{key.rpartition('.')[2]}: {better}", "a number")
+
+
+def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start, *, whole: bool) -> Iterator[Fact]:
     """Yield an option that a script does not take, and one that it needs and does not get."""
     at = next((n for n, word in enumerate(words) if word.endswith(".py")), None)
-    if at is None or any("$" in word or "`" in word for word in words):
+    if at is None or not (known or whole) or any("$" in word or "`" in word for word in words):
         return
     given = [(n, word.partition("=")[0]) for n, word in enumerate(words) if n > at and word.startswith("--")]
     first = start.program.start if start.launch is None else len(start.argv) - len(start.launch.program)
     for n, word in given:
-        if word != "--" and not any(option.startswith(word) for option in (*known, "--help")):
+        if whole and word != "--" and not any(option.startswith(word) for option in (*known, "--help")):
             alike = [option for option in known if option.strip("-").replace("-", "_") == word[2:].replace("-", "_")]
             yield Fact("job:no_option", word.lstrip("-"), word, word=first + n)
             yield Fact("job:options_of_script", (alike or [", ".join(sorted(known)) or "none"])[0], "its options")

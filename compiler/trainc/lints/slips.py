@@ -11,6 +11,7 @@ from trainc.knowledge.hosts import tasks
 from trainc.lints.config_files import ConfigFile, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
 _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
@@ -18,10 +19,6 @@ _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
 _ESCAPED_END = pattern(r"\\[ \t]+\n")
 _COMMENT_AMID = pattern(r"\\\n[ \t]*#")
 _RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
-_INITIALIZE = pattern(r"^([ \t]*)jax\.distributed\.initialize\(", 8)
-_BACKEND = pattern(
-    r"jax\.(?:local_devices|devices|device_count|local_device_count|process_index|process_count|numpy\.)"
-)
 # Options that scripts have as well, whatever starts them.
 _OF_SCRIPTS = frozenset(("num-nodes", "np", "n", "include", "exclude", "hosts"))
 _SETTING = pattern(r"[+~]{0,2}[A-Za-z_][\w.@/]*\.[\w.@/]*=|--[A-Za-z][\w.-]*=|[+~]{1,2}[A-Za-z_]\w*=|[a-z]\w*=")
@@ -341,21 +338,4 @@ def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:
         message = f"{file.name} is run as a file, which is in no package, so {imported!r} fails"
         hint = f"write {imported.replace('from .', 'from ', 1) if imported != 'from . import' else 'import'} ..., without the dot"
         finding = file.at("", training.finding("CommandCannotStart", "warning", message, hint, 0))
-        yield _at(finding, line)
-    match = _INITIALIZE.search(text)
-    if match is not None and not match[1]:
-        top = [line for line in text[: match.start()].splitlines() if line[:1] not in (" ", "\t", "#", "")]
-        early = next((line for line in top if _BACKEND.search(line)), None)
-        if early is not None:
-            called = _BACKEND.search(early)
-            line = text.splitlines().index(early)
-            message = f"{called[0] if called else early} starts the backend, and jax.distributed.initialize() after it raises an error"
-            hint = "call jax.distributed.initialize() before it"
-            finding = file.at("", training.finding("CommandCannotStart", "warning", message, hint, 0))
-            yield _at(finding, line)
-
-
-def _at(finding: Finding, line: int) -> Finding:
-    from trainc.startup.records import replace
-
-    return replace(finding, line=line) if finding.about == "file" else finding
+        yield replace(finding, line=line) if finding.about == "file" else finding

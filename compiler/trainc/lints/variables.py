@@ -209,10 +209,10 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
             return f"and {word!r} is not one of {', '.join(lists[name])}", suggest(word, [near])
     if name == "XLA_FLAGS":
         return _flags(value)
-    if name == "OMP_NUM_THREADS" and not all(part.strip().isdecimal() for part in value.split(",")):
-        return "which is not a number of threads", 'write a number, such as "8"'
-    if name in names["allocators"]:
-        return _allocator(value)
+    for setting in value.split(",") if name in names["allocators"] else ():
+        word, known = setting.partition(":")[0].strip(), names["allocator_settings"]
+        if word not in known and "=" not in setting and (near := correct_spelling(word, known, 3)):
+            return f"which PyTorch refuses: it has no setting {word!r}", suggest(word, [near])
     return None
 
 
@@ -245,24 +245,6 @@ def _flags(value: str) -> tuple[str, str] | None:
         name = flag.partition("=")[0].lstrip("-")
         if name not in known and (near := correct_spelling(name, known, 2)):
             return f"and XLA has no flag --{name}, at which it stops", suggest(name, [near])
-    return None
-
-
-def _allocator(value: str) -> tuple[str, str] | None:
-    """Return what PyTorch refuses of its allocator's settings: `NAME:VALUE`, and True or False as Python writes them."""
-    from trainc.findings.text import correct_spelling
-    from trainc.knowledge.tables import variable_names
-
-    known = variable_names()["allocator_settings"]
-    for setting in value.split(","):
-        name, colon, setting_value = setting.partition(":")
-        if "=" in setting and not colon:
-            return "which PyTorch refuses: settings are written NAME:VALUE", _instead(value.replace("=", ":"))
-        if name.strip() == "expandable_segments" and setting_value.strip() not in ("True", "False"):
-            return "which PyTorch refuses: expandable_segments is True or False", _instead("expandable_segments:True")
-        near = correct_spelling(name.strip(), known, 3)
-        if near and name.strip() not in known:
-            return f"which PyTorch refuses: it has no setting {name.strip()!r}", suggest(name.strip(), [near])
     return None
 
 

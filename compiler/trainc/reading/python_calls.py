@@ -6,7 +6,7 @@ import ast
 import builtins
 import sys
 from collections import ChainMap, Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from types import MappingProxyType
@@ -52,6 +52,13 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     rank waits in (`LOCAL`: the first of each pod).
     """
     tree = _Own(ast.parse(text)).whole
+    streams = [
+        one.name
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ClassDef)
+        and [dotted(base).rpartition(".")[2] for base in one.bases] == ["IterableDataset"]
+    ]
+    _Renaming({name: ast.Name("torch.utils.data.IterableDataset", ast.Load()) for name in streams}).visit(tree)
     roots = _rename(tree)
     script, nodes = _Script(tree), list(ast.walk(tree))
     names = {str(getattr(node, key, "")) for node in nodes for key in ("id", "attr", "arg", "value")}
@@ -78,6 +85,8 @@ def _of_calls(script: _Script, nodes: Sequence[ast.AST]) -> dict[str, tuple[Any,
             here = _arguments(key, call)
             if call in sure:
                 found.setdefault(f"call{key}/@", (sure[call], call.lineno - 1))
+                more = [one.value for one in call.keywords if one.arg is None and isinstance(one.value, ast.Subscript)]
+                found |= {f"call{key}/**": (Expression(ast.unparse(one)), call.lineno - 1) for one in more}
             else:
                 key = f"?{key}"
             given.setdefault(key, {}).setdefault(str([(place, value[0]) for place, value in here.items()]), here)
@@ -108,8 +117,13 @@ def _of_devices(script: _Script, nodes: Sequence[ast.AST]) -> dict[str, tuple[An
 def _arguments(key: str, call: ast.Call) -> dict[str, tuple[Any, int]]:
     """Return a call with its arguments, and those inside of mappings that are written out; nothing if it has others."""
     found: dict[str, tuple[Any, int]] = {key: (True, call.lineno - 1)}
-    waiting = [*enumerate(call.args), *((one.arg, one.value) for one in call.keywords)]
-    for place, one in waiting:
+    # What stands for a name is given where the name was.
+    waiting: list[tuple[Any, ast.expr, int]] = [
+        (place, one, one.lineno if getattr(one, "col_offset", -1) >= 0 else call.lineno)
+        for place, one in enumerate(call.args)
+    ]
+    waiting += [(one.arg, one.value, one.lineno) for one in call.keywords]
+    for place, one, line in waiting:
         pairs = [*zip(one.keys, one.values, strict=True)] if isinstance(one, ast.Dict) else []
         whole = bool(pairs) and all(isinstance(name, ast.Constant) for name, _ in pairs)
         if isinstance(one, ast.Starred) or (place is None and not whole):
@@ -118,9 +132,9 @@ def _arguments(key: str, call: ast.Call) -> dict[str, tuple[Any, int]]:
             value = _value(one)
             # What is not constant in a mapping is known only to the script.
             inside = "/" in str(place) and isinstance(value, Expression) and not pairs
-            found[f"{key}/{place}"] = "${}" if inside else value, getattr(one, "lineno", 1) - 1
+            found[f"{key}/{place}"] = "${}" if inside else value, line - 1
         above = "" if place is None else f"{place}/"
-        waiting += [(f"{above}{getattr(name, 'value', '')}", value) for name, value in pairs if whole]
+        waiting += [(f"{above}{getattr(name, 'value', '')}", value, value.lineno) for name, value in pairs if whole]
     return found
 
 
@@ -147,12 +161,15 @@ def _rename(tree: ast.Module) -> set[str]:
         one.func.id: one for one in ast.walk(tree) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
     }
     functions = [one for one in tree.body if isinstance(one, _SCOPES)]
+    tops = {*_BUILT_IN, *(one.name for one in functions)}
     top = ast.Module([one for one in tree.body if not isinstance(one, _SCOPES)], [])
     # What a function calls comes after it, so that the arguments are written out before.
     for scope in (top, *functions[::-1]):
         bound: _Bound = {one.name: [(None, False)] for one in functions} if scope is top else {}
         call = called.get(getattr(scope, "name", ""))
-        imported = _bind(scope, bound, _passed(scope, call) if call and named[getattr(scope, "name", "")] == 1 else {})
+        imported = _bind(
+            scope, bound, _passed(scope, call, tops) if call and named[getattr(scope, "name", "")] == 1 else {}
+        )
         packages |= {str(getattr(value, "id", "")).partition(".")[0] for value in imported.values()}
         once = {name: each[0][0] for name, each in bound.items() if len(each) == 1 and name not in shared}
         own: dict[str, ast.expr | None] = {name: value for name, value in imported.items() if name in once}
@@ -174,7 +191,7 @@ def _rename(tree: ast.Module) -> set[str]:
     return packages
 
 
-def _passed(scope: ast.AST, call: ast.Call) -> dict[ast.AST, ast.expr | None]:
+def _passed(scope: ast.AST, call: ast.Call, tops: Container[str]) -> dict[ast.AST, ast.expr | None]:
     """Return what the only call of a function gives for its arguments."""
     if not isinstance(scope, ast.FunctionDef) or any(isinstance(one, ast.Starred) for one in call.args):
         return {}
@@ -184,12 +201,9 @@ def _passed(scope: ast.AST, call: ast.Call) -> dict[ast.AST, ast.expr | None]:
     }
     given |= dict(zip(scope.args.args, call.args, strict=False))
     # What is not written out is a name of the other function.
-    whole = {one: all(map(_is_written_out, ast.walk(value))) for one, value in given.items()}
+    names = {one: {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for one, value in given.items()}
+    whole = {one: all("." in name or name in tops for name in each) for one, each in names.items()}
     return {one: value if whole[one] else _object("", value).get("") for one, value in given.items()}
-
-
-def _is_written_out(node: ast.AST) -> bool:
-    return not isinstance(node, ast.Name) or "." in node.id or node.id in _BUILT_IN
 
 
 def _known(assigned: Sequence[tuple[str, ast.expr]], named: Mapping[str, int]) -> dict[str, ast.expr]:
@@ -420,14 +434,16 @@ def _collective(node: ast.AST) -> Iterator[ast.Call]:
 
 def _options(nodes: Sequence[ast.AST], called: Sequence[ast.Call]) -> dict[str, tuple[Any, int]]:
     """Return the options that a script takes, if it certainly parses its command line, in one place, and takes no others."""
-    parsing = next((one for one in called if dotted(one.func) == f"{_PARSER}.parse_args" and not one.args), None)
+    parsing = next((one for one in called if dotted(one.func) in _WORDS["parsing"] and not one.args), None)
     makes = [one for one in nodes if isinstance(one, ast.Call) and dotted(one.func) == _PARSER]
     made = len(makes) + sum(isinstance(one, ast.Name) and one.id == f"{_PARSER}()" for one in nodes)
     uses = [one.attr for one in nodes if isinstance(one, ast.Attribute) and dotted(one.value) == _PARSER]
     takes_others = {one.arg for each in makes for one in each.keywords}.difference(_WORDS["describing"])
     if parsing is None or made != len(uses) + 1 or takes_others or not {*uses} <= {*_WORDS["parses"]}:
         return {}
-    found: dict[str, tuple[Any, int]] = {"call:OPTIONS": (True, parsing.lineno - 1)}
+    found: dict[str, tuple[Any, int]] = {}
+    if dotted(parsing.func).endswith("parse_args"):
+        found["call:OPTIONS"] = True, parsing.lineno - 1
     for call in nodes:
         if not isinstance(call, ast.Call) or not dotted(call.func).endswith("add_argument"):
             continue
