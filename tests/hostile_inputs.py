@@ -143,6 +143,7 @@ GROWING: Mapping[str, Callable[[int], str]] = {
     "labels": lambda n: HEAD.replace("{name: l", "{labels: {" + ", ".join(f"a{i}: b" for i in range(n)) + "}, name: l"),
     "a script of conditions": lambda n: HEAD + f"  trainer: {{command: [bash, -c, '{'if a; then b; fi; ' * n}torchrun x.py']}}\n",
     "arguments": lambda n: HEAD + "  trainer: {command: [torchrun, x.py], args: [" + ", ".join(f"--a{i}" for i in range(4 * n)) + "]}\n",
+    "volumes": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]").replace("a}]", "a}], volumes: [" + ", ".join(f"{{name: a{i}, emptyDir: {{}}}}" for i in range(n)) + "]"),
     "jobs": lambda n: "---\n".join(HEAD.replace("llm", f"l{i}") for i in range(n)),
 }  # fmt: skip
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from random import Random
+from re import _parser
+from typing import Any
 
 import pytest
 from tables import cases
 
-from trainc.findings.policy import matches
+from trainc.findings.policy import _compile, matches
 
 
 @cases("glob", "path", "meant")
@@ -53,7 +55,24 @@ def test_globs_match_what_their_translation_matches() -> None:
 )
 def test_no_glob_backtracks_for_ever(glob: str, path: str) -> None:
     """With the translation above, the first of these takes longer than anybody lives."""
+    parts = [part for part in glob.split("/") if part.strip("*")]
+    assert _open_ended(_parser.parse(_compile(glob).pattern)) <= len(parts) + 1, (
+        "at most the end of each name is tried again"
+    )
     assert not matches(path, glob)
+
+
+def _open_ended(parsed: Any) -> int:
+    """How many repetitions without a bound are tried again together: in one atomic group, and not in one in it."""
+    here, most = 0, 0
+    for code, value in parsed:
+        if code in (_parser.MAX_REPEAT, _parser.MIN_REPEAT):
+            here += value[1] is _parser.MAXREPEAT or _open_ended(value[2])
+        elif code is _parser.SUBPATTERN:
+            here += _open_ended(value[3])
+        elif code is _parser.ATOMIC_GROUP:
+            most = max(most, _open_ended(value))
+    return max(here, most)
 
 
 def test_a_glob_longer_than_any_path_matches_nothing() -> None:

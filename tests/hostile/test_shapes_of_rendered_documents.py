@@ -20,6 +20,7 @@ from trainc.features.cluster.doctor import command as doctor
 from trainc.features.cluster.doctor.comparison import Requirements, compare, missing_rows
 from trainc.features.cluster.fits import answer
 from trainc.features.cluster.policies import judging as policy_judging
+from trainc.kube.documents import pod_spec_of
 from trainc.lints import registry
 from trainc.lints.registry import lint_rendered
 from trainc.plugins.registry import enabled
@@ -108,6 +109,11 @@ def test_no_shape_of_a_rendered_document_makes_a_lint_fail(document: dict[str, A
             findings = [*lint_rendered(JOBSET, [*others, shape], Options())]
             assert not [finding.message for finding in findings if "failed with" in finding.message], shape
     assert count > 50
+
+
+def test_the_pods_of_a_replicated_job_of_any_shape_are_a_mapping() -> None:
+    (job,) = JOBSET["spec"]["replicatedJobs"]
+    assert all(isinstance(pod_spec_of(shape), dict) for shape in shapes(job) if isinstance(shape, dict))
 
 
 @pytest.mark.parametrize(

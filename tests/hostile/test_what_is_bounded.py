@@ -225,6 +225,8 @@ def test_a_script_in_python_takes_steps_in_proportion(shape: str) -> None:
         python_calls.calls.cache_clear()
         found.append(steps(lambda n=n: python_calls.calls(CALLS[shape](n))))  # type: ignore[misc]
     assert_linear(found)
+    many = python_calls.calls("import torch\n" + "".join(f"torch.f(b={n})\n" for n in range(50)))
+    assert sum(name.endswith(":torch.f/b") for name in many) == python_calls._MOST_CALLS
     assert settings.python_value("import torch\na = torch.f(1)\n" + "f(a)\n" * 20_000) is None
 
 

@@ -337,11 +337,14 @@ def stable_path(path: Path, data: Any) -> FieldPath:
     return steps
 
 
-def resolve_path(path: FieldPath, data: Any) -> Path:
-    """Resolve a path from `stable_path` to plain indexes in `data`; stops at the last step that exists."""
+def resolve_path(path: FieldPath, data: Any, known: dict[tuple[int, str], dict[str, int]] | None = None) -> Path:
+    """Resolve a path from `stable_path` to plain indexes in `data`; stops at the last step that exists.
+
+    `known` keeps the indexes of the items of each list.
+    """
     steps: Path = ()
     for step in path:
-        plain = _index(step, data) if isinstance(step, Item) else step
+        plain = _index(step, data, {} if known is None else known) if isinstance(step, Item) else step
         if plain is None:
             break
         data = value_at(data, (plain,))
@@ -349,11 +352,13 @@ def resolve_path(path: FieldPath, data: Any) -> Path:
     return steps
 
 
-def _index(item: Item, data: Any) -> int | None:
+def _index(item: Item, data: Any, known: dict[tuple[int, str], dict[str, int]]) -> int | None:
     if not isinstance(data, list):
         return None
-    matches = (i for i, member in enumerate(data) if isinstance(member, Mapping) and str(member.get(item.key)) == item)
-    return next(matches, None)
+    key = id(data), item.key
+    if key not in known:  # Of two with one name, the first.
+        known[key] = {str(mapping(data[i]).get(item.key)): i for i in reversed(range(len(data)))}
+    return known[key].get(item)
 
 
 def format_field(path: FieldPath) -> str:

@@ -46,11 +46,14 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", lambda _: None)
 
-    def place_in(self, other: Document, path: Path) -> Path:
-        """Return the path that a value has in another version of the document, as far as that has it."""
+    def place_in(self, other: Document, path: Path, known: dict[tuple[int, str], dict[str, int]]) -> Path:
+        """Return the path that a value has in another version of the document, as far as that has it.
+
+        `known` keeps the places of items; both documents have to live as long as it.
+        """
         from trainc.kube.documents import resolve_path, stable_path
 
-        return resolve_path(stable_path(path, self.data), other.data)
+        return resolve_path(stable_path(path, self.data), other.data, known)
 
     def diagnose(self, finding: Finding, label: str = "") -> Diagnostic:
         """Convert a finding about this document to a diagnostic; `label` overrides the name of the object.

@@ -134,6 +134,7 @@ class Causes:
         self._sides = _Known.of(before), _Known.of(after)
         self._variants: dict[str, Session] = {}
         self._shared: dict[object, Why] = {}
+        self._places: dict[tuple[int, str], dict[str, int]] = {}
 
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
@@ -263,7 +264,7 @@ class Causes:
     def _same_image(self, n: int, document: Document, path: Path) -> bool:
         """Return whether an image has the same name on both sides, though perhaps another tag."""
         other = self._sides[1 - n].like(document)
-        there = () if other is None else document.place_in(other, path)
+        there = () if other is None else document.place_in(other, path, self._places)
         images = [value_at(document.data, path), None if other is None else value_at(other.data, there)]
         return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
 
@@ -288,7 +289,7 @@ class Causes:
             if isinstance(inside, int) and isinstance(holder, list):
                 yield from self._of_list(n, (document, other), path[:end], path[end:], holder)
                 return
-        there = document.place_in(other, path)
+        there = document.place_in(other, path, self._places)
         gone = value_at(other.data, there) is None and value_at(document.data, path) is not None
         if gone or len(there) < len(steps):
             yield n, document, path
@@ -301,7 +302,7 @@ class Causes:
     ) -> Iterator[Place]:
         """Yield an item of a list without keys, unless the other side has it too, at whichever index."""
         document, other = documents
-        there = document.place_in(other, path)
+        there = document.place_in(other, path, self._places)
         others = value_at(other.data, there) if len(there) == len(path) else None
         index = int(inside[0])
         if not isinstance(others, list):
