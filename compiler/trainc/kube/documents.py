@@ -338,10 +338,7 @@ def stable_path(path: Path, data: Any) -> FieldPath:
 
 
 def resolve_path(path: FieldPath, data: Any, known: dict[tuple[int, str], dict[str, int]] | None = None) -> Path:
-    """Resolve a path from `stable_path` to plain indexes in `data`; stops at the last step that exists.
-
-    `known` keeps the indexes of the items of each list.
-    """
+    """Resolve a path from `stable_path` to plain indexes in `data`, as far as it exists; `known` keeps those of each list."""
     steps: Path = ()
     for step in path:
         plain = _index(step, data, {} if known is None else known) if isinstance(step, Item) else step

@@ -47,10 +47,7 @@ class Document:
         return cls(data, "", lambda _: None)
 
     def place_in(self, other: Document, path: Path, known: dict[tuple[int, str], dict[str, int]]) -> Path:
-        """Return the path that a value has in another version of the document, as far as that has it.
-
-        `known` keeps the places of items; both documents have to live as long as it.
-        """
+        """Return the path that a value has in another version, as far as that has it; `known` keeps the places of items."""
         from trainc.kube.documents import resolve_path, stable_path
 
         return resolve_path(stable_path(path, self.data), other.data, known)
