@@ -130,6 +130,56 @@ LARGE: Mapping[str, tuple[Callable[[], str], str]] = {
     "a file of more than two hundred megabytes": (lambda: f"{HEAD}# {'y' * 998}\n" * 200_000, "UnreadableFile"),
 }
 
+# Each job has a file, keys, a claim, and a Secret with a login; of a second file the ConfigMap has another name.
+_AMONG_OBJECTS = (
+    HEAD.replace("llm", "NAME")
+    + """  trainer: {image: nvcr.io/nim/NAME:1, command: [torchrun, /config/x.py, --config, /other/train.yaml], env: [{name: A, valueFrom: {configMapKeyRef: {name: NAME-files, key: a.py}}}]}
+  runtimePatches:
+  - manager: example.com/team
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    securityContext: {runAsUser: 1000}
+                    volumes:
+                    - {name: a, configMap: {name: NAME-files}}
+                    - {name: b, configMap: {name: NAME-oters}}
+                    - {name: c, persistentVolumeClaim: {claimName: NAME}}
+                    containers:
+                    - name: node
+                      volumeMounts: [{name: a, mountPath: /config}, {name: b, mountPath: /other}, {name: c, mountPath: /data}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME-files, namespace: team-a}
+data: {x.py: "import torch", train.yaml: "a: 1"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: NAME, namespace: team-a}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: '{"auths": {"NAME": {}}}'}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: NAME, namespace: team-a}
+spec: {accessModes: [ReadWriteOnce], storageClassName: gp3}
+"""
+)
+_AMONG_RUNTIMES = (
+    HEAD.replace("llm", "NAME").replace("torch-distributed", "NAME-runtme")
+    + """---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: NAME-runtime}
+spec: {mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: [{name: node, image: a}]}}}}}]}}}
+"""
+)
 # Documents of any size, for tests that count steps: each is a file that grows in one way.
 GROWING: Mapping[str, Callable[[int], str]] = {
     "fields that are none in one line": lambda n: HEAD.replace("{name: t", "{" + ", ".join(f"a{i}: b" for i in range(n)) + ", name: t"),
@@ -146,6 +196,11 @@ GROWING: Mapping[str, Callable[[int], str]] = {
     "volumes": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]").replace("a}]", "a}], volumes: [" + ", ".join(f"{{name: a{i}, emptyDir: {{}}}}" for i in range(n)) + "]"),
     "jobs": lambda n: "---\n".join(HEAD.replace("llm", f"l{i}") for i in range(n)),
 }  # fmt: skip
+# Jobs among as many other documents that each of them is looked up in.
+AMONG: Mapping[str, Callable[[int], str]] = {
+    "objects": lambda n: "---\n".join(_AMONG_OBJECTS.replace("NAME", f"l{i}") for i in range(n)),
+    "runtimes": lambda n: "---\n".join(_AMONG_RUNTIMES.replace("NAME", f"l{i}") for i in range(n)),
+}
 
 FLAGS = ["--release", "2.3"]
 _POLICY = """apiVersion: admissionregistration.k8s.io/v1

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hostile_inputs import BESIDE, CLUSTER, GROWING, HEAD, beside
+from hostile_inputs import AMONG, BESIDE, CLUSTER, GROWING, HEAD, beside
 from lsprotocol import types
 from requests_of_editors import REQUESTS, answer
 from steps import assert_linear, steps
@@ -85,6 +85,22 @@ def test_other_documents_take_steps_in_proportion(what: str) -> None:
     def work(count: int) -> None:
         words = beside(Path(), what, count)
         assert main(words, Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (0, 1)
+
+    assert_linear(counted(work))
+
+
+@pytest.mark.parametrize("what", AMONG)
+def test_jobs_among_as_many_documents_take_steps_in_proportion(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So many names are compared with each that is not there.
+    monkeypatch.setattr("trainc.findings.text._MOST_COMPARED", 20)
+    monkeypatch.setattr("trainc.findings.text._BESIDE", 5)
+
+    def work(count: int) -> None:
+        Path("jobs.yaml").write_text(AMONG[what](count), encoding="utf-8")
+        assert main(["check", "jobs.yaml", "--release", "2.3"], Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (
+            0,
+            1,
+        )
 
     assert_linear(counted(work))
 

@@ -19,7 +19,7 @@ from trainc.cli.changed_rules import first_difference, lost_keys
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
-from trainc.emit.config_maps import marked_among, owned
+from trainc.emit.config_maps import owned
 from trainc.findings import CompileError, Diagnostic, Source, has_errors
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json, identity_of, qualified
@@ -33,7 +33,7 @@ from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration, merge_diagnostics
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
-from trainc.reading.document import Document
+from trainc.reading.document import Document, Surroundings
 from trainc.reading.files import READ_SUFFIXES
 from trainc.reading.git import (
     REVISION_HINT,
@@ -462,13 +462,13 @@ def own_trainjobs(documents: Iterable[Document], options: Options) -> dict[JobKe
     """The TrainJobs with what is their own, by namespace and name."""
     trainjobs: dict[JobKey, Json] = {}
     documents = list(documents)
-    marked = marked_among(document.data for document in documents)
+    around = Surroundings(documents)
     for document in documents:
         metadata = document.data.get("metadata")
         if document.data.get("kind") in JOB_KINDS and is_trainer_document(document.data) and isinstance(metadata, dict):
             key = identity_of(document.data, options.namespace)[0], str(metadata.get("name"))
             trainjobs[key] = own_trainjob(
-                document, name_hash=options.name_hash, config_maps=owned(document.data, marked, key[0])
+                document, name_hash=options.name_hash, config_maps=owned(document.data, around, key[0])
             )
     return trainjobs
 

@@ -6,13 +6,12 @@ A ConfigMap is a job's own if it has the annotation OWN and the job names it. It
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trainc.emit.name_hash import name_hash
 from trainc.kube.documents import Json, Manifest, identity_of, mapping, walk
+from trainc.reading.document import Surroundings
 
-# Those that are marked, by name.
-Marked: TypeAlias = Mapping[str, Sequence[Json]]
 OWN = "trainc/own"
 _REFERENCES = frozenset(("configMap", "configMapRef", "configMapKeyRef"))
 
@@ -27,33 +26,22 @@ def content(config_map: Json) -> Json:
     return {field: config_map[field] for field in ("data", "binaryData") if isinstance(config_map.get(field), Mapping)}
 
 
-def marked_among(documents: Iterable[Json]) -> Marked:
-    """Return the ConfigMaps that are marked, by name: of one name there may be several, in other namespaces."""
-    marked: dict[str, list[Json]] = {}
-    for document in documents:
-        if document.get("kind") == "ConfigMap" and is_own(document):
-            marked.setdefault(str(mapping(document.get("metadata")).get("name")), []).append(document)
-    return marked
+def owned(tree: Any, around: Surroundings, namespace: str) -> dict[str, Json]:
+    """Return the marked ConfigMaps that something in `tree` names, by name."""
+    marked = around.gathered(_marked, namespace)
+    return {name: marked[name] for name in sorted({*named(tree)} & marked.keys() if marked else ())}
 
 
-def owned(tree: Any, marked: Marked, namespace: str) -> dict[str, Json]:
-    """Return the marked ConfigMaps that something in `tree` names, by name: the first of each in the namespace."""
-    places = (None, "", namespace)
-    here = (
-        (name, one)
-        for name in sorted({*named(tree)} & marked.keys() if marked else ())
-        for one in reversed(marked[name])
-        if mapping(one.get("metadata")).get("namespace") in places
-    )
-    return dict(here)
+def _marked(around: Surroundings, namespace: str) -> dict[str, Json]:
+    return {name: one.data for name, one in around.of("ConfigMap", namespace).items() if is_own(one.data)}
 
 
-def with_own(manifests: Sequence[Manifest], marked: Marked, job: str) -> list[Manifest]:
+def with_own(manifests: Sequence[Manifest], around: Surroundings, job: str) -> list[Manifest]:
     """Return the objects of a job with its own ConfigMaps before them, and their names where they are named."""
     jobset: Manifest = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), {"metadata": {}})
     namespace = {name: value for name, value in jobset["metadata"].items() if name == "namespace"}
     made: dict[str, Manifest] = {}
-    for name, config_map in owned(jobset, marked, namespace.get("namespace", "")).items():
+    for name, config_map in owned(jobset, around, namespace.get("namespace", "")).items():
         own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **content(config_map)}
         prefix = "" if f"{name}-".startswith(f"{job}-") else f"{job}-"
         made[name] = {**own, "metadata": {"name": f"{prefix}{name}{name_hash([own])}", **namespace}}

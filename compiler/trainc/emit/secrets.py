@@ -13,6 +13,7 @@ from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import Json, Manifest, identity_of, mapping
 from trainc.options import Options, SecretsMode
+from trainc.reading.document import Surroundings
 from trainc.startup.records import dataclass
 
 
@@ -24,22 +25,19 @@ def makes_new_keys(mode: SecretsMode) -> bool:
     return mode == "external-secrets"
 
 
-def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], documents: Sequence[Json], options: Options) -> Provision:
+def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], around: Surroundings, options: Options) -> Provision:
     """Return the objects that provide a job's Secrets, and findings that say what the user has to do.
 
-    `documents` are the documents of the input that are neither TrainJobs nor runtimes, among which SealedSecrets are looked
-    up. Only key pairs can be created in a cluster; all other Secrets must exist.
+    SealedSecrets are looked up in the input. Only key pairs can be created in a cluster; all other Secrets must exist.
     """
-    provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, documents, options) for s in secrets]
+    provisions = [_MODES[options.secrets if s.key_pair else "existing"](job, s, around, options) for s in secrets]
     manifests = tuple(manifest for provision in provisions for manifest in provision.manifests)
     return Provision(manifests, tuple(finding for provision in provisions for finding in provision.findings))
 
 
-def service_accounts(job: TrainJob, accounts: Sequence[str], documents: Sequence[Json]) -> Iterator[Finding]:
+def service_accounts(job: TrainJob, accounts: Sequence[str], around: Surroundings) -> Iterator[Finding]:
     """Yield an info for each service account that pods use and the input does not create: without it, no pod is."""
-    namespaces = ("", job.namespace)
-    created = {identity_of(d)[1] for d in documents if d.get("kind") == "ServiceAccount" and identity_of(d)[0] in namespaces}  # fmt: skip
-    for name in sorted({*accounts} - {"default", *created}):
+    for name in sorted({*accounts} - {"default", *around.of("ServiceAccount", job.namespace)}):
         where = f" --namespace {job.namespace}" if job.namespace else ""
         message = f"the pods use the service account {name!r}, which is not in the output"
         hint = f"create it if it does not exist, with what it may do: kubectl create serviceaccount {name}{where}"
@@ -57,13 +55,13 @@ class Provision:
     findings: tuple[Finding, ...] = ()
 
 
-Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], Provision]
+Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Surroundings, Options], Provision]
 
 
 # Mode `existing`: the pods refer to a Secret that the cluster's administrator creates.
 
 
-def refer(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
+def refer(job: TrainJob, secret: ProvidedSecret, around: Surroundings, options: Options) -> Provision:
     """Return no objects, and an info that says what the Secret must contain and how to create it."""
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
@@ -79,7 +77,7 @@ def refer(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], opti
 _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 
-def generate(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
+def generate(job: TrainJob, secret: ProvidedSecret, around: Surroundings, options: Options) -> Provision:
     """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
     generator: Manifest = {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "metadata": job.metadata_for(secret.name)}
     generator["spec"] = {"keyType": "ecdsa", "keySize": 521}
@@ -125,7 +123,7 @@ kubectl create secret generic "$SECRET_NAME" --type "$SECRET_TYPE" \\
 """
 
 
-def make_before_sync(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
+def make_before_sync(job: TrainJob, secret: ProvidedSecret, around: Surroundings, options: Options) -> Provision:
     """Return a Job, and the RBAC objects that let it create the Secret, as hooks that run before everything else."""
     findings = tuple(_problems(job, options))
     if findings:
@@ -190,11 +188,11 @@ _RSA_BLOCKS = (256, 384, 512, 1024)
 _TEMPLATE_FIELDS = ("type", "immutable", "metadata")
 
 
-def pass_sealed(job: TrainJob, secret: ProvidedSecret, documents: Sequence[Json], options: Options) -> Provision:
+def pass_sealed(job: TrainJob, secret: ProvidedSecret, around: Surroundings, options: Options) -> Provision:
     """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
-    sealed_documents = (d for d in documents if (d.get("kind"), d.get("apiVersion")) == ("SealedSecret", _API))
-    sealed = next((d for d in sealed_documents if identity_of(d) == (job.namespace, secret.name)), None)
-    if sealed is None:
+    document = around.of("SealedSecret", job.namespace).get(secret.name)
+    sealed = document.data if document is not None else {}
+    if sealed.get("apiVersion") != _API or identity_of(sealed)[0] != job.namespace:
         where = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
         message = f"the input has no SealedSecret {secret.name!r}{where} with {secret.purpose}"
         hint = f"create it and add it to the input: {_seal(job, secret)}"

@@ -42,7 +42,7 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import Applied
-from trainc.reading.document import Document, label_of
+from trainc.reading.document import Document, Surroundings, label_of
 from trainc.startup.records import replace
 
 _TOOLS = {"argocd": "Argo CD", "flux": "Flux CD", "kubectl": "kubectl"}
@@ -205,7 +205,7 @@ class Replay:
     def _secrets(self) -> dict[Key, Manifest]:
         """The objects that provide Secrets, built of marked values."""
         secrets = registry.provided_secrets(self._job, self._info, self._plugins)
-        others = [mark(document.raw, document.label) for document in self._others]
+        others = Surroundings(Document.of(mark(document.raw, document.label)) for document in self._others)
         image = derived_from(self._options.keygen_image, (), "--keygen-image")
         provision = provide(self._job, secrets, others, replace(self._options, keygen_image=image))
         return dict(with_keys(provision.manifests))
@@ -269,7 +269,7 @@ class Recorder(Trace):
         assert result.runtime is not None
         job, runtime, lowered = result.job, result.runtime, result.lowered
         session = lowered.session
-        others = (_as_read(label_of(document.data), document) for document in session.index.other_documents)
+        others = (_as_read(label_of(document.data), document) for document in session.index.around.documents)
         documents = [_input_document(job), _input_document(runtime), *others]
         info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob)
         replay = Replay(Lowered.of(marked_job, info, session), documents)

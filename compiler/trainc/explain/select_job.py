@@ -13,7 +13,7 @@ from trainc.explain.replay import AsWritten, Recorder
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.findings.policy import Rules, keep_severities
 from trainc.findings.text import counted, did_you_mean, first_of
-from trainc.kube.documents import Json, identity_of
+from trainc.kube.documents import Json
 from trainc.kube.names import trial_name
 from trainc.kube.quantity import whole_number
 from trainc.kube.releases import NEWEST_RELEASE
@@ -58,10 +58,9 @@ class OneJob:
     @property
     def config_maps(self) -> list[Json]:
         """Return the ConfigMaps of the input in the namespace of the job."""
-        result, namespace = self.recorder.result, self.compiled.namespace
-        others = () if result is None or result.lowered is None else result.lowered.session.index.other_documents
-        here = (other.data for other in others if other.data.get("kind") == "ConfigMap")
-        return [data for data in here if identity_of(data)[0] in ("", namespace)]
+        lowered = self.recorder.result and self.recorder.result.lowered
+        here = lowered.session.index.around.of("ConfigMap", self.compiled.namespace) if lowered else {}
+        return [one.data for one in here.values()]
 
     @property
     def is_kept(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from trainc.findings import Source, suggest
 from trainc.startup.patterns import pattern
@@ -158,6 +159,30 @@ def _is_part_of_word(letter: str) -> bool:
 
 _LONGEST_NAME = 100
 _BEGINNING = 3  # The shortest prefix worth completing.
+_MOST_COMPARED, _BESIDE = 200, 50
+
+
+def comparable(word: str, candidates: Iterable[str]) -> list[str]:
+    """Return sorted names to compare `word` with: all, but of more than 200 those that it begins or ends most like.
+
+    As many names as words to compare with them would take time in proportion to their product.
+    """
+    names = tuple(sorted(set(candidates)))
+    if len(names) <= _MOST_COMPARED:
+        return [*names]
+    from bisect import bisect
+
+    near = set[str]()
+    for step in (1, -1):
+        spelt = _spelt(names, step)
+        place = bisect(spelt, (_letters(word)[::step], ""))
+        near.update(name for _, name in spelt[max(place - _BESIDE, 0) : place + _BESIDE])
+    return sorted(near)
+
+
+@lru_cache(maxsize=8)
+def _spelt(names: tuple[str, ...], step: int) -> list[tuple[str, str]]:
+    return sorted((_letters(name)[::step], name) for name in names)
 
 
 def near_names(word: str, candidates: Iterable[str], limit: int = 3, cutoff: float = 0.6) -> list[str]:
@@ -169,7 +194,8 @@ def near_names(word: str, candidates: Iterable[str], limit: int = 3, cutoff: flo
     from difflib import get_close_matches
 
     # Comparing takes more than linear time, and nobody misspells a longer name by some letters.
-    names = sorted(name for name in candidates if len(name) <= _LONGEST_NAME) if len(word) <= _LONGEST_NAME else []
+    names = comparable(word, candidates) if len(word) <= _LONGEST_NAME else []
+    names = [name for name in names if len(name) <= _LONGEST_NAME]
     near = get_close_matches(word, names, n=limit, cutoff=cutoff)
     return near or [name for name in names if name.startswith(word) and len(word) >= _BEGINNING][:limit]
 
@@ -205,7 +231,7 @@ def correct_spelling(word: str, candidates: Iterable[str], most: int = 2) -> str
     Ignores case, `_` and `-`, and allows up to `most` edits.
     """
     letters = _letters(word)
-    ranked = sorted((edit_distance(letters, _letters(name), most), name) for name in candidates if name != word)
+    ranked = sorted((edit_distance(letters, _letters(n), most), n) for n in comparable(word, candidates) if n != word)
     return ranked[0][1] if ranked and ranked[0][0] <= most else ""
 
 

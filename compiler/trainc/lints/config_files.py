@@ -10,11 +10,10 @@ from posixpath import basename, join, normpath
 from trainc.findings import Finding
 from trainc.ir.commands.programs import program_of
 from trainc.ir.entrypoints import Entrypoint, shell_script
-from trainc.ir.trainjob import TrainJob
 from trainc.kube.documents import mapping
 from trainc.lints.training import Training
 from trainc.plugins.registry import programs
-from trainc.reading.document import TEXT_FILE
+from trainc.reading.document import TEXT_FILE, Surroundings
 from trainc.reading.settings import LIMITS, ini_value, line_of, python_value, toml_value, yaml_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
@@ -113,17 +112,17 @@ def _without_comments(text: str) -> tuple[str, Sequence[int], int]:
 
 def visible_files(training: Training) -> list[ConfigFile]:
     """Return the files of which the input has the text, those that the script writes last."""
-    if not training.documents and training.line.script is None:
+    if not training.around and training.line.script is None:
         return []
     if not training.found_files:
-        mounted = _mounted_files(training.entry, training.documents)
+        mounted = _mounted_files(training.entry, training.around)
         files = [*_sibling_files(training), *mounted, *_heredoc_files(training)]
         training.found_files.append(files)
     found: list[ConfigFile] = training.found_files[0]
     return found
 
 
-def as_its_script(entry: Entrypoint, documents: Sequence[Any]) -> Entrypoint:
+def as_its_script(entry: Entrypoint, around: Surroundings) -> Entrypoint:
     """Return a container that runs a shell script of the input, such as `bash /config/run.sh 8`, as if it had its text."""
     inner = shell_script(entry.argv)
     words = entry.argv if inner is None else tuple(inner.split())
@@ -136,7 +135,7 @@ def as_its_script(entry: Entrypoint, documents: Sequence[Any]) -> Entrypoint:
         at += 2 if words[at].endswith("o") else 1
     folder = str(entry.container.fields.get("workingDir", "/"))
     path = normpath(join(folder, words[at])) if at < len(words) else ""
-    file = files_by_path(_mounted_files(entry, documents)).get(path) if path else None
+    file = files_by_path(_mounted_files(entry, around)).get(path) if path else None
     if file is None or not file.text:
         return entry
     if not at and not any("defaultMode" in mapping(volume.get("configMap")) for volume in entry.pod_set.volumes):
@@ -154,7 +153,7 @@ def files_by_path(files: Iterable[ConfigFile]) -> dict[str, ConfigFile]:
 def folders(training: Training) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the folders whose files are all visible, each with their names: those of ConfigMaps of the input."""
     by_folder: dict[str, set[str]] = {}
-    for file in _mounted_files(training.entry, training.documents):
+    for file in _mounted_files(training.entry, training.around):
         by_folder.setdefault(file.path.removesuffix(f"/{file.name}"), set()).add(file.name)
     mounts = [m for m in training.entry.container.mounts if not m.get("subPath")]
     for folder, names in by_folder.items():
@@ -169,7 +168,7 @@ def _sibling_files(training: Training) -> Iterator[ConfigFile]:
     mounts = [normpath(str(mount.get("mountPath"))) for mount in training.entry.container.mounts]
     if any(f"{normpath(one)}/".startswith(f"{mount}/") for one in folders for mount in mounts):
         return
-    for document in training.documents:
+    for document in training.around.files:
         if document.data.get("kind") == TEXT_FILE:
             path = join(training.folder, document.data["metadata"]["name"])
             yield ConfigFile(path, document.data["text"], document)
@@ -196,9 +195,9 @@ def _heredoc_files(training: Training) -> Iterator[ConfigFile]:
             yield ConfigFile(normpath(targets[-1]), None if is_changed else heredoc.body)
 
 
-def _mounted_files(entry: Entrypoint, others: Sequence[Any]) -> Iterator[ConfigFile]:
+def _mounted_files(entry: Entrypoint, around: Surroundings) -> Iterator[ConfigFile]:
     sources = {volume.get("name"): volume.get("configMap") for volume in entry.pod_set.volumes}
-    documents = config_maps(entry.job, others) if any(sources.values()) else {}
+    documents = around.of("ConfigMap", entry.job.namespace) if any(sources.values()) else {}
     for mount in entry.container.mounts if documents else ():
         source = sources.get(mount.get("name"))
         document = documents.get(str(source.get("name"))) if source else None
@@ -213,16 +212,3 @@ def _mounted_files(entry: Entrypoint, others: Sequence[Any]) -> Iterator[ConfigF
             inside = f"{name}/".removeprefix(f"{sub_path}/" if sub_path else "").rstrip("/")
             if isinstance(text, str) and (not sub_path or f"{name}/".startswith(f"{sub_path}/")):
                 yield ConfigFile(normpath(join(mount_path, inside)), text, document, str(key))
-
-
-def config_maps(job: TrainJob, documents: Sequence[Any], kind: str = "ConfigMap") -> dict[str, Any]:
-    """Return the ConfigMaps (or Secrets) of the input in the namespace of the job, by name; the first of each."""
-    found: dict[str, Any] = {}
-    for document in documents:
-        data = document.data
-        metadata = data.get("metadata") if data.get("kind") == kind else None
-        if not isinstance(metadata, Mapping) or not isinstance(name := metadata.get("name"), str):
-            continue
-        if metadata.get("namespace", job.namespace) == job.namespace:
-            found.setdefault(name, document)
-    return found

@@ -13,7 +13,7 @@ from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, hol
 from trainc.knowledge.tables import Row, Table, table
 from trainc.knowledge.words import flat
 from trainc.kube.documents import mapping
-from trainc.lints.config_files import ConfigFile, config_maps, folders, visible_files
+from trainc.lints.config_files import ConfigFile, folders, visible_files
 from trainc.lints.runs import Run, runs
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
@@ -46,7 +46,7 @@ def programs(training: Training) -> Iterator[Finding]:
             if finding.message not in reported:
                 reported.add(finding.message)
                 yield finding
-    if training.documents:
+    if training.around:
         yield from _missing_files(training)
 
 
@@ -519,9 +519,9 @@ def _misnamed(training: Training) -> Iterator[Finding]:
 
     The other has nearly its name, and the file that the command wants; the first is not in the input.
     """
-    from trainc.findings.text import correct_spelling
+    from trainc.findings.text import comparable, correct_spelling
 
-    entry, documents = training.entry, config_maps(training.job, training.documents)
+    entry, documents = training.entry, training.around.of("ConfigMap", training.job.namespace)
     for volume in entry.pod_set.volumes:
         name = str(mapping(volume.get("configMap")).get("name") or "")
         mounts = [mount for mount in entry.container.mounts if mount.get("name") == volume.get("name")]
@@ -538,9 +538,10 @@ def _misnamed(training: Training) -> Iterator[Finding]:
                 message = f"the ConfigMap {name} has no key {sub_path}, so {mount.get('mountPath')} is an empty folder"
                 hint = choose(sub_path, sorted(has), "write one of its keys:")
                 yield Finding("FileNotMounted", "warning", message, hint, *place)
-        for other, document in documents.items() if name and name not in documents else ():
-            keys = mapping(document.data.get("data"))
-            paths = [normpath(join(str(mount.get("mountPath")), str(key))) for mount in mounts for key in keys]
+        folders_of_it = [str(m.get("mountPath")) for m in mounts if str(m.get("mountPath")) in training.text]
+        for other in comparable(name, documents) if name and name not in documents and folders_of_it else ():
+            keys = mapping(documents[other].data.get("data"))
+            paths = [normpath(join(one, str(key))) for one in folders_of_it for key in keys]
             short, long = sorted((name, other), key=len)
             letters = iter(long)
             near = correct_spelling(name, [other]) or all(letter in letters for letter in short)

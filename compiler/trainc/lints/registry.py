@@ -3,7 +3,7 @@
 The arguments of a lint's function depend on its stage:
 
 - lowered, controller and sized: (job, info), or (entrypoint) per container, or (training) per training, or
-  (job, info, documents) per input, if it has other documents;
+  (job, info, around) per input, if it has other documents;
 - built: (job, info, options);
 - applied: (manifests, around), the objects by which the API server admits pods; all_jobs: (claims, services), and rendered: (jobset, objects, plugins), as in manifests.py.
 """
@@ -22,6 +22,7 @@ from trainc.kube.documents import Foreign, Manifest
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
 from trainc.plugins.registry import enabled, load_attribute
+from trainc.reading.document import Surroundings
 from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from trainc.lints.training import Training
     from trainc.options import Options
     from trainc.pods.admission_plugins import ClusterObjects
-    from trainc.reading.document import Document
 
 
 def _gang(job: TrainJob, info: Info) -> bool:
@@ -92,7 +92,7 @@ def _selects_nodes(entry: Entrypoint) -> bool:
 def _is_private(training: Training) -> bool:
     """Return whether an image is one that needs a login, or the input has Secrets, which may be one."""
     needs_login = training.entry.image.startswith(PRIVATE)
-    return needs_login or any(document.data.get("kind") == "Secret" for document in training.documents)
+    return needs_login or bool(training.around.of("Secret", training.job.namespace))
 
 
 def _is_in_tables(training: Training) -> bool:
@@ -101,7 +101,7 @@ def _is_in_tables(training: Training) -> bool:
     limits, fields = entry.container.resources.get("limits") or (), entry.container.fields
     secured = "securityContext" in fields or "securityContext" in entry.info.pod_spec(entry.pod_set.name)
     fetched = training.job.model or training.job.dataset or training.line.starts_of("code")
-    if training.documents or fetched or "<<" in training.text or _selects_nodes(entry) or len(limits) > 1 or secured:
+    if training.around or fetched or "<<" in training.text or _selects_nodes(entry) or len(limits) > 1 or secured:
         return True
     text = training.text
     names = [str(variable["name"]) for variable in (*entry.container.env, *entry.trainer.env)]
@@ -124,7 +124,7 @@ def _is_surrounded(training: Training) -> bool:
     container = training.entry.container
     resources = container.resources.get("limits") or {}
     return bool(
-        training.documents
+        training.around
         or (container.mounts and (training.line.script is not None or "memory" in resources))
         or len(training.entry.pod_set.containers) > 1
         or len(resources) > 1
@@ -141,7 +141,7 @@ def _may_slip(training: Training) -> bool:
     text = training.text
     return (
         training.line.script is not None
-        or bool(training.documents)
+        or bool(training.around)
         or any(map(text.__contains__, ("'", '"', "python", " = ", "~/")))
         or ".py" in text.partition(" ")[0]
         or any(str(variable.get("value"))[:1] in _STARTING_VALUE for variable in training.entry.container.env)
@@ -244,23 +244,24 @@ def lint(
     info: Info,
     stage: Stage = "lowered",
     options: Options | None = None,
-    documents: Sequence[Document] = (),
+    around: Surroundings | None = None,
 ) -> list[Finding]:
     """Run the lints of a stage on one job and return their findings.
 
-    `options` is for the stage `built`; `documents` are the other documents of the input, for the stage `sized`.
+    `options` is for the stage `built`; `around` is what the input has beside jobs, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
     whole = (job, info) if options is None else (job, info, options)
-    arguments: dict[str, Sequence[Any]] = {"job": whole, "input": (job, info, documents)}
-    subjects = _Subjects(job, info, documents)
+    around = around or Surroundings()
+    arguments: dict[str, Sequence[Any]] = {"job": whole, "input": (job, info, around)}
+    subjects = _Subjects(job, info, around)
     findings: list[Finding] = []
     for group in _at(stage, info.plugins):
         per, when = group.per, group.when
         if group.applies_to is not None and not group.applies_to(job, info):
             continue
         if per in arguments:
-            for function in group.functions if per == "job" or documents else ():
+            for function in group.functions if per == "job" or around else ():
                 findings += function(*arguments[per])
             continue
         for subject in subjects[per]:
@@ -275,23 +276,23 @@ def lint(
 class _Subjects(dict[str, Sequence[Any]]):
     """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
 
-    def __init__(self, job: TrainJob, info: Info, documents: Sequence[Document]) -> None:
+    def __init__(self, job: TrainJob, info: Info, around: Surroundings) -> None:
         super().__init__()
         self.job = job
         self.info = info
-        self.others = documents
+        self.around = around
 
     def __missing__(self, per: str) -> Sequence[Any]:
         if per == "container":
             self[per] = [*entrypoints(self.job, self.info)]
-            if self.others:
+            if self.around:
                 from trainc.lints.config_files import as_its_script
 
-                self[per] = [as_its_script(entry, self.others) for entry in self[per]]
+                self[per] = [as_its_script(entry, self.around) for entry in self[per]]
         else:
             from trainc.lints.training import training_of
 
-            trainings = [training_of(entry, self.others) for entry in self["container"]]
+            trainings = [training_of(entry, self.around) for entry in self["container"]]
             self[per] = [training for training in trainings if training is not None]
         return self[per]
 

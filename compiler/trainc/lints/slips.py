@@ -66,7 +66,7 @@ def slips(training: Training) -> Iterator[Finding]:
         yield from _quotes(training)
     else:
         yield from _of_script(training, line.argv[line.script])
-    for file in visible_files(training) if training.documents else ():
+    for file in visible_files(training) if training.around else ():
         if file.name.endswith(".py") and file.text is not None and file.path in training.text:
             yield from _python(training, file)
 

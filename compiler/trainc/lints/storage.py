@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding, Severity, suggest
@@ -12,10 +12,11 @@ from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import read_arguments
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import Json, identity_of, items, mapping
+from trainc.kube.documents import Json, items, mapping
 from trainc.kube.quantity import parse_quantity
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
+from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
@@ -462,23 +463,20 @@ def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any
     return Finding("ClaimOnSeveralNodes", "warning", message, hint, path, about)
 
 
-def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Any]) -> Iterator[Finding]:
+def claims_on_several_nodes(job: TrainJob, info: Info, around: Surroundings) -> Iterator[Finding]:
     """Yield a warning for each claim of the input that only one node can mount and pods of several use.
 
     Runs on sized jobs.
     """
-    modes = {
-        identity_of(d)[1]: set(map(str, items(mapping(d.get("spec")).get("accessModes"))))
-        for d in (document.data for document in documents)
-        if d.get("kind") == "PersistentVolumeClaim" and identity_of(d)[0] in ("", job.namespace)
-    }
-    for pod_set in info.pod_sets if modes else ():
+    claims = around.of("PersistentVolumeClaim", job.namespace)
+    for pod_set in info.pod_sets if claims else ():
         for volume in pod_set.volumes:
-            claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            access_modes = modes.get(str(claim))
+            name = str((volume.get("persistentVolumeClaim") or {}).get("claimName"))
+            claim = claims.get(name)
+            access_modes = set(map(str, items(mapping(claim.data.get("spec")).get("accessModes")))) if claim else ()
             pods = pod_set.count * pod_set.replicas
             if not access_modes or not access_modes <= _ONE_NODE or pods < 2:
                 continue
             if any(mount.get("name") == volume["name"] for mount in _mounts(pod_set)):
                 path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
-                yield _one_node(str(claim), sorted(access_modes), pods, path, about)
+                yield _one_node(name, sorted(access_modes), pods, path, about)

@@ -8,11 +8,9 @@ from posixpath import basename
 from trainc.findings import Finding, suggest
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.kube.documents import mapping, value_at
-from trainc.lints.config_files import config_maps
 from trainc.lints.storage import security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
-from trainc.startup.typing import Any
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 _SHELL_REFERENCE = pattern(
@@ -108,9 +106,7 @@ def _keys(training: Training) -> Iterator[Finding]:
 
     entry = training.entry
     sources = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
-    known: dict[str, dict[str, Any]] = {}
-    if training.documents:
-        known = {field: config_maps(training.job, training.documents, kind) for field, kind in sources.items()}
+    known = {field: training.around.of(kind, training.job.namespace) for field, kind in sources.items()}
     for variable in entry.container.env if any(known.values()) else ():
         field, value = next(iter(mapping(variable.get("valueFrom")).items()), ("", None))
         reference = mapping(value)
@@ -133,15 +129,11 @@ def _owner(training: Training) -> Iterator[Finding]:
     user = security_of(entry, "runAsUser")
     if not isinstance(user, int) or user == 0 or security_of(entry, "fsGroup") is not None:
         return
-    fresh = {
-        str(mapping(d.data.get("metadata")).get("name"))
-        for d in training.documents
-        if d.data.get("kind") == "PersistentVolumeClaim"
-        and _BLOCK.fullmatch(str(mapping(d.data.get("spec")).get("storageClassName")))
-        and not mapping(d.data.get("spec")).get("dataSource")
-    }
-    for volume in entry.pod_set.volumes:
-        if mapping(volume.get("persistentVolumeClaim")).get("claimName") in fresh:
+    claims = training.around.of("PersistentVolumeClaim", entry.job.namespace)
+    for volume in entry.pod_set.volumes if claims else ():
+        claim = claims.get(str(mapping(volume.get("persistentVolumeClaim")).get("claimName")))
+        spec = mapping(claim.data.get("spec")) if claim is not None else {}
+        if _BLOCK.fullmatch(str(spec.get("storageClassName"))) and not spec.get("dataSource"):
             message = f"user {user} may not write to the volume {volume['name']!r}: a new disk belongs to root"
             hint = training.patch(f"securityContext: {{fsGroup: {user}}}")
             path = pod_path(entry.job, entry.info, entry.pod_set.name, "volumes", ("name", volume["name"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from trainc.findings import Finding, Path, Severity, remove
 from trainc.findings.text import did_you_mean
@@ -12,10 +12,11 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
-from trainc.kube.documents import JOBS, POD_SPEC, Json, identity_of, mapping, read_json
+from trainc.kube.documents import JOBS, POD_SPEC, Json, Unchecked, mapping, read_json
 from trainc.kube.names import reference_problem, split_image
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
+from trainc.reading.document import Surroundings
 from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING
 
@@ -110,15 +111,12 @@ def pull_secrets(training: Training) -> Iterator[Finding]:
     spec = entry.info.pod_spec(entry.pod_set.name)
     if spec.get("imagePullSecrets") or entry.pod_set.name not in {p.name for p in entry.info.pod_sets}:
         return
-    documents = [mapping(document.data) for document in training.documents]
-    here = [document for document in documents if identity_of(document)[0] in ("", entry.job.namespace)]
-    account = str(spec.get("serviceAccountName") or "default")
-    if any(
-        d.get("kind") == "ServiceAccount" and identity_of(d)[1] == account and d.get("imagePullSecrets") for d in here
-    ):
+    accounts = training.around.of("ServiceAccount", entry.job.namespace)
+    account = accounts.get(str(spec.get("serviceAccountName") or "default"))
+    if account is not None and account.data.get("imagePullSecrets"):
         return
     registry = entry.image.partition("/")[0]
-    name = next((identity_of(document)[1] for document in here if registry in _logins(document)), "")
+    name = training.around.gathered(_logins, entry.job.namespace).get(registry, "")
     if not name and not entry.image.startswith(PRIVATE):
         return
     message = f"{registry} needs a login for {entry.image}, and the pods have no pull secret"
@@ -128,18 +126,24 @@ def pull_secrets(training: Training) -> Iterator[Finding]:
     yield Finding("NoPullSecret", "info", message, f"set {patch}", *entry.image_path())
 
 
-def _logins(document: Json) -> Collection[str]:
-    if document.get("kind") != "Secret" or document.get("type") != "kubernetes.io/dockerconfigjson":
-        return ()
+def _logins(around: Surroundings, namespace: str) -> dict[str, str]:
+    """Return the first Secret with a login for each registry."""
     from binascii import a2b_base64
 
-    text = mapping(document.get("stringData")).get(".dockerconfigjson")
-    try:
-        encoded = mapping(document.get("data")).get(".dockerconfigjson", "")
-        docker_config = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
-    except ValueError:
-        return ()
-    return {key.removeprefix("https://").partition("/")[0] for key in map(str, mapping(docker_config.get("auths")))}
+    found: dict[str, str] = {}
+    for name, document in around.of("Secret", namespace).items():
+        secret: Unchecked = document.data
+        if secret.get("type") != "kubernetes.io/dockerconfigjson":
+            continue
+        text = mapping(secret.get("stringData")).get(".dockerconfigjson")
+        try:
+            encoded = mapping(secret.get("data")).get(".dockerconfigjson", "")
+            docker_config = mapping(read_json(text if isinstance(text, str) else a2b_base64(str(encoded)).decode()))
+        except ValueError:
+            continue
+        for key in map(str, mapping(docker_config.get("auths"))):
+            found.setdefault(key.removeprefix("https://").partition("/")[0], name)
+    return found
 
 
 def gpu_without_limit(entry: Entrypoint) -> Iterator[Finding]:

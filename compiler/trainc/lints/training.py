@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 
 from trainc.findings import Finding, Severity
 from trainc.ir.commands.programs import Launch, Launcher, Option, Starting
@@ -12,9 +13,10 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import NO_TRAINER, TrainJob, subdomain
 from trainc.kube import names
 from trainc.kube.devices import accelerators, claimed_devices
-from trainc.kube.documents import Json, identity_of
+from trainc.kube.documents import Json
 from trainc.kube.quantity import whole_number
 from trainc.plugins.registry import PLUGINS, programs, starting
+from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 from trainc.startup.typing import Any
@@ -31,7 +33,7 @@ class Training:
 
     `nodes` is the number of pods, and `devices` the number of accelerators of one kind in each; 0 if unknown. `policy` is
     the framework's key in mlPolicy, or empty. `variables` are the container's own; a value is None if it is known only in
-    the pod. `documents` are those of the input that are neither TrainJobs nor runtimes, each with its `data`. `built` is the number
+    the pod. `around` is what the input has beside jobs. `built` is the number
     of words that Trainer puts in the place of the command, 0 if it does not.
     """
 
@@ -42,7 +44,7 @@ class Training:
     devices: int
     device: str
     variables: Mapping[str, str | None]
-    documents: Sequence[Any] = ()
+    around: Surroundings = field(default_factory=Surroundings)
     built: int = 0
     # What `config_files.visible_files` found, once it was asked.
     found_files: list[Any] = field(default_factory=list, compare=False, repr=False)
@@ -203,13 +205,13 @@ class Training:
 _POLICIES = tuple(plugin.policy for plugin in PLUGINS if plugin.policy)
 
 
-def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | None:
+def training_of(entry: Entrypoint, around: Surroundings) -> Training | None:
     """Return the trainer's container, or another with rendezvous variables, as a Training; None for all others."""
     env, info = entry.container.env, entry.info
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
         return None
     policy = policy_of(info)
-    counts = accelerators(entry.container.resources) or _claimed(entry, documents)
+    counts = accelerators(entry.container.resources) or _claimed(entry, around)
     if policy == "mpi" and not counts and (node := info.pod_set_in_role(names.NODE)) is not None:
         counts = accelerators(container.resources if (container := node.main_container) else {})
     device, devices = next(iter(counts.items())) if len(counts) == 1 else ("", 0)
@@ -219,10 +221,10 @@ def training_of(entry: Entrypoint, documents: Sequence[Any] = ()) -> Training | 
     variables = {str(v["name"]): v.get("value") for v in env}
     built_words = len(info.command or ()) if built else 0
     nodes = sum(p.count * p.replicas for p in (info.mpi_hosts if policy == "mpi" else [entry.pod_set]))
-    return Training(entry, line, policy, nodes, devices, device, variables, documents, built_words)
+    return Training(entry, line, policy, nodes, devices, device, variables, around, built_words)
 
 
-def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
+def _claimed(entry: Entrypoint, around: Surroundings) -> dict[str, int]:
     used = {claim.get("name") for claim in entry.container.resources.get("claims") or ()}
     pods = {**entry.info.pod_spec(entry.pod_set.name), **entry.pod_set.pod_fields} if used else {}
     claims = pods.get("resourceClaims") or ()
@@ -232,11 +234,10 @@ def _claimed(entry: Entrypoint, documents: Sequence[Any]) -> dict[str, int]:
         if claim.get("name") in used
     }
     counts: dict[str, int] = {}
-    for document in documents if template_names else ():
-        data = document.data
-        if data.get("kind") in ("ResourceClaimTemplate", "ResourceClaim") and identity_of(data)[1] in template_names:
-            for name, count in claimed_devices(data).items():
-                counts[name] = counts.get(name, 0) + count
+    for kind, template in product(("ResourceClaimTemplate", "ResourceClaim"), map(str, template_names)):
+        document = around.of(kind, entry.job.namespace).get(template)
+        for name, count in claimed_devices(document.data).items() if document is not None else ():
+            counts[name] = counts.get(name, 0) + count
     return counts
 
 

@@ -161,12 +161,11 @@ OF_COMMAND = frozenset(
 )
 
 
-def _of_command(lowered: Lowered, files: Sequence[Document]) -> list[Finding]:
+def _of_command(lowered: Lowered, files: tuple[Document, ...]) -> list[Finding]:
     """Return what is wrong with the commands of a job that is refused for something else."""
     trainers = [pod_set for pod_set in lowered.info.pod_sets if pod_set.main_container is not None]
-    others = (*lowered.session.index.other_documents, *files)
     info = registry.enforce(lowered.job, lowered.info, lowered.plugins, SILENT.on_pass) if trainers else lowered.info
-    found = lint(lowered.job, info, "sized", documents=others) if trainers else []
+    found = lint(lowered.job, info, "sized", around=lowered.session.index.around.with_files(files)) if trainers else []
     return [finding for finding in found if finding.code in OF_COMMAND]
 
 
@@ -183,7 +182,7 @@ def check_lowered(lowered: Lowered, report: Report) -> None:
         report.add("lint", lint(lowered.job, lowered.info))
 
 
-def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT, files: Sequence[Document] = ()) -> Objects:
+def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT, files: tuple[Document, ...] = ()) -> Objects:
     """Run the passes, build the objects, and run all of STAGES on them.
 
     With a name hash, a job is assembled twice: under its plain name to compute the hash, and then under the hashed name,
@@ -202,12 +201,11 @@ def assemble(lowered: Lowered, report: Report, trace: Trace = SILENT, files: Seq
     return _assemble(lowered, report, trace, files)
 
 
-def _assemble(lowered: Lowered, report: Report, trace: Trace, files: Sequence[Document] = ()) -> Objects:
+def _assemble(lowered: Lowered, report: Report, trace: Trace, files: tuple[Document, ...] = ()) -> Objects:
     job, plugins, index = lowered.job, lowered.plugins, lowered.session.index
-    others = (*index.other_documents, *files) if files else index.other_documents
     info = registry.enforce(job, lowered.info, plugins, trace.on_pass)
     lowered = Lowered(job, info, plugins, lowered.session)
-    report.add("lint", lint(job, info, "sized", documents=others))
+    report.add("lint", lint(job, info, "sized", around=index.around.with_files(files)))
     manifests = in_apply_order(registry.build(job, info, plugins))
     trace.on_shaped("build", manifests)
     for stage in STAGES:
@@ -285,21 +283,21 @@ def _provide_secrets(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
         return manifests, ()
     from trainc.emit.secrets import provide, service_accounts
 
-    other_documents = [document.data for document in session.index.other_documents]
-    provision = provide(lowered.job, secrets, other_documents, session.options)
+    around = session.index.around
+    provision = provide(lowered.job, secrets, around, session.options)
     if provision.manifests:
         manifests = in_apply_order([*provision.manifests, *manifests])
-    return manifests, (*provision.findings, *service_accounts(lowered.job, accounts, other_documents))
+    return manifests, (*provision.findings, *service_accounts(lowered.job, accounts, around))
 
 
 def _own_files(lowered: Lowered, manifests: list[Manifest]) -> Shaped:
     """Add the ConfigMaps that are the job's own."""
-    marked = lowered.session.index.own_config_maps
-    if not marked:
+    around = lowered.session.index.around
+    if not around.of("ConfigMap", lowered.job.namespace):
         return manifests, ()
     from trainc.emit.config_maps import with_own
 
-    built = with_own(manifests, marked, lowered.job.plain_name)
+    built = with_own(manifests, around, lowered.job.plain_name)
     return (in_apply_order(built) if len(built) > len(manifests) else manifests), ()
 
 

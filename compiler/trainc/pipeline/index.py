@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from trainc.findings import Diagnostic, Finding, write
 from trainc.ir.release import Release
@@ -14,7 +15,7 @@ from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument, check_document, valid_part
 from trainc.project.dialects import DialectContext, dialect_context, is_trainer_document
 from trainc.reading.catalog import Catalog, NotFound
-from trainc.reading.document import Document
+from trainc.reading.document import Document, Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any, TypeAlias
@@ -109,31 +110,31 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         yield Finding("RuntimeRefGroupMismatch", "warning", message, hint, ("spec", "runtimeRef", "apiGroup"))
 
 
-def missing_runtime(job: Json, runtime_keys: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
+def missing_runtime(job: Json, index: InputIndex) -> Finding:
     """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
-    kind, namespace, name = referenced_key(job)
-    keys = sorted(runtime_keys)
+    kind, namespace, name = key = referenced_key(job)
+    catalog_miss = index.catalog_misses.get(key)
     where = " without a namespace" if kind == "TrainingRuntime" else ""
     message = f"there is no {kind} {name!r}{f' in namespace {namespace!r}' if namespace else where}"
     if catalog_miss and catalog_miss.instead:
         message += f"; {catalog_miss.instead}"
-    hint = _missing_hint(keys, kind, namespace, name, catalog_miss)
+    hint = _missing_hint(index, kind, namespace, name, catalog_miss)
     return Finding("RuntimeNotFound", "error", message, hint, ("spec", "runtimeRef", "name"))
 
 
-def _missing_hint(keys: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
-    for other_kind, other_namespace, other_name in keys:
-        if other_name == name and other_kind != kind:
+def _missing_hint(index: InputIndex, kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
+    by_name, by_place = index.runtimes.names
+    for other_kind, other_namespace, _ in by_name.get(name, ()):
+        if other_kind != kind:
             return f"there is a {other_kind} with that name: add kind: {other_kind} to runtimeRef"
-        if other_name == name and other_namespace != namespace:
+        if other_namespace != namespace:
             other_place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"the TrainingRuntime of that name is in {other_place}: use a ClusterTrainingRuntime, or put both in one namespace"
-    candidates = [n for k, ns, n in keys if k == kind and ns == namespace]
     import shlex
 
     from trainc.findings.text import did_you_mean
 
-    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
+    near = did_you_mean(name, by_place.get((kind, namespace), ()), 0.5) or (catalog_miss.hint if catalog_miss else "")
     option = f" --namespace {shlex.quote(namespace)}" if namespace else ""
     export = f"kubectl get {kind.lower()} {shlex.quote(name)}{option} -o yaml > runtime.yaml"
     add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
@@ -163,7 +164,7 @@ def find_runtime(
     runtime = index.runtimes.get(key) or index.shipped.get(key)
     if runtime is not None:
         return runtime, list(deprecation(runtime.data)) if release.warns_deprecated_runtime else []
-    return None, [] if key in index.refused else [missing_runtime(job, index.runtimes, index.catalog_misses.get(key))]
+    return None, [] if key in index.refused else [missing_runtime(job, index)]
 
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
@@ -171,28 +172,42 @@ def meant_runtime(job: Json, index: InputIndex) -> str:
     from trainc.findings.text import correct_spelling
 
     kind, namespace, name = key = referenced_key(job)
-    candidates = [n for k, ns, n in index.runtimes if (k, ns) == (kind, namespace)]
     miss = index.catalog_misses.get(key)
-    return correct_spelling(name, candidates) or (miss.meant if miss is not None else "")
+    return correct_spelling(name, index.runtimes.names[1].get((kind, namespace), ())) or (
+        miss.meant if miss is not None else ""
+    )
+
+
+class Runtimes(dict[Key, ValidDocument]):
+    """The runtimes of an input."""
+
+    @cached_property
+    def names(self) -> tuple[Mapping[str, list[Key]], Mapping[tuple[str, str], list[str]]]:
+        """The keys of each name, and the names of each kind and namespace, in order."""
+        by_name: dict[str, list[Key]] = {}
+        by_place: dict[tuple[str, str], list[str]] = {}
+        for kind, namespace, name in sorted(self):
+            by_name.setdefault(name, []).append((kind, namespace, name))
+            by_place.setdefault((kind, namespace), []).append(name)
+        return by_name, by_place
 
 
 @dataclass(frozen=True, slots=True)
 class InputIndex:
-    """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and documents of other kinds.
+    """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and those of other kinds `around` them.
 
     - `shipped` are the catalog's runtimes that jobs refer to and that are not in the input.
     - `catalog_misses` has, for each runtime that is not in the catalog either, what the catalog has instead.
     - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
     - `refused_jobs` are the TrainJobs among the refused documents.
     - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
-    - `own_config_maps` are those that are written with the jobs that name them, by name.
     - `parts` are what is valid of such TrainJobs, each with the names on the paths of what was refused.
     """
 
     jobs: tuple[ValidDocument, ...] = ()
-    runtimes: Mapping[Key, ValidDocument] = field(default_factory=dict)
+    runtimes: Runtimes = field(default_factory=Runtimes)
     diagnostics: tuple[Diagnostic, ...] = ()
-    other_documents: tuple[Document, ...] = ()
+    around: Surroundings = field(default_factory=Surroundings)
     catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
@@ -200,16 +215,6 @@ class InputIndex:
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
     dialect_context: DialectContext = field(default_factory=DialectContext)
     parts: tuple[tuple[ValidDocument, frozenset[str]], ...] = ()
-    own_config_maps: Mapping[str, Sequence[Json]] = field(default_factory=dict)
-
-
-def _own_config_maps(documents: Iterable[Document]) -> Mapping[str, Sequence[Json]]:
-    config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
-    if not config_maps:
-        return {}
-    from trainc.emit.config_maps import marked_among
-
-    return marked_among(config_maps)
 
 
 def index_documents(
@@ -224,9 +229,9 @@ def index_documents(
     `context` is derived from the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
-    other_documents: list[Document] = []
+    others: list[Document] = []
     jobs: dict[tuple[str, str], ValidDocument] = {}
-    runtimes: dict[Key, ValidDocument] = {}
+    runtimes = Runtimes()
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
     refused_jobs: list[Document] = []
@@ -237,7 +242,7 @@ def index_documents(
         earlier = dict(runtimes)
         for document in source:
             if not is_trainer_document(document.data):
-                other_documents.append(document)
+                others.append(document)
                 continue
             checked, problems, findings = check_document(document, release, options, context)
             diagnostics += problems
@@ -258,13 +263,12 @@ def index_documents(
         tuple(jobs[key] for key in sorted(jobs)),
         runtimes,
         tuple(diagnostics),
-        tuple(other_documents),
+        Surroundings(others),
         refused=frozenset(refused),
         refused_jobs=tuple(refused_jobs),
         references=tuple(references),
         dialect_context=context,
         parts=tuple(parts),
-        own_config_maps=_own_config_maps(other_documents),
     )
 
 

@@ -85,7 +85,7 @@ def outcomes_of(session: Session) -> Iterator[tuple[Document, Outcome]]:
         return
     ids, namespace = {id(document) for document in session.jobsets}, session.options.namespace
     again = {id(document): diagnostic for document, diagnostic in repeated(session.jobsets, namespace)}
-    others, around = session.index.other_documents, list(session.cluster or ())
+    others, around = session.index.around.documents, list(session.cluster or ())
     for document, of_admission in check_each_rendered(others, session.options, around, lambda d: id(d) in ids):
         job = CompiledJob(*identity_of(document.data, namespace), (document.data,), (), document.file)
         key = job.namespace, job.name

@@ -106,7 +106,7 @@ class Session:
     def with_input(self, documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]] = ()) -> Session:
         """Return the session with an input. Runtimes are looked up in it, then in each source, then in the catalog."""
         index = index_documents(documents, runtime_sources, self.release.minor, self.options)
-        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.other_documents)))
+        around = objects_for_pods(chain(self.cluster or (), (document.data for document in index.around.documents)))
         return replace(self._with(index), around=around)
 
     def after(self, other: Session | None) -> Session:
@@ -115,7 +115,7 @@ class Session:
             return replace(self, results={})
         if self.keeping is not None and other.keeping is not None:
             self.keeping.texts = other.keeping.texts
-        other_ids = [[id(document.data) for document in session.index.other_documents] for session in (self, other)]
+        other_ids = [[id(document.data) for document in session.index.around.documents] for session in (self, other)]
         return replace(self, results=other.results if other_ids[0] == other_ids[1] else {})
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 from trainc.findings import Path, Source
 from trainc.kube.releases import RELEASES, Span
@@ -61,6 +62,7 @@ def names(release: str | None = None) -> list[str]:
     return all_names if release is None else [name for name in all_names if release in releases(name)]
 
 
+@cache
 def releases(name: str) -> tuple[str, ...]:
     """Return the releases that have this runtime, oldest first; empty if the name is unknown."""
     served = {release for path in _files(name) for release in releases_of(_read_runtime(path))}
@@ -126,6 +128,7 @@ def _read_runtime(path: str) -> Document:
     return replace(document, locate=locate)
 
 
+@cache
 def catalog_folder() -> str:
     """Return the catalog's directory: in the package if it is installed, at the top of the repository in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

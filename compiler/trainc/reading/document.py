@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import lru_cache, partial
 from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.typing import Any
+from trainc.startup.typing import Any, TypeVar
 
+T = TypeVar("T")
 # A file with a text of another program: its `text`, and its path as `metadata.name`.
 TEXT_FILE = "File"
 # What is wrong with an image whatever registry an overlay takes it from.
@@ -103,6 +105,54 @@ class Document:
         line = lines[finding.line]
         column = source.column + 2 + len(line) - len(line.lstrip())
         return replace(diagnostic, source=Source(source.file, source.line + 1 + finding.line, column, source.origin))
+
+
+class Surroundings:
+    """The documents of an input that are neither TrainJobs nor runtimes, and the `files` that a job names."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        """Take documents of any kind, as they were read."""
+        self.documents, self.files = tuple(documents), tuple[Document, ...]()
+        self._gathered: dict[Any, Any] = {}
+
+    def with_files(self, files: tuple[Document, ...]) -> Surroundings:
+        """Return the same documents beside the files of one job."""
+        other = copy(self)
+        other.files = files
+        return other
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.files)
+
+    def gathered(self, gather: Callable[..., T], *about: str) -> T:
+        """Return what `gather(self, *about)` makes of the documents, which it is asked once for all jobs."""
+        key = (gather, *about)
+        if key not in self._gathered:
+            self._gathered[key] = gather(self, *about)
+        found: T = self._gathered[key]
+        return found
+
+    def of(self, kind: str, namespace: str) -> Mapping[str, Document]:
+        """Return the objects of a kind that a job in a namespace sees, by name: those of the namespace, and of none."""
+        return self.gathered(_seen, kind, namespace)
+
+
+def _seen(around: Surroundings, kind: str, namespace: str) -> Mapping[str, Document]:
+    by_namespace = around.gathered(_by_kind).get(kind, {})
+    own, without = by_namespace.get(namespace, {}), by_namespace.get("", {})
+    return {**without, **own} if own and without else own or without
+
+
+def _by_kind(around: Surroundings) -> dict[str, dict[str, dict[str, Document]]]:
+    """Return documents by kind, namespace and name, the first of each. No schema has checked them."""
+    found: dict[str, dict[str, dict[str, Document]]] = {}
+    for document in around.documents:
+        kind, metadata = document.data.get("kind"), document.data.get("metadata")
+        if isinstance(kind, str) and isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
+            namespace = metadata.get("namespace")
+            space = namespace if isinstance(namespace, str) else ""
+            found.setdefault(kind, {}).setdefault(space, {}).setdefault(name, document)
+    return found
 
 
 def label_of(data: Mapping[str, Any]) -> str:

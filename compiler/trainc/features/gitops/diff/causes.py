@@ -96,7 +96,7 @@ class _Known:
         if result is None or result.runtime is None or not recorder.stages:
             return None
         named = [(checked.label, checked.document) for checked in (result.job, result.runtime)]
-        others = [(label_of(document.data), document) for document in self.session.index.other_documents]
+        others = [(label_of(document.data), document) for document in self.session.index.around.documents]
         return Record(recorder.explanation(), dict([*others, *named]))
 
     def like(self, document: Document) -> Document | None:
@@ -115,7 +115,7 @@ def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
     if session is not None:
         index = session.index
         checked = (*index.jobs, *index.runtimes.values(), *index.shipped.values())
-        for document in (*(one.document for one in checked), *index.other_documents, *side.all_documents):
+        for document in (*(one.document for one in checked), *index.around.documents, *side.all_documents):
             # A trial is made from a base that overlays have changed.
             yield (document.before and document.before.before) or document.before or document
     for overlay in side.overlays:
