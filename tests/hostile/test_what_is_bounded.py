@@ -174,12 +174,19 @@ def test_a_byte_of_a_document_takes_at_most_some_tens_of_bytes(text: str, values
     assert peak < most * len(text), peak / len(text)
 
 
-def test_a_command_takes_at_most_some_tens_of_bytes_for_each() -> None:
-    text = HEAD + f"  trainer: {{env: [{'{name: A1},' * 40_000}]}}\n"
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (["check", "job.yaml", *FLAGS], f"env: [{'{name: A1},' * 40_000}]"),
+        (["import", "job.yaml", "-o", "jobs"], "args:" + "\n    - a" * 40_000),
+    ],
+)
+def test_a_command_takes_at_most_some_tens_of_bytes_for_each(words: list[str], field: str) -> None:
+    text = HEAD + (f"  trainer: {{{field}}}\n" if field[-1] == "]" else f"  trainer:\n    {field}\n")
     Path("job.yaml").write_text(text, encoding="utf-8")
-    run("check", "job.yaml", *FLAGS)
+    run(*words)
     tracemalloc.start()
-    run("check", "job.yaml", *FLAGS)
+    run(*words)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 36 * len(text), peak / len(text)

@@ -219,6 +219,17 @@ class Import:
     removed: int = 0
 
 
+def _leaf_count(tree: object) -> int:
+    """As many as `leaves` has, without their paths, which take ten times the memory of a small document."""
+    count, waiting = 0, [tree]
+    while waiting:
+        value = waiting.pop()
+        inner = list(value.values()) if isinstance(value, Mapping) else documents.items(value)
+        count += not inner
+        waiting += inner
+    return count
+
+
 class Reader:
     """Reads the jobs of one dump for a Trainer release. Runtimes of the whole cluster go to the folder `runtimes`."""
 
@@ -264,7 +275,7 @@ class Reader:
             self._found.problems.append(f"JobSet {namespace}/{name}: it {why}")
             return
         path, applied = source_name(namespace, name), as_applied(jobset)
-        self._found.removed += len(documents.leaves(jobset)) - len(documents.leaves(applied))
+        self._found.removed += _leaf_count(jobset) - _leaf_count(applied)
         self._write(path, [applied], "")
         state = live_objects.state_of(jobset)[0]
         self._found.jobs.append(ImportedJob(namespace, name, "JobSet", state, "none", path))
@@ -281,7 +292,7 @@ class Reader:
 
     def _cleaned(self, manifest: Unchecked) -> dict[str, Any]:
         data = clean(manifest, self._release)
-        self._found.removed += len(documents.leaves(manifest)) - len(documents.leaves(data))
+        self._found.removed += _leaf_count(manifest) - _leaf_count(data)
         return data
 
     def _write(self, path: str, documents: Sequence[Mapping[str, Any]], secret: str) -> None:
