@@ -60,6 +60,7 @@ def test_jobs_whose_names_begin_alike_have_files_of_their_own() -> None:
         ("CREDENTIALS", "user:hunter22"),
         ("GITHUB_PAT", "ghp_" + "a" * 36),
         ("NOTE", "ghp_" + "a" * 36),
+        ("NOTE", '"-----BEGIN OPENSSH PRIVATE KEY----- AAAA"'),
     ],
 )
 def test_import_names_what_it_wrote_in_clear(variable: str, value: str) -> None:

@@ -35,7 +35,7 @@ _CREDENTIAL_OPTION = pattern(
     r"(?i)--?(?:[\w.-]*[._-])?(?:token|pass(?:word|wd|phrase)?|secret|api[_-]?key|credentials?)"
 )
 _CREDENTIAL_VALUE = pattern(
-    r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}|://[^\s/:@]*:[^\s/@$]+@"
+    r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w./+-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|://[^\s/:@]*:[^\s/@$]+@"
 )
 # What stands for a value that is elsewhere, and what is none: a reference, a path, a number, a word of a model.
 _NO_CREDENTIAL = pattern(r"(?i)[\"']?(?:[-$<\[].*|/[\w.-]+/.*|[\d.]*|true|false|none|null)[\"']?")
