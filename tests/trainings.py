@@ -24,6 +24,7 @@ def training(
     env: dict[str, Any] | None = None,
     pod: Json | None = None,
     mounts: list[Json] | None = None,
+    security: Json | None = None,
     limits: Json | None = None,
     initializer: Json | None = None,
     **trainer: Any,
@@ -43,7 +44,9 @@ def training(
     if initializer is not None:
         spec["initializer"] = initializer
     if pod or mounts:
-        containers = [{"name": "node", **({"volumeMounts": mounts} if mounts else {})}]
+        containers: list[Json] = [{"name": "node", **({"volumeMounts": mounts} if mounts else {})}]
+        if security:
+            containers[0]["securityContext"] = security
         template = {"spec": {"template": {"spec": {**(pod or {}), "containers": containers}}}}
         jobs = [{"name": "node", "template": template}]
         patch = {"manager": "acme.io/me", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import diagnostics_of, job, runtime, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "MPINodesAwaited"
 JOBS = (job("launcher"), job("node", None))
@@ -31,3 +31,20 @@ def test_a_success_that_the_launcher_decides_is_fine(spec: dict[str, Any]) -> No
 def test_only_mpi_has_nodes_that_serve() -> None:
     assert diagnostics_of(CODE, trainjob({}), runtime(*JOBS, policy={"torch": {}})) == []
     assert diagnostics_of(CODE, trainjob({}), runtime(job("launcher"), policy=MPI)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        (["sleep", "infinity"], 1),
+        (["bash", "-c", "exec tail -f /dev/null"], 1),
+        (["sh", "-c", "while true; do sleep 3600; done"], 1),
+        (["/usr/sbin/sshd", "-De"], 0),
+        (["bash", "-c", "/usr/sbin/sshd && sleep infinity"], 0),
+        (["/start.sh"], 0),
+    ],
+)
+def test_nodes_that_only_wait_are_reached_by_nobody(command: list[str], found: int) -> None:
+    jobs = (job("launcher"), job("node", None, containers=[container("node", command=command)]))
+    said = diagnostics_of("CommandCannotStart", trainjob({"numNodes": 2}), runtime(*jobs, policy=MPI))
+    assert len([d for d in said if "no sshd" in d.message]) == found

@@ -9,6 +9,10 @@ from builders import container, diagnostics_of, job, runtime, trainjob
 from tables import cases
 from trainings import RUNTIMES, findings, reported, training
 
+from trainc import Options
+from trainc.functions import compile_documents
+from trainc.reading.document import Document
+
 CACHE = {"METADATA_LOC": "s3a://lake/metadata/1.json", "IAM_ROLE": "arn:aws:iam::123456789012:role/cache"}
 TUNE: dict[str, Any] = {"nodes": 1, "gpus": 2, "runtime": "torchtune-llama3.2-1b"}
 CACHED: dict[str, Any] = {"nodes": 2, "runtime": "torch-distributed-with-cache", "command": ["torchrun", "t.py"]}
@@ -104,6 +108,26 @@ def test_only_trainer_s_own_initializers_are_known(runtime: dict[str, Any], foun
 def test_what_a_secret_may_have_is_not_missing() -> None:
     cached = own_initializer(UPSTREAM, envFrom=[SECRET])
     assert diagnostics_of("UnusableStorageUri", trainjob({}, **source("dataset", "cache://a/b")), cached) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "keys", "found"),
+    [
+        ("hf://meta-llama/Llama-3.1-8B", ["token"], 1),
+        ("hf://meta-llama/Llama-3.1-8B", ["HUGGINGFACE_TOKEN", "note"], 1),
+        ("s3://acme/model", ["accessKey", "secretKey"], 1),
+        ("hf://meta-llama/Llama-3.1-8B", ["ACCESS_TOKEN"], 0),
+        ("hf://meta-llama/Llama-3.1-8B", ["token", "HF_TOKEN"], 0),
+        ("s3://acme/model", ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY"], 0),
+        ("hf://meta-llama/Llama-3.1-8B", [], 0),
+    ],
+)
+def test_a_secret_of_which_an_initializer_reads_nothing_is_said(uri: str, keys: list[str], found: int) -> None:
+    steps = {"model": {"storageUri": uri, "secretRef": {"name": "hf"}}, "dataset": {"storageUri": "hf://acme/x"}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hf", "namespace": "team-a"}}
+    documents = [training(initializer=steps, **OURS), {**secret, "stringData": dict.fromkeys(keys, "x")}, *RUNTIMES]
+    said = compile_documents([Document.of(each) for each in documents], (), Options(release="2.3")).diagnostics
+    assert len([d for d in said if "reads none of it" in d.message]) == found
 
 
 @pytest.mark.parametrize(("release", "found"), [("2.0", 1), ("2.1", 0)])

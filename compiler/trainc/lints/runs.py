@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from posixpath import basename, join, normpath
@@ -24,15 +24,15 @@ from trainc.knowledge.index import (
     tables_of_program,
     tables_of_text,
 )
+from trainc.knowledge.of_scripts import numbers_of_texts, of_script, overrides_of_nobody
 from trainc.knowledge.software import changes_image, installed, of_image
-from trainc.knowledge.tables import Table, read, table
+from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
 from trainc.kube.documents import items, mapping
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.storage import security_of, unused_claim, unwritable, volume_at
 from trainc.lints.training import Training
-from trainc.reading.settings import Expression, line_of
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
@@ -58,14 +58,6 @@ _PRODUCTS = (
 )
 
 
-# What reads a number of a file for an optimizer, and which readers know more numbers than PyYAML.
-_OPTIMIZING = pattern(
-    r"call\d?:(?:torch\.optim\..*/.+|(?:transformers|trl)\.\w+(?:Arguments|Config)/(?:learning_rate|weight_decay))"
-)
-_READ = pattern(r"(?:yaml\.(?:\w+_)?load|[a-z_]\w*)\(.*?\)((?:\['\w+'\]|\.get\('\w+'(?:, [^()]*)?\))*)")
-_PART = pattern(r"(?:\[|get\()'(\w+)'")
-_BY_PYYAML, _BY_OTHERS = pattern(r"\byaml\.\w*load\("), pattern(r"ruamel|[Rr]esolver|[Oo]mega[Cc]onf|json\.load")
-_EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?:$|[#,}]))""")
 # A login that does not need what nothing sets.
 _LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
 _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
@@ -198,7 +190,13 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             if known is None or known.name in table(name).family or name == "calls":
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
-    facts.add([*_of_script(facts, words, start), *_texts(facts, by_path.values())])
+    facts.add(
+        [
+            *of_script(facts, words, start),
+            *numbers_of_texts(facts, by_path.values()),
+            *overrides_of_nobody(given, read, by_path),
+        ]
+    )
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -361,6 +359,7 @@ def _derived(
     cpus = read_quantity(amounts.get("cpu"))
     yield Fact("job:cpus", int(cpus.units) if cpus is not None else None, "CPUs of the pod")
     mounts = {normpath(str(mount.get("mountPath"))): not mount.get("readOnly") for mount in container.mounts}
+    yield Fact("job:mounts", " ".join((*mounts, "")), "the mounts")
     yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
     yield Fact("job:writable", sum(mounts.values()) - mounts.get("/dev/shm", False), "volumes to write to")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
@@ -385,7 +384,12 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
     """Yield in which volume each path is, if it can be written to, and the claim that may be meant."""
     for role in [name for name in facts.roles if name.startswith("path.")]:
         for one in facts.all_of(role):
-            kind = volume_at(training, str(one.value))[0] or "none"
+            kind, name = volume_at(training, str(one.value))
+            kind = kind or "none"
+            source = next((volume for volume in training.entry.pod_set.volumes if volume.get("name") == name), {})
+            size = read_quantity(mapping(source.get("emptyDir")).get("sizeLimit"))
+            if size is not None:
+                yield replace(one, key=f"{role}:size", value=size.units >> 20, text=f"the size of {one.value} in Mi")
             text = f"{one.text} {one.value}" if one.file is None else f"{one.text} is {one.value}"
             yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
             # What is mounted read-only may have been filled before.
@@ -394,62 +398,6 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
             if kind == "none" and (claim := unused_claim(training, str(one.value))):
                 yield replace(one, key=f"{role}:unused")
                 yield Fact("job:claim", claim, "a claim")
-
-
-def _of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
-    """Yield the variables, settings and arguments of classes that a script in Python sets, and what is wrong with its options."""
-    known: dict[str, Fact] = {}
-    for fact in [one for one in facts.by_key.values() if one.key.startswith("call:")]:
-        name, _, argument = fact.name.partition("/")
-        if name == "os.environ.set":
-            yield replace(fact, key=f"env:{argument}", text=f"{argument} in {fact.text.rpartition(' in ')[2]}")
-        elif name == "deepspeed.initialize" and "/" in argument[6:] and not str(fact.value).startswith("{"):
-            key = argument.partition("/")[2].replace("/", ".")
-            facts.spaces.add("ds")
-            yield replace(fact, key=f"ds:{key}", text=f"{key} in {fact.text.rpartition(' in ')[2]}")
-        elif name in read("calls")["classes"] and argument.isidentifier():
-            space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
-            yield replace(
-                fact, key=f"{space}:{argument}", value=value, text=f"{argument} in {fact.text.rpartition(' in ')[2]}"
-            )
-        elif name == "OPTIONS" and argument.startswith("-"):
-            known[argument] = fact
-    yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)
-
-
-def _texts(facts: Facts, files: Iterable[ConfigFile]) -> Iterator[Fact]:
-    """Yield a number that a script hands to an optimizer, and that PyYAML reads as a text: it wants a dot, and a sign."""
-    for fact in [one for key, one in facts.by_key.items() if _OPTIMIZING.fullmatch(key)]:
-        read, script = _READ.fullmatch(str(fact.value)), fact.file[0].text
-        above = ".".join(_PART.findall(read[1])) if read and _BY_PYYAML.search(script) else None
-        for file in files if above is not None and not _BY_OTHERS.search(script) else ():
-            values = flat(file.value) if file.name.endswith((".yaml", ".yml")) else {}
-            for key in [one for one in values if above == (one if fact.name[-2:] != "**" else one.rpartition(".")[0])]:
-                number = _EXPONENT.search((file.text or "").splitlines()[line_of(file.text or "", key)])
-                if number is not None and not (number[2] and number[3]):
-                    better = f"{number[1]}{number[2] or '.0'}e{number[3] or '+'}{number[4]}"
-                    yield replace(file.fact(key, number[0].strip(": '\""), ""), key="job:text_number")
-                    yield Fact("job:number", f"{key.rpartition('.')[2]}: {better}", "a number")
-
-
-def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start, *, whole: bool) -> Iterator[Fact]:
-    """Yield an option that a script does not take, and one that it needs and does not get."""
-    at = next((n for n, word in enumerate(words) if word.endswith(".py")), None)
-    if at is None or not (known or whole) or any("$" in word or "`" in word for word in words):
-        return
-    given = [(n, word.partition("=")[0]) for n, word in enumerate(words) if n > at and word.startswith("--")]
-    first = start.program.start if start.launch is None else len(start.argv) - len(start.launch.program)
-    for n, word in given:
-        if whole and word != "--" and not any(option.startswith(word) for option in (*known, "--help")):
-            alike = [option for option in known if option.strip("-").replace("-", "_") == word[2:].replace("-", "_")]
-            yield Fact("job:no_option", word.lstrip("-"), word, word=first + n)
-            yield Fact("job:options_of_script", (alike or [", ".join(sorted(known)) or "none"])[0], "its options")
-        value = (words[n].partition("=")[2] or " ".join(words[n + 1 : n + 2])).lower()
-        if word in known and known[word].value == "bool" and value in ("false", "0", "no", "off"):
-            yield Fact("job:true_option", value, word, f"{word} {{}}", word=first + n)
-    for option, fact in known.items():
-        if fact.value == "required" and not any(option.startswith(word) for _, word in given):
-            yield Fact("job:needs_option", option, option, word=start.program.index)
 
 
 def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:

@@ -31,6 +31,7 @@ _KEPT = pattern(
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
+_NAMES, _PATH_ENDS = pattern(r"[A-Za-z]{4,}"), pattern(r"[\s=:,'\"]+")
 _FOR_OUTPUT = ("out", "ckpt", "checkpoint", "result", "saved", "runs")
 _LOADED = ("load", "resume", "init", "pretrained", "from")
 # Where clusters mount data; other folders may be part of the image.
@@ -198,9 +199,18 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
         elif (is_output or "cache" in key) and (why := unwritable(training, path)):
             yield training.finding("OutputNotKept", "warning", *why, index)
-    elif _DATA.fullmatch(key) and _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
-        message = f"{path} is in no volume of the pod, so it is there only if the image has it"
-        yield training.finding("DataNotMounted", "info", message, _claim_at(training, path), index)
+    elif _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
+        yield from _of_data(training, key, path, index)
+
+
+def _of_data(training: Training, key: str, path: str, index: int) -> Iterator[Finding]:
+    unused, hint = unused_claim(training, path, alike=True), _claim_at(training, path)
+    message = f"{path} is in no volume of the pod, so it is there only if the image has it"
+    if unused:
+        message = f"{path} is in no volume of the pod, and nothing uses the claim at {unused}"
+        hint = f"mount it where {path} is, or write its path below {unused}"
+    if unused or _DATA.fullmatch(key):
+        yield training.finding("DataNotMounted", "warning" if unused else "info", message, hint, index)
 
 
 def volume_at(training: Training, path: str) -> tuple[str | None, str]:
@@ -230,21 +240,26 @@ def security_of(entry: Entrypoint, field: str) -> Any:
     return mapping(entry.container.fields.get("securityContext")).get(field, of_pod.get(field))
 
 
-def unused_claim(training: Training, path: str) -> str:
-    """Return where a claim is mounted that no word or variable names, in the same folder as a path or meant for output; or nothing."""
+def unused_claim(training: Training, path: str, *, alike: bool = False) -> str:
+    """Return where a claim is mounted that no word or variable names, in the same folder as a path or meant for output; or nothing.
+
+    With `alike`, it is one that has a word of the path in its own.
+    """
     container = training.entry.container
     files = (file.text or "" for file in visible_files(training))
     named = " ".join((training.text, *(value or "" for value in training.variables.values()), *files))
+    named = "\n".join(_PATH_ENDS.split(named)) if alike else named
     top = "/".join(path.split("/")[:2])
     for mount in container.mounts:
         place = str(mount.get("mountPath", "")).rstrip("/")
         related = place.startswith(f"{top}/") or any(word in place.split("/")[-1] for word in _FOR_OUTPUT)
+        related = bool({*_NAMES.findall(place)} & {*_NAMES.findall(path)}) if alike else related
         kind = _kind(_volume(training, str(mount.get("name"))))
         if (
             related
             and kind in ("persistentVolumeClaim", "claim")
-            and not _is_read_only(training, place)
-            and place not in named
+            and (alike or not _is_read_only(training, place))
+            and (f"\n{place}" if alike else place) not in named
         ):
             return place
     return ""

@@ -32,6 +32,7 @@ PLUGIN = Plugin(
         Lint("lowered", "trainc.plugins.initializer.lints", "initializer_not_ordered", in_runtime),
         Lint("sized", "trainc.plugins.initializer.lints", "unusable_sources", in_runtime),
         Lint("sized", "trainc.plugins.initializer.lints", "gated_sources"),
+        Lint("sized", "trainc.plugins.initializer.lints", "unread_secrets", per="input"),
         Lint("sized", "trainc.plugins.initializer.lints", "misspelt_folders", per="training"),
     ),
 )

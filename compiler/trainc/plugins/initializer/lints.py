@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Path, Severity, suggest
 from trainc.ir import info as gang
@@ -11,7 +11,7 @@ from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge.tables import read
 from trainc.kube import names
-from trainc.kube.documents import JOBS
+from trainc.kube.documents import JOBS, identity_of
 from trainc.plugins.initializer import STEPS
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
@@ -154,6 +154,37 @@ def gated_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
             severity: Severity = "info" if job.runtime_name.startswith("torchtune-") else "warning"
             yield Finding(
                 "UnusableStorageUri", severity, message, hint, ("spec", "initializer", field, "storageUri"), "trainjob"
+            )
+
+
+# What initializers read of a Secret, by the scheme of the source: their own names, and those of the clients in them.
+_READ_OF_SECRETS = {
+    "hf": ("ACCESS_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
+    "s3": ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ROLE_ARN"),
+}
+
+
+def unread_secrets(job: TrainJob, info: Info, documents: Sequence[Any]) -> Iterator[Finding]:
+    """Yield a finding for a Secret of the input with no key that the initializer reads: each is a variable there."""
+    secrets = {
+        identity_of(d.data)[1]: d.data
+        for d in documents
+        if d.data.get("kind") == "Secret" and identity_of(d.data)[0] in ("", job.namespace)
+    }
+    for pod_set in info.pod_sets:
+        step, container = job.initializer(pod_set.ancestor or ""), pod_set.container(pod_set.ancestor or "")
+        if step is None or step.secret is None or container is None or not _is_upstream(container):
+            continue
+        scheme = str(step.storage_uri).partition("://")[0]
+        reads, data = _READ_OF_SECRETS.get(scheme, ()), secrets.get(step.secret, {})
+        keys = {str(key) for part in ("data", "stringData") for key in data.get(part) or ()}
+        given = keys | {str(variable["name"]) for variable in container.env}
+        if keys and reads and given.isdisjoint(reads):
+            kind, meant = (pod_set.ancestor or "").partition("-")[0], " and ".join(reads[: 1 + (scheme == "s3")])
+            message = f"the Secret {step.secret} has {', '.join(sorted(keys))}, and the {kind} initializer reads none of it: each key is a variable, and it reads {meant}"
+            hint = f"call the key {meant}" if scheme == "hf" else f"call the keys {meant}"
+            yield Finding(
+                "SettingWithoutEffect", "warning", message, hint, ("spec", "initializer", kind, "secretRef"), "trainjob"
             )
 
 

@@ -12,6 +12,7 @@ PLUGIN = Plugin(
     launchers="trainc.plugins.mpi.launchers",
     lints=(
         Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_awaited"),
+        Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_without_ssh"),
         Lint("lowered", "trainc.plugins.mpi.lints", "mpi_images_differ"),
     ),
     detectors="trainc.plugins.mpi.lints",

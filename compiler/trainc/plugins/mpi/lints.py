@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path
+from trainc.ir.entrypoints import container_path
 from trainc.ir.info import Info, launcher_is_node
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -26,6 +27,28 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
     )
     hint = f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}"
     yield Finding("MPINodesAwaited", "warning", message, hint, ("spec", "template", "spec", "successPolicy"), "runtime")
+
+
+# A command that only waits, and another way to the nodes than ssh.
+_WAITS = pattern(
+    r"(?:\S*sh\s+-\w*c\s+)?(?:set -\w+;?\s+|exec\s+|\S*/)?(?:sleep\s+\S+|tail\s+-[fF]\s+/dev/null|while\s+(?:true|:)\s*;?\s*do\s+sleep\s+\w+\s*;?\s*done)\s*;?\s*"
+)
+_OTHER_WAYS = ("rsh_agent", "kubexec", "kubectl", "launcher ssh_off", "I_MPI_HYDRA_BOOTSTRAP")
+
+
+def mpi_nodes_without_ssh(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Yield a warning if the nodes only wait: mpirun reaches them by ssh, and nothing answers there."""
+    node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
+    container = node.main_container if node is not None else None
+    if node is None or launcher is None or container is None or node is info.trainer:
+        return
+    text = " ".join(map(str, (*container.command, *container.fields.get("args", ()))))
+    starting = f"{job.trainer.command} {job.trainer.args} {[c.fields for p in (node, launcher) for c in p.containers]}"
+    if _WAITS.fullmatch(text) and not any(way in starting for way in _OTHER_WAYS):
+        message = f"the containers of {node.name!r} run {text!r}, and no sshd, so mpirun reaches no node and exits"
+        hint = "write command: [/usr/sbin/sshd, -De], or remove the command if the image starts sshd itself"
+        location = container_path(job, info, node.name, container.name, "command")
+        yield Finding("CommandCannotStart", "warning", message, hint, *location)
 
 
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
