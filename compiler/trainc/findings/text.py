@@ -90,7 +90,14 @@ _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 _VALUES = (pattern(r":\s+(\"[^\"]*\"|'[^']*')"), pattern(r":\s+(.*?)\s*(?:\s#.*)?$"), pattern(r":\s+([^,{}\[\]]*)"))
 # The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
-_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`|(?<![A-Za-z0-9-])[A-Za-z][A-Za-z0-9-]*+(?:[._][\w-]++)++")
+_NAMED = pattern(
+    r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`|(?<![A-Za-z0-9-])[A-Za-z][A-Za-z0-9-]*+(?:[._][\w-]++)++|(?<![\w./-])[a-z]++(?:-[a-z]++)++"
+)
+_VERSION = pattern(r"(?<![\w-])([a-z][\w-]*) (\d+\.\d[\w.]*)")
+# Where a script starts a program, which is what a message about none of its words is about.
+_STARTING = pattern(
+    r"\s*(?:(?:exec|time|[A-Z]\w*=\S*) )*+((?:\S*/)?(?:torchrun|python3?|accelerate|deepspeed|mpirun|ray|fabric))\s"
+)
 _LONGEST_BLOCK = 400
 _LONGEST_LINE = 2_000
 
@@ -111,19 +118,23 @@ def _inside(line_of: LineOf, source: Source, message: str, hint: str) -> tuple[i
     # A long line is not searched to its end for each of the many messages that it may have.
     if len(header) > _LONGEST_LINE or not _BLOCK.match(header, source.column - 1):
         return None
-    mentions = [match[1] or match[2] or match[0] for match in _NAMED.finditer(message)]
+    mentions, of_hint = (
+        [match[1] or match[2] or match[0] for match in _NAMED.finditer(text)] for text in (message, hint)
+    )
+    of_hint += [" ".join(message.split(" ", 3)[:2]), *("==".join(pair) for pair in _VERSION.findall(message))]
     indent, lines = len(header) - len(header.lstrip()), []
     for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
         line = line_of(number)
         if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
             break
         lines.append((number, line))
-    for mention in sorted(mentions, key=lambda mention: mention not in hint):
+    for mention in (*sorted(mentions, key=lambda mention: mention not in hint), *of_hint):
         for number, line in lines:
             at = line.find(mention)
             if at >= 0 and not _is_part_of_word(line[at + len(mention) :][:1]):
                 return number, at, at + len(mention)
-    return None
+    starts = ((number, match) for number, line in lines if (match := _STARTING.match(line)) is not None)
+    return next(((number, *match.span(1)) for number, match in starts), None)
 
 
 def _in_line(line: str, column: int, message: str) -> tuple[int, int]:

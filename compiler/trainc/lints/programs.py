@@ -240,7 +240,10 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         # The common ones are first.
         alike = sorted(near_names(str(value), choices, 8, 0.75), key=choices.index)
         nearest = alike or near_names(str(value), choices, 8, 0.5) or choices
-        hint = suggest(str(value), [near]) if near else f"write {fact.form.format(nearest[0])}"
+        # A list that is written with commas, and not with spaces, has all of its items.
+        parts = str(value).replace(",", " ")
+        joined = f'"{parts}"' if {*parts.split()} <= {*choices} else nearest[0]
+        hint = suggest(str(value), [near]) if near else f"write {fact.form.format(joined)}"
         listed = ", ".join(dict.fromkeys((*nearest, *choices)) if len(choices) < _MOST_LISTED else nearest[:8])
         more = " and others" if len(choices) >= _MOST_LISTED else ""
         return f"{fact.text} is {value!r}, and {program} takes {listed}{more}", hint

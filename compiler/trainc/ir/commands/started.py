@@ -198,6 +198,7 @@ class _Script:
                     self._assign(name, value, array)
                 continue
             argv = self._expand(command, sure=sure)
+            argv = argv[argv[0] == "exec" and argv[1:2] != ("-a",) :] if argv[1:] else argv
             if not argv:
                 continue  # Nothing is left of `$COMMAND` that is empty.
             variables = Variables(self.history, self.count, {name: value for name, value, _ in settings})

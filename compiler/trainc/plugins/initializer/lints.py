@@ -184,7 +184,7 @@ def unread_secrets(job: TrainJob, info: Info, documents: Sequence[Any]) -> Itera
             message = f"the Secret {step.secret} has {', '.join(sorted(keys))}, and the {kind} initializer reads none of it: each key is a variable, and it reads {meant}"
             hint = f"call the key {meant}" if scheme == "hf" else f"call the keys {meant}"
             yield Finding(
-                "SettingWithoutEffect", "warning", message, hint, ("spec", "initializer", kind, "secretRef"), "trainjob"
+                "UnusableStorageUri", "warning", message, hint, ("spec", "initializer", kind, "secretRef"), "trainjob"
             )
 
 
