@@ -33,7 +33,7 @@ def test_a_command_has_the_words_that_the_shell_gives_it(script: str, expected: 
 
 
 def test_arguments_behind_a_script_are_those_of_its_commands() -> None:
-    assert words('exec torchrun "$@"', "--", "train.py", "--x")[2:] == ["train.py", "--x"]
+    assert words('exec torchrun "$@"', "--", "train.py", "--x")[1:] == ["train.py", "--x"]
     assert words('torchrun "$0" $1', "train.py", "--x")[1:] == ["train.py", "--x"]
     assert words('main() { torchrun t.py "$@"; }; main', "--", "x")[1:] == ["t.py", "$@"]
     assert words('shift; torchrun "$@"', "--", "x", "t.py")[1:] == ["$@"]

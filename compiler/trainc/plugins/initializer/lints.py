@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path, Severity, suggest
 from trainc.ir import info as gang
@@ -11,8 +11,9 @@ from trainc.ir.info import About, Container, Info, PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge.tables import read
 from trainc.kube import names
-from trainc.kube.documents import JOBS, identity_of
+from trainc.kube.documents import JOBS, mapping
 from trainc.plugins.initializer import STEPS
+from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
@@ -164,20 +165,15 @@ _READ_OF_SECRETS = {
 }
 
 
-def unread_secrets(job: TrainJob, info: Info, documents: Sequence[Any]) -> Iterator[Finding]:
+def unread_secrets(job: TrainJob, info: Info, around: Surroundings) -> Iterator[Finding]:
     """Yield a finding for a Secret of the input with no key that the initializer reads: each is a variable there."""
-    secrets = {
-        identity_of(d.data)[1]: d.data
-        for d in documents
-        if d.data.get("kind") == "Secret" and identity_of(d.data)[0] in ("", job.namespace)
-    }
     for pod_set in info.pod_sets:
         step, container = job.initializer(pod_set.ancestor or ""), pod_set.container(pod_set.ancestor or "")
         if step is None or step.secret is None or container is None or not _is_upstream(container):
             continue
         scheme = str(step.storage_uri).partition("://")[0]
-        reads, data = _READ_OF_SECRETS.get(scheme, ()), secrets.get(step.secret, {})
-        keys = {str(key) for part in ("data", "stringData") for key in data.get(part) or ()}
+        reads, secret = _READ_OF_SECRETS.get(scheme, ()), around.of("Secret", job.namespace).get(step.secret)
+        keys = {str(key) for part in ("data", "stringData") for key in mapping(secret.data.get(part) if secret else ())}
         given = keys | {str(variable["name"]) for variable in container.env}
         if keys and reads and given.isdisjoint(reads):
             kind, meant = (pod_set.ancestor or "").partition("-")[0], " and ".join(reads[: 1 + (scheme == "s3")])
