@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Source, format_path
-from trainc.kube.documents import Json, path_exists, value_at, with_value
+from trainc.kube.documents import Json, identity_of, path_exists, value_at, walk, with_value
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import CONFIGURATION_FILE
 
@@ -29,7 +29,7 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
         was = _without_texts(document.data)
         new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
         if new is None:
-            source = next((d.locate(()) for d in now if d.file == document.file), None)
+            source = next((d.locate(()) for d in now if d.file == document.file), None) or _place_of_name(document, now)
             what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
             yield about(source, f"{label} {what}")
         elif (at := first_difference(was, new)) is not None:
@@ -39,11 +39,34 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
             is_short = isinstance(old, str | int) and len(str(old)) < _LONG
             shown = (value, old) if type(value) is type(old) else (json.dumps(value, default=str), json.dumps(old))
             what = f"is {'gone' if gone else shown[0]}; it was {shown[1]}" if is_short else "has changed"
+            if lost := () if gone else _lost_items(value_at(document.data, at), value_at(here[label].data, at)):
+                what = f"has lost {', '.join(lost)}"
             source = here[label].locate(at[:-1] if gone else at)
             yield about(source, f"{label}: {format_path(at)} {what}{', which lets more pass' * (old == 'Deny')}")
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
             yield about(here[label].locate(()), f"{label} is new")
+
+
+def _place_of_name(document: Document, now: Sequence[Document]) -> Source | None:
+    """Where the rules that are left name one that is gone."""
+    name = identity_of(document.data)[1]
+    places = (
+        d.locate(at) for d in now for at, value in walk(d.data) if value == name and at[-2:] == ("paramRef", "name")
+    )
+    return next(places, None)
+
+
+def _lost_items(was: Any, now: Any) -> list[str]:
+    """What a list no longer has, in its own words."""
+    if not (isinstance(was, list) and isinstance(now, list)):
+        return []
+    left = [*map(_without_texts, now)]
+    lost = [one for one in was if _without_texts(one) not in left]
+    named = [
+        [one.get(key) for key in ("message", "name", "expression")] if isinstance(one, dict) else [one] for one in lost
+    ]
+    return [json.dumps(next(filter(None, texts), one), default=str) for texts, one in zip(named, lost, strict=True)]
 
 
 def _without_texts(value: Any) -> Any:

@@ -15,7 +15,7 @@ from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: P
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, Source, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import identity_of, qualified
@@ -25,9 +25,10 @@ from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
 from trainc.project.configuration import Configuration
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -72,6 +73,19 @@ class Court:
         result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
         return self.rules(result.diagnostics, result.answers is None)
 
+    def with_removed(self, found: Diagnostic) -> Diagnostic:
+        """Say of what the cluster does not have that this change has removed it, and from where."""
+        gone = _GONE.search(found.message) if self.at_base and self.at_base.snapshot else None
+        if gone is None or self.at_base is None or self.at_base.snapshot is None:
+            return found
+        label = f"{gone[1]} {gone[3]}/{gone[2]}" if gone[3] else f"{gone[1]} {gone[2]}"
+        there = next((d for d in self.at_base.snapshot[0] if label_of(d.data) == label), None)
+        if there is None:
+            return found
+        hint = f"put it back into {there.file}, from which this change removes it"
+        source = Source(there.file, 1, 1) if os.path.isfile(there.file) else None
+        return replace(found, hint=source.refusing(hint) if source else hint)
+
     def of_deadlines(self, jobs: Iterable[CompiledJob], session: Session) -> list[Diagnostic]:
         """Return the jobs under a budget that nothing ends."""
         bounds = {(job.namespace, job.name): bound_of(o) for job in jobs for o in JobSet.among(job.manifests)}
@@ -81,6 +95,9 @@ class Court:
             for key in account.without_deadline
             if (document := session.sources.get(key)) is not None
         ]
+
+
+_GONE = pattern(r"there is no ([A-Z][A-Za-z]+) ([-a-z0-9.]+)(?: in namespace ([-a-z0-9]+))?")
 
 
 def job_of(diagnostic: Diagnostic) -> JobKey | None:
@@ -215,6 +232,7 @@ class Run:
                 more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
                 hint = "; so says `cluster` of the base; what this change does to that folder counts once it is merged"
                 found += [replace(d, hint=d.hint + hint) for d in more]
+        found = [court.with_removed(d) for d in found]
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
@@ -227,6 +245,7 @@ class Run:
             self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in judgement.excused)]
             self.diagnostics += settled
             self._later += [d for d in settled if d.severity == "error"]
+        found += self.session.rules(self._refused_changes(), False)
         about_budgets = self.session.rules(self._of_budgets(judgement), False)
         self._later += [d for d in about_budgets if d.severity == "error" and d.code == "BudgetExceeded"]
         found += about_budgets
@@ -278,6 +297,30 @@ class Run:
                 if judgement.is_built(key, raw) if judgement else before.get(key) != unfinished[key]:
                     yield document.diagnose(no_deadline(account, key, document.data, unfinished[key].endless))
 
+    def _refused_changes(self) -> Iterator[Diagnostic]:
+        """Yield the first change of each JobSet that is a source which a cluster refuses that has it as the base does."""
+        settings = self.settings
+        base = (
+            self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
+        )
+        if not base or {"Force=true", "force=enabled"} & {*settings.options.sync_options}:
+            return
+        from trainc.admission.updates import JobSetRules
+        from trainc.cli.changed_rules import first_difference
+        from trainc.output.ownership import file_name
+        from trainc.reading.yaml_reader import read_documents
+
+        rules = JobSetRules(self.session.release.minor)
+        for document in self.inputs.jobsets:
+            text = base.read_text(file_name(*identity_of(document.data, settings.options.namespace)))
+            for before in read_documents(text.encode(), "", settings.options.limits)[0]:
+                sides = rules.put(before.data)[0], rules.put(document.data)[0]
+                at = first_difference(before.data, document.data) or ("metadata", "name")
+                for refusal in rules.update_refusals(*sides)[:1]:
+                    message = f"a cluster that has this JobSet as in {base.name} refuses the change: {refusal.message}"
+                    hint = "give it a new name: the old one ends, and the new one starts"
+                    yield document.diagnose(Finding("FieldImmutable", "warning", message, hint, at))
+
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""
         from trainc.output.ownership import file_name
@@ -303,6 +346,8 @@ class Run:
         """What has changed since jobs were built that are kept as they are, once all jobs are compiled."""
         if self.keeping is None or not self.keeping.kept_files or self.keeping.problems:
             return []
+        if any(d.code in ("PatchFailed", "PatchTargetMissing") and d.severity == "error" for d in self.diagnostics):
+            return []  # What would be built is not known.
         from trainc.cli.kept import causes_of, unproven
 
         for_all = self.bases.changes_for_all(self.settings) if self.bases else ()

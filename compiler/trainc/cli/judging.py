@@ -29,7 +29,7 @@ from trainc.output.keeping import Keeping, Rendered, Standing
 from trainc.output.refusals import notes_of
 from trainc.pipeline.fragments import check_unused_runtimes, check_used_images
 from trainc.pipeline.index import find_runtime
-from trainc.pipeline.session import Session
+from trainc.pipeline.session import OF_THE_BASE, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -123,7 +123,7 @@ class Judgement:
         found: dict[JobKey, list[Diagnostic]] = {key: list(errors) for key, errors in self.keeping.refused.items()}
         for d in of_cluster:
             if d.severity == "error" and (key := job_of(d)) is not None:
-                found.setdefault(key, []).append(d)
+                _add(found.setdefault(key, []), d)
         jobs = {job.key: job for job in self.session.jobs}
         errors: list[Diagnostic] = []
         answering: dict[JobKey, list[Diagnostic]] = {}
@@ -131,8 +131,9 @@ class Judgement:
             standing: Standing = "compiled" if rendered.standing == "compiled" else "kept"
             if standing != "compiled" and (found.get(key) or self.session.judge_at_base or self.court.asks):
                 standing = self._standing(key)
-            if standing == "changed" and key in jobs:
-                errors += [*found.pop(key, ()), *self._errors_at_base(jobs[key])]
+            # A TrainJob that is not valid itself is not built at all.
+            if standing == "changed" or (standing == "in place" and key not in jobs):
+                errors += [*found.pop(key, ()), *self._errors_at_base(jobs.get(key))]
             elif standing in ("in place", "back") and key in jobs:
                 errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
                 answering |= self._not_compiled(rendered, standing)
@@ -169,8 +170,11 @@ class Judgement:
 
     def _not_compiled(self, rendered: Rendered, standing: Standing) -> dict[JobKey, list[Diagnostic]]:
         """Return why a job that is changed in place does not compile, such as for want of its runtime."""
-        errors = self.keeping.refused.get(rendered.key)
-        return {rendered.key: list(errors)} if errors and rendered.compiled is None and standing == "in place" else {}
+        if rendered.compiled is not None or standing != "in place":
+            return {}
+        file = self.session.sources[rendered.key].file
+        errors = [d for d in self.keeping.refused.get(rendered.key, ()) if d.source is None or d.source.file != file]
+        return {rendered.key: errors} if errors else {}
 
     def is_built(self, key: JobKey, raw: Sequence[Manifest] = ()) -> bool:
         """Return whether a job, or a JobSet that is a source, is built by this change, now or by an earlier build of it."""
@@ -178,13 +182,15 @@ class Judgement:
             return not self.keeping.is_as_at_base(*key, raw)
         return rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
 
-    def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
+    def _errors_at_base(self, job: ValidDocument | None) -> list[Diagnostic]:
         """Return what the rules of the base find in the objects of a job that an earlier build of this change wrote."""
+        if job is None:
+            return []
         rebuilt = self.keeping.rebuilt.get(job.key, ())
         at_base = replace(self.session, judge=self.session.judge_at_base)
         known = {(d.code, d.message) for d in self.keeping.refused.get(job.key, ())}
-        found = at_base.find_as_it_stands(job, rebuilt)
-        return [d for d in found if d.severity == "error" and (d.code, d.message) not in known]
+        found = [d for d in at_base.find_as_it_stands(job, rebuilt) if d.severity == "error"]
+        return [replace(d, hint=d.hint + OF_THE_BASE) for d in found if (d.code, d.message) not in known]
 
     def _is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
@@ -217,6 +223,9 @@ class Judgement:
         """Return the errors of a file that came back, or of one changed in place that the base's file does not have."""
         rendered, base = self.keeping.rendered[job.key], self.keeping.read_base()
         refused = {*self.keeping.refused.get(job.key, ())}
+        own = [d for d in refused if d.source is not None and d.source.file == job.document.file]
+        if own and standing == "in place" and rendered.compiled is None:
+            return own
         now = self._errors_of(job, rendered.body, [d for d in of_cluster if d not in refused])
         if standing == "back":
             name = qualified(*job.key)
@@ -332,6 +341,14 @@ class Judgement:
             if path is not None and (source := document.locate(path)) is not None:
                 return source
         return d.source
+
+
+def _add(found: list[Diagnostic], d: Diagnostic) -> None:
+    """Add what the cluster says of a job, unless the same is known with its numbers."""
+    same = [i for i, one in enumerate(found) if one.code == "OutsideLimitRange" and "of a LimitRange" in d.message]
+    for i in same:
+        found[i] = replace(found[i], hint=d.rule.refusing(found[i].hint) if d.rule else found[i].hint)
+    found += [] if same else [d]
 
 
 def _of_cause(broken: Sequence[tuple[JobKey, Diagnostic]], before: Before) -> Diagnostic:

@@ -322,6 +322,12 @@ def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> 
 
 def behind_images(change: Change, document: Document) -> Change:
     """Place another image of a runtime behind the mirrors and tags of overlays that are in the kept file already."""
+    if change.in_file is None and document.written:  # What is new is not there because of them.
+        images = [path for path, _ in walk(document.data) if path[-1:] == ("image",)]
+        steps = (step for path in images for step in document.written(path))
+        mirrors = {written.locate(at) for written, at in steps if at[0] in ("mirrors", "images")}
+        rest = tuple(source for source in change.sources if source not in mirrors)
+        return replace(change, sources=rest or change.sources)
     for path, image in walk(document.data) if change.path[-1:] == ("image",) and document.written else ():
         if path[-1:] == ("image",) and image == change.rebuilt and document.written is not None:
             for written, at in document.written(path):
@@ -329,7 +335,11 @@ def behind_images(change: Change, document: Document) -> Change:
                 parts = {"mirrors": [given], "images": [v for k, v in mapping(given).items() if k != "name"]}.get(
                     str(at[0])
                 )
-                if parts is None or not all(str(part) in str(change.in_file) for part in parts):
+                if (
+                    change.in_file is None
+                    or parts is None
+                    or not all(str(part) in str(change.in_file) for part in parts)
+                ):
                     source = written.locate(at)
                     return replace(change, sources=(source,) if source else ())
     return change

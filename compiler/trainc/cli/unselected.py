@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainc.cli.compiling import Run
-from trainc.findings import Diagnostic, Finding
+from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.text import counted, did_you_mean, first_of, near_names
-from trainc.kube.documents import mapping, value_at
+from trainc.kube.documents import mapping, path_exists, value_at
 from trainc.kube.names import QUEUE_LABEL
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
+from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import replace
 
 _QUEUE = ("metadata", "labels", QUEUE_LABEL)
+_ANNOTATION = ("metadata", "annotations", QUEUE_LABEL)
 
 
 def report_unselected(runs: Sequence[Run]) -> None:
@@ -58,9 +60,18 @@ def report_unselected(runs: Sequence[Run]) -> None:
         selected = f"{message}: {has}, and selected are {first_of([*queues])}"
         suggested = f"write {QUEUE_LABEL} for the label {alike[0]}" if alike else hint
         suggested = (did_you_mean(queue, queues) if in_use else "") or suggested
-        at = ("base",) if job is not document else _QUEUE if queue else ("metadata", "name")
+        at: Path = ("base",) if job is not document else _QUEUE if queue else ("metadata", "name")
+        if not queue and path_exists(job.data, _ANNOTATION) and job is document:
+            at, suggested = _ANNOTATION, "move it from the annotations to the labels"
+        if queue and (lost := next((run for run in runs if _has_selected(run, queue)), None)) is not None:
+            source = lost.settings.place("select")
+            back = f"put {queue} back, which {CONFIGURATION_FILE} selected before this change"
+            suggested = source.refusing(back) if source else back
         finding = Finding("NotSelected", "warning", selected, suggested, at)
         diagnostics.append(document.diagnose(finding))
+    # Where an environment has no job, what is said of its jobs follows from that.
+    is_empty = any(not (run.session.jobs or run.inputs.jobsets) and run.settings.place("select") for run in runs)
+    diagnostics = [] if is_empty else diagnostics
     for (named, used), documents in meant.items():
         are = "is" if len(documents) == 1 else "are"
         about = f"`select` chooses the queue {named!r}, in which there is no job, and {counted(len(documents), 'job')} in {used!r} {are} left out"
@@ -69,6 +80,13 @@ def report_unselected(runs: Sequence[Run]) -> None:
     for run in runs:
         run.unselected = list(left_out.values())
         run.diagnostics += run.session.rules(diagnostics, False)
+
+
+def _has_selected(run: Run, queue: str) -> bool:
+    """Return whether an environment had a queue at the base."""
+    revision = run.bases.find() if run.bases else None
+    there = None if revision is None else revision.configuration(run.settings.configuration.environment)
+    return there is not None and queue in dict(there.select.labels).get(QUEUE_LABEL, ())
 
 
 def join_skipped(runs: Sequence[Run]) -> None:

@@ -19,6 +19,7 @@ from trainc.kube.names import is_subdomain, split_image
 from trainc.options import Limits
 from trainc.output.ownership import marked_files
 from trainc.project.configuration import Configuration
+from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, read_paths
 from trainc.reading.git import run_git
 from trainc.reading.opening import CONFIGURATION_FILE, is_below
@@ -182,39 +183,55 @@ def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 yield Diagnostic("SettingsNotUsed", "warning", message, hint, source=source)
 
 
+# The folder with what a tool applies, which is called like its delivery mode, and where documents there name one of ours.
+_TOOLS: Mapping[str, tuple[str, str, Sequence[Path]]] = {
+    "argocd": ("Argo CD", "Application", (("spec", "source"), ("spec", "sources"))),
+    "flux": ("Flux", "Kustomization", (("spec",),)),
+}
+
+
+def _applied(home: str) -> Iterator[tuple[Document, Path, str, str]]:
+    """Yield each document beside trainc.yaml that applies a folder, where it says so, the folder and the delivery mode."""
+    for delivery, (_, kind, places) in _TOOLS.items():
+        folder = os.path.join(home, delivery)
+        for document in read_paths([folder], Limits(), everything=True)[0] if os.path.isdir(folder) else ():
+            for at in places if document.data.get("kind") == kind else ():
+                found = value_at(document.data, at)
+                for one in objects(found) or [mapping(found)]:
+                    if isinstance(path := one.get("path"), str):
+                        yield document, (*at, "path"), os.path.normpath(path), delivery
+
+
 def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
-    """Yield Argo CD Applications beside trainc.yaml that apply a folder which no build writes."""
+    """Yield what Argo CD and Flux apply although no build writes it, or one writes it for another tool."""
     configuration = runs[0].settings.configuration
-    home, delivery = os.path.dirname(configuration.file or ""), runs[0].settings.options.delivery
-    folder = os.path.join(home, "argocd")
+    home = os.path.dirname(configuration.file or "")
     outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
-    documents = read_paths([folder], Limits(), everything=True)[0] if outputs and os.path.isdir(folder) else []
-    written = {*map(os.path.normpath, outputs)}
-    applied = {os.path.normpath(str(mapping(value_at(d.data, ("spec", "source"))).get("path"))) for d in documents}
-    moved = [output for output in outputs if os.path.normpath(output) not in applied]
-    for document in documents:
-        sources = [value_at(document.data, ("spec", "source")), *objects(value_at(document.data, ("spec", "sources")))]
-        for path in (mapping(source).get("path") for source in sources if document.data.get("kind") == "Application"):
-            if not isinstance(path, str):
-                continue
-            severity: Severity = "warning"
-            there, message, hint = os.path.join(home, path), "", ""
-            if os.path.normpath(path) in written:
-                severity, message = "info", f"Argo CD applies {path}, and trainc.yaml says `delivery: {delivery}`"
-                hint = "once the other tool applies that folder, delete this Application without pruning"
-                if delivery in (None, "argocd"):
-                    continue
-            elif marked_files(there):
-                message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
-                hint = f"to end these jobs: git rm -r {path}, and delete this Application once it has pruned them"
-                if len(moved) == 1:
-                    hint = f"write `path: {moved[0]}`, which no other Application here applies; or, {hint}"
-            elif not os.path.lexists(there):
-                message = f"there is no {path}: this Application has nothing to apply"
-                hint = did_you_mean(path, outputs, 0.8)
-            if hint:
-                finding = Finding("SettingsNotUsed", severity, message, hint, ("spec", "source", "path"))
-                yield document.diagnose(finding)
+    deliveries = {os.path.normpath(r.settings.output or ""): r.settings.options.delivery or "argocd" for r in runs}
+    applied = [*_applied(home)] if outputs else []
+    moved = [output for output in outputs if os.path.normpath(output) not in {path for _, _, path, _ in applied}]
+    for document, at, path, delivery in applied:
+        severity: Severity = "warning"
+        there, message, hint = os.path.join(home, path), "", ""
+        tool, kind, _ = _TOOLS[delivery]
+        if path in map(os.path.normpath, outputs):
+            mine = deliveries.get(path, delivery)
+            message = f"{tool} applies {path}, and trainc.yaml says `delivery: {mine}`"
+            hint = f"once the other tool applies that folder, delete this {kind} without pruning" * (mine != delivery)
+            if delivery == "argocd":  # Which is what trainc.yaml says where it says nothing.
+                severity = "info"
+            elif hint:
+                hint = f"write `delivery: {delivery}` for its environment; or, {hint}"
+        elif marked_files(there):
+            message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
+            hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
+            if len(moved) == 1:
+                hint = f"write `path: {moved[0]}`, which nothing else here applies; or, {hint}"
+        elif not os.path.lexists(there) and delivery == "argocd":
+            message = f"there is no {path}: this Application has nothing to apply"
+            hint = did_you_mean(path, outputs, 0.8)
+        if hint:
+            yield document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
 
 
 def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:

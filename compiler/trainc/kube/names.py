@@ -218,8 +218,9 @@ def _problem(image: str) -> tuple[str, str] | None:
         return "it contains a template that was not rendered", ""
     name, at, digest = image.partition("@")
     if at and _DIGEST.fullmatch(digest) is None:
-        meant = f"{name}@{meant}" if _DIGEST.fullmatch(meant := f"sha256:{digest.partition(':')[2]}") else name
-        return f"{digest!r} is not a valid digest: sha256: and 64 hexadecimal digits", meant
+        digits = digest.rpartition(":")[2]
+        meant = f"{name}@{meant}" if _DIGEST.fullmatch(meant := f"sha256:{digits}") else ""
+        return f"{digest!r} is not a valid digest: sha256: and 64 hexadecimal digits, not {len(digits)}", meant
     name, tag = _split_tag(name)
     if tag is not None and _TAG.fullmatch(tag) is None:
         return (f"{tag!r} is not a valid tag", f"{name}:latest") if tag else ("there is no tag after the colon", name)

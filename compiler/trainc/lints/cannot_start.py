@@ -271,5 +271,7 @@ def invalid_image(entry: Entrypoint) -> Iterator[Finding]:
     if problem is not None:
         why, instead = problem
         message = f"{entry.image!r} is not a valid image reference: {why}"
-        hint = write(instead) if instead else "write it like registry.example.com/team/train:1.0"
+        whole = "copy the whole digest again: `crane digest IMAGE:TAG` prints it"
+        plain = whole if "@" in entry.image else "write it like registry.example.com/team/train:1.0"
+        hint = write(instead) if instead else plain
         yield Finding("InvalidImage", "error", message, hint, *entry.image_path())

@@ -193,6 +193,7 @@ LINTS: tuple[Lint, ...] = (
         "tokens_of_initializers",
         lambda job, _: (job.dataset, job.model) != (None, None),
     ),
+    Lint("sized", "trainc.lints.variables", "dropped_values"),
     Lint("sized", "trainc.lints.variables", "tuning_variables", per="container", when=_has_variables),
     Lint("sized", "trainc.lints.devices", "unlikely_amounts", per="container"),
     Lint("sized", "trainc.lints.devices", "more_than_node", per="container", when=_selects_nodes),

@@ -30,6 +30,7 @@ from trainc.reading.opening import NoRegularFileError, error_reason, read_file
 from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "already exists and was not written by trainc"
+_CRLF = "has lines that end with CRLF, as git writes them with core.autocrlf"
 _LINK = "is a symbolic link, or in a linked folder"
 
 
@@ -83,7 +84,7 @@ def plan(folder: str, texts: Mapping[str, str], *, prune: bool, sources: Sources
         if current == text:
             continue
         if obstacle or (current is not None and path not in listed and not is_marked(current)):
-            refused[path] = obstacle or _NOT_OURS
+            refused[path] = obstacle or (_CRLF if is_marked((current or "").replace("\r\n", "\n")) else _NOT_OURS)
         old[path], new[path] = current, text
     gone = marked_files(folder, texts)
     if sources is not None:
@@ -218,7 +219,11 @@ def text_at(folder: str, path: str) -> str | None:
 
 def _obstacle(path: str, why: str) -> Diagnostic:
     message, hint = f"{path} {why}", "move it away, or use another output folder"
-    if "written by trainc" in why:
+    if why == _CRLF:
+        hint = (
+            f"have .gitattributes say `{os.path.dirname(path)}/** text eol=lf`, and restore it: git checkout -- {path}"
+        )
+    elif "written by trainc" in why:
         hint = f"if a build wrote it once, restore its first lines (git checkout HEAD -- {path}); otherwise {hint}"
     return Diagnostic("FileInTheWay", "error", message, hint)
 

@@ -53,6 +53,7 @@ from trainc.startup.records import dataclass, field, replace
 
 Standing: TypeAlias = Literal["compiled", "kept", "in place", "back", "changed"]
 _NAMED = 10
+_LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _DIGITS = 12
 # The form of the digests that this trainc writes. Those of another form cannot be compared with them.
 _FORM = "2:"
@@ -539,7 +540,8 @@ def prove(
         if new and base.permits(path):
             permitted.append(path)
             return
-        grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if new else ""
+        may_be = new and os.path.basename(path) not in _LISTS
+        grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if may_be else ""
         errors.append(Diagnostic(code, "error", message, hint + grant, source=Source(f"{folder}/{path}", 1, 1)))
 
     for file in keeping.kept_files if keeping else ():
@@ -556,8 +558,10 @@ def prove(
             refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
     for path, data in foreign.items():
         before_bytes = base.read_bytes(path)
-        if before_bytes != data:
+        if before_bytes != data and before_bytes != data.replace(b"\r\n", b"\n"):  # That is said where it is read.
             changed, hint = ("is new", "remove it") if before_bytes is None else ("has changed", "restore it")
             message = f"trainc did not write this file, and it {changed} since {base.name}"
+            if os.path.basename(path) in _LISTS:
+                hint += ": with it, Argo CD and Flux apply only what it lists, and end the other jobs"
             refuse("ForeignFile", path, message, hint, new=before_bytes is None)
     return errors, permitted

@@ -58,6 +58,9 @@ _BY_MOUNTS = frozenset(("VolumeNotMounted", "DataNotMounted", "OutputNotKept"))
 _STAND_IN = "torch-distributed"
 
 
+OF_THE_BASE = "; so say the rules of the base, which count until the change of them is merged"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
@@ -162,12 +165,14 @@ class Session:
     def _of_parts(self, earlier: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of refused jobs that do not depend on what was refused in them."""
         reported = {(diagnostic.code, diagnostic.source) for diagnostic in earlier}
+        misnamed = {d.source.file for d in earlier if d.code == "UnknownField" and d.source}
         compiling = self if self.keeping is None else replace(self, keeping=None)
         for job, guessed in self.index.parts:
             if self._objects_as_built(job, None) is not None:
                 continue
             ignored = _BY_SIZE if not _SIZES.isdisjoint(guessed) else frozenset()
             ignored |= _BY_MOUNTS if not _MOUNTS.isdisjoint(guessed) else frozenset()
+            ignored |= {"MissingRequired"} if job.document.file in misnamed else frozenset()
             for diagnostic in compiling.compile(job)[1]:
                 at_home = diagnostic.source is None or diagnostic.source.file == job.document.file
                 if at_home and diagnostic.code not in ignored and (diagnostic.code, diagnostic.source) not in reported:
@@ -254,8 +259,12 @@ class Session:
     def _judged(self, result: Result, *judges: Judge | None) -> list[Diagnostic]:
         """Return the diagnostics of a result, with what the judges find in its objects."""
         if result.objects is not None:
-            found = [finding for judge in judges if judge for finding in judge(result.objects.manifests)]
-            result.report.add("policies", _about_objects(dict.fromkeys(found) if len(judges) > 1 else found))
+            found: dict[object, tuple[str, Finding]] = {}
+            for judge, more in zip(judges, ("", OF_THE_BASE), strict=False):
+                for about, one in judge(result.objects.manifests) if judge else ():
+                    key = about, one.code, one.path, one.message
+                    found.setdefault(key, (about, replace(one, hint=one.hint + more) if more else one))
+            result.report.add("policies", _about_objects(found.values()))
         return self.diagnose(result)
 
     def find_as_it_stands(self, job: ValidDocument, manifests: Sequence[Manifest]) -> list[Diagnostic]:

@@ -114,6 +114,8 @@ def exceeded(account: Account, more: Sequence[Key]) -> Diagnostic:
         f"jobs in {account.glob} may take {taken} GPU-hours until their deadlines, of a budget of {limit}; {about}"
     )
     hint = f"shorten deadlines, or delete jobs that have finished; the most is for {most}"
+    if not more:  # None of these jobs has changed.
+        hint = f"write at least {taken}, or no job here can be changed or added until some have ended; the most is for {most}"
     severity: Severity = "error" if more else "info"
     path = f"budgets.{account.glob}"
     return Diagnostic("BudgetExceeded", severity, message, hint, "trainc.yaml", path, account.budget.source)

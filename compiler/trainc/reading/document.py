@@ -86,7 +86,7 @@ class Document:
             if diagnostic.code == "InvalidImage":
                 if (problem := reference_problem(written)) is None:
                     return diagnostic
-                texts[1] = problem[1] and f"write {problem[1]}"
+                texts[1] = f"write {problem[1]}" if problem[1] else texts[1]
         hint = texts[1] if diagnostic.rule is None else diagnostic.rule.refusing(texts[1])
         return replace(diagnostic, source=document.locate(at), message=texts[0], hint=hint)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 
-from trainc.findings import Diagnostic, Source
+from trainc.findings import Diagnostic, Severity, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded
@@ -306,7 +306,11 @@ class Walk:
                 kind = match[1].decode()
                 message = f"{shown_path(path)} contains a {kind}, but was not read: its name does not end in .yaml, .yml or .json"
                 hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
-                self.diagnostics.append(Diagnostic("OtherExtension", "info", message, hint))
+                # In other letters, the end of the name means what was written.
+                is_ours = path.lower().endswith(READ_SUFFIXES)
+                severity: Severity = "warning" if is_ours else "info"
+                source = Source(shown_path(path), 1, 1) if is_ours else None
+                self.diagnostics.append(Diagnostic("OtherExtension", severity, message, hint, source=source))
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
         """Return the entries of a directory in reverse order, because the caller pops them from the end."""
@@ -361,23 +365,28 @@ _SHORT = 2
 missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
 
 
-def _no_such_path(path: str) -> Diagnostic:
+def near_files(path: str, *, may_begin: bool = False) -> list[str]:
+    """Return the names in the folder of a path that it may misspell."""
     from trainc.findings.text import near_names
 
+    parent, name = os.path.split(path.rstrip("/" + os.sep))
+    try:
+        # Two names are not alike because they end alike, unless there is hardly more to them.
+        stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
+    except (OSError, ValueError):
+        return []
+    alike = near_names(name.partition(".")[0], {*stems.values()})
+    near = near_names(name, [other for other, stem in stems.items() if stem in alike or len(stem) <= _SHORT])
+    return near or [other for other in stems if may_begin and name and other.startswith(name)][:_SHORT]
+
+
+def _no_such_path(path: str) -> Diagnostic:
     source = (missing_in_settings.get() or {}).get(path)
     if {"*", "?"} & {*path}:
         hint = "check the glob: `*` stands for a name or a part of one, `**` for any number of folders"
         return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=source)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
-    try:
-        # Two names are not alike because they end alike, unless there is hardly more to them.
-        stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
-        alike = near_names(name.partition(".")[0], {*stems.values()})
-        near = near_names(name, [other for other, stem in stems.items() if stem in alike or len(stem) <= _SHORT])
-        near = near or [other for other in stems if source and name and other.startswith(name)][:_SHORT]
-    except (OSError, ValueError):
-        near = []
-    if near:
+    if near := near_files(path, may_begin=bool(source)):
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
         if (other := name.removesuffix(".yaml") + ".yml") in near:
             hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"

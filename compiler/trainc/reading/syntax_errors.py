@@ -157,9 +157,15 @@ _TEMPLATE = pattern(r"\{\{|\{%")
 # What git writes around the two versions of a conflict.
 _CONFLICT = pattern(r"^(?:<{7}|>{7}) \S.*$", re.MULTILINE)
 
+# How error messages of kubectl begin.
+_KUBECTL = pattern(r"Error from server|error: |Unable to connect to the server|The connection to the server ")
+
 
 def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     """Create the diagnostic for an error that the parser raised on `chunk`."""
+    if _KUBECTL.match(chunk.text):
+        message = "this is an error message of kubectl, not an object"
+        return chunk.error("YAMLSyntax", 0, message, "run the command that wrote this file again")
     if conflict := _CONFLICT.search(chunk.text):
         hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
         return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)

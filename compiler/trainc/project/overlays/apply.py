@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, Severity, format_path
 from trainc.findings.text import did_you_mean, first_of
-from trainc.kube.documents import FieldPath, Json, identity_of, stable_path, walk
+from trainc.kube.documents import FieldPath, Json, identity_of, mapping, stable_path, walk
 from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, full_name, is_in_registry, join_image, split_image
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
@@ -19,6 +19,7 @@ from trainc.startup.records import dataclass
 
 
 _END = "-"
+_FIX = "fix the patch, or narrow its target to the documents it is written for"
 # Repeated copies grow exponentially, like nested aliases, and repeated additions can nest deeply.
 _MOST_COPIED = 10_000
 _MOST_VALUES = 5_000_000
@@ -284,7 +285,7 @@ class Layer:
                 "PatchFailed",
                 "error",
                 f"the patch does not apply to {label}: {failed}",
-                "fix the patch, or narrow its target to the documents it is written for",
+                "write its name first, as in `- name: node`" if "has no 'name'" in str(failed) else _FIX,
                 self._overlay.label,
                 format_path((*patch.entry.path, *in_place)),
                 patch.document.locate((*patch.prefix, *failed.path)),
@@ -297,8 +298,16 @@ class Layer:
         target_name = patch.target.name.text if patch.target.name is not None else ""
         labels = [f"{document.data.get('kind')} {identity_of(document.data)[1]}" for document in documents]
         hint = did_you_mean(target_name, names) or f"documents here: {first_of(labels) or 'none'}"
+        for field, requirements in (("labels", patch.target.labels), ("annotations", patch.target.annotations)):
+            written = [mapping(mapping(d.data.get("metadata")).get(field)) for d in documents]
+            pairs = {f"{key}={value}" for one in written for key, value in one.items()}
+            texts = [f"{r.key}={value}" for r in requirements if r.operator == "In" for value in r.values]
+            hint = next(filter(None, (did_you_mean(t, pairs, 0.8) for t in texts if t not in pairs)), hint)
         if target_name in elsewhere:
-            hint = f"`select` in trainc.yaml leaves {target_name} to another environment; patch it in the overlay of that one"
+            hint = (
+                f"`select` in trainc.yaml leaves {target_name} to another environment; patch it in the overlay of that "
+                "one, or take this overlay away from this environment"
+            )
         if target_name in names:
             index = names.index(target_name)
             what = patch.target.difference(documents[index]) or "correct the selectors of the target"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.findings import Diagnostic, Finding, Path
+from trainc.findings import Diagnostic, Finding, Path, suggest
 from trainc.findings.policy import Rule
 from trainc.kube.documents import identity_of, mapping
 from trainc.options import Limits, Options, merge_layers
@@ -30,6 +30,7 @@ from trainc.reading.files import (
     TEMPLATE_SUFFIXES,
     Texts,
     is_overlay_folder,
+    near_files,
     read_paths,
     shown_path,
 )
@@ -304,7 +305,8 @@ class _Contents:
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
             message = f"{file} cannot be read: {error_reason(error)}"
-            hint = "check the path: it is relative to the overlay's folder"
+            near = [os.path.join(os.path.dirname(file), name) for name in near_files(path)]
+            hint = suggest(file, near) if near else "check the path: it is relative to the overlay's folder"
             return [], [_invalid(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]

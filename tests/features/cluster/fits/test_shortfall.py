@@ -87,7 +87,7 @@ def test_what_the_hint_says_would_do() -> None:
             [queue("a", 8), local("a"), flavor(nodeTaints=[{"key": "spot", "effect": "NoSchedule"}])],
             (
                 "no flavor of ClusterQueue a accepts the pods of node: h100: its taint spot:NoSchedule is not tolerated\n"
-                "help: add to the pod spec: tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]"
+                "help: add to ResourceFlavor h100: tolerations: [{key: spot, operator: Exists, effect: NoSchedule}], which Kueue gives to the pods it admits"
             ),
         ),
         (
@@ -114,7 +114,7 @@ def test_what_the_hint_says_would_do() -> None:
         (
             jobset(),
             [queue("a", 8, stopPolicy="Hold"), local("a")],
-            "ClusterQueue a is inactive: it is stopped (stopPolicy)\nhelp: fix this first: an inactive ClusterQueue admits nothing",
+            "ClusterQueue a is inactive: it is stopped (stopPolicy)\nhelp: set `stopPolicy: None` on it: an inactive ClusterQueue admits nothing",
         ),
     ],
 )

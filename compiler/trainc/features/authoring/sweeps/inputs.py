@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.api.documents import Document, dialects
+from trainc.api.documents import Document, dialects, files
 from trainc.api.findings import Diagnostic, Finding, counted, has_errors
 from trainc.api.jobs import CompiledJob, JobSet, inputs
 from trainc.api.kube import Json, bounds, identity_of, mapping, names
@@ -162,6 +162,9 @@ def read_sweeps(
                 here = os.path.join(os.path.dirname(sweep.file), os.path.basename(matrix.path))
                 meant = os.path.basename(here) if os.path.exists(here) else "jobs/llm.yaml"
                 hint = f"write the path of the TrainJob's file, from the folder of this one: base: {meant}"
+                if near := files.near_files(matrix.path):
+                    folder = os.path.relpath(os.path.dirname(matrix.path) or ".", os.path.dirname(sweep.file) or ".")
+                    hint = f"did you mean {' or '.join(os.path.normpath(os.path.join(folder, name)) for name in near)}?"
                 wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
                 result.diagnostics.append(sweep.diagnose(wrong))
                 of_file = by_file.get(os.path.realpath(here), ())

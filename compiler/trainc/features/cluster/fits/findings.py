@@ -58,8 +58,14 @@ def inactive_queue(
         hint = did_you_mean(behind, cluster.cluster_queues) or "create it, or point the LocalQueue to another one"
     else:
         message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
-        nears = (did_you_mean(name, cluster.flavors) for name in queue.flavors if name not in cluster.flavors)
-        hint = next(filter(None, nears), "fix this first: an inactive ClusterQueue admits nothing")
+        flavors = [cluster.flavors[name] for name in queue.flavors if name in cluster.flavors]
+        topologies = (flavor.topology for flavor in flavors if flavor.topology not in cluster.topologies)
+        nears = chain(
+            (did_you_mean(name, cluster.flavors) for name in queue.flavors if name not in cluster.flavors),
+            (did_you_mean(name, cluster.topologies) for name in topologies if name),
+        )
+        rest = "set `stopPolicy: None` on it" if queue.stopped else "fix this first"
+        hint = next(filter(None, nears), f"{rest}: an inactive ClusterQueue admits nothing")
         if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
             diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
             return replace(diagnostic, severity="info")
@@ -215,6 +221,7 @@ _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _NAMED = pattern(r"(?:ClusterQueue|LocalQueue|ResourceFlavor) (?:[-a-z0-9.]*/)?[-a-z0-9.]*[a-z0-9]")
 _QUOTA = pattern(r"ResourceQuota ([-a-z0-9.]+) allows .* in namespace ([-a-z0-9]+)")
 _FLAVOR_OF_NODES = pattern(r"([-a-z0-9.]+): its nodes have ")
+_FLAVOR_TO_CHANGE = pattern(r"add to ResourceFlavor ([-a-z0-9.]+): ")
 _NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
@@ -256,10 +263,13 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
         named = named if len(named) == 1 else []
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
-    if len(flavors := {*_FLAVOR_OF_NODES.findall(message)}) == 1:
+    flavors = {*_FLAVOR_OF_NODES.findall(message), *_FLAVOR_TO_CHANGE.findall(diagnostic.hint)}
+    if len(flavors) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
-    topologies = _of_kind("Topology", by_name) if "its topology" in message else []
-    named += topologies if len(topologies) == 1 else []
+    kind = "Topology" if "its topology" in message else "LimitRange" if "of a LimitRange" in message else ""
+    only = _of_kind(kind, by_name) if kind else []
+    named += only if len(only) == 1 else []
+    topologies = only if kind == "Topology" else []
     if not named:
         return diagnostic.hint
     levels = _unlabelled_level(named[-1].data, by_name) if topologies == named[-1:] else None

@@ -68,8 +68,10 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = ()) -> Ite
         if identity in seen:
             continue
         seen.add(identity)
-        if existing is None and dump.is_complete(kind, namespace):
-            names = dump.names(kind, namespace)
+        names = dump.names(kind, namespace) if existing is None else ()
+        # Of priorities, a name that is almost one of those that were exported is enough.
+        is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, names))
+        if existing is None and (is_priority or dump.is_complete(kind, namespace)):
             some = shorten(names, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
             hint = did_you_mean(name, names) or f"create it before the job starts{f', or {other}' if names else ''}"

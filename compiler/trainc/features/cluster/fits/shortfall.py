@@ -490,7 +490,7 @@ class _Explainer:
                 texts = ", ".join(
                     "{" + ", ".join(f"{k}: {v}" for k, v in toleration.items()) + "}" for toleration in added
                 )
-                return f"add to the pod spec: tolerations: [{texts}]"
+                return f"add to ResourceFlavor {flavor.name}: tolerations: [{texts}], which Kueue gives to the pods it admits"
         topology = assigned.pod_set.topology
         levels = [
             level

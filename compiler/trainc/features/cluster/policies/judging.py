@@ -13,7 +13,7 @@ from trainc.api.kube import documents
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
 from trainc.features.cluster.policies.children import Subject, as_stored, children
-from trainc.features.cluster.policies.loading import Binding, Expression, Policy, PolicySet, Validation
+from trainc.features.cluster.policies.loading import MISSING, Binding, Expression, Policy, PolicySet, Validation
 from trainc.features.cluster.policies.pod_security import LABEL, Violation, standards, violations
 
 # Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
@@ -130,7 +130,7 @@ class Judge:
         except matching.UndecidedError as error:
             if binding.is_misdirected and isinstance(error, matching.NoParameterError):  # That is said at the binding.
                 return
-            hint = self._where_namespaces_are(_NAMESPACE) if error.decides else _MISSING
+            hint = self._where_namespaces_are(_NAMESPACE) if error.decides else MISSING
             message = f"policy {policy.name} was not evaluated: {error}"
             finding = _not_evaluated(message, hint, denies and error.decides)
             yield replace(finding, path=("metadata", "namespace") if error.decides else (), built_by=subject.built_by)
@@ -170,6 +170,8 @@ class Judge:
             return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
 
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
+        if pod["spec"].get("hostNetwork"):  # Which makes all ports those of the host.
+            denied = [violation for violation in denied if violation.path[-1] != "ports"] or denied
         for violation in denied:
             yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [violation])
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
@@ -314,6 +316,8 @@ class _Case:
                 "did you mean ", ", only "
             ).replace(" or ", " and ").rstrip("?")
             text = f"{has}: correct the expression, or ask with has() first; "
+        if "no such overload" in message and "string" in message and expression and "params.data." in expression.text:
+            text = "the values of a ConfigMap are texts: convert them, as in int(params.data.KEY); "
         # An error in a variable is that of its own line.
         failed = [e for name, e in self._policy.variables.items() if f'variable "{name}" fails to evaluate' in message]
         place = failed[0] if failed else expression
@@ -346,7 +350,6 @@ class _Case:
         return text or validation.message or f"failed expression: {validation.expression.text}"
 
 
-_MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
 _NAMESPACE = "use a namespace that is there, or add its Namespace to a folder listed under `policies:`"
 _SMALLER = "shorten the lists and texts of the job that the policy goes through; an API server has such a limit, too"
 _IN_THE_CLUSTER = "the cluster evaluates it in any case; the policy's other validations are evaluated here"

@@ -300,8 +300,8 @@ def _no_resources(spec: Json) -> Iterator[Finding]:
         if of_jobsets in groups and {"*", version}.isdisjoint(versions):
             for j, text in enumerate(versions):
                 message = f"{of_jobsets} has no version {text}, so the rule does not match its resources"
-                if near := did_you_mean(text, [version], 0.8):
-                    yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiVersions", j))
+                near = did_you_mean(text, [version], 0.8) or f"write {version} or '*'"
+                yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiVersions", j))
         for j, text in enumerate(name.partition("/")[0] for name in named):
             near = did_you_mean(text.lower(), ours, 0.8)
             if near and text not in ours and text not in _ALIKE:
@@ -392,7 +392,7 @@ class _Compiler:
         except cel.UnsupportedError as error:
             return Expression(text.strip(), path, None, str(error)), _DYN
         except cel.InvalidExpressionError as error:
-            hint = "correct the expression; the API server refuses the policy, too"
+            hint = error.hint or "correct the expression; the API server refuses the policy, too"
             self.findings.append(Finding("PolicyInvalid", "error", f"not a valid expression: {error}", hint, path))
             return Expression(text, path, None), _DYN
         return Expression(text.strip(), path, node, variables=frozenset(self._types.read)), kind
@@ -474,6 +474,7 @@ def _about_trainjobs(policy: Policy) -> Iterator[Finding]:
             yield Finding("PolicyNotEvaluated", "info", message, "have it match jobsets, too", path)
 
 
+MISSING = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
 _SAME_NAME = Finding(
     "PolicyInvalid",
     "error",
@@ -496,18 +497,23 @@ def _mark_misdirected(bindings: list[Binding], named: Mapping[str, Sequence[Any]
     for place, binding in enumerate(bindings):
         kind, reference = binding.policy.spec.get("paramKind"), mapping(binding.spec.get("paramRef"))
         space, name = reference.get("namespace"), str(reference.get("name", ""))
-        if not (kind and space and left):
+        if not (kind and space):
             continue
         try:
             parameters(kind, reference, "", named)
         except NoParameterError as error:
             left -= 1
-            alike = (identity_of(data) for same in named.values() for data in same if data.get("kind") == kind["kind"])
-            if near := did_you_mean(name, [other for of, other in alike if of in ("", space)], 0.9):
-                message = f"policy {binding.policy.name} cannot be evaluated: {error}"
-                finding = Finding("PolicyInvalid", "error", message, near, ("spec", "paramRef", "name"))
-                yield binding.document.diagnose(finding)
-                bindings[place] = replace(binding, is_misdirected=True)
+            there = named.values() if left >= 0 else ()
+            alike = (identity_of(data) for same in there for data in same if data.get("kind") == kind["kind"])
+            near = did_you_mean(name, [other for of, other in alike if of in ("", space)], 0.9)
+            message = f"policy {binding.policy.name} cannot be evaluated: {error}"
+            finding = Finding("PolicyInvalid", "error", message, near, ("spec", "paramRef", "name"))
+            if not near:
+                denied = reference.get("parameterNotFoundAction") == "Deny"
+                message += "; without it in the cluster, the binding denies every job" * denied
+                finding = replace(finding, code="PolicyNotEvaluated", severity="warning", message=message, hint=MISSING)
+            yield binding.document.diagnose(finding)
+            bindings[place] = replace(binding, is_misdirected=True)
 
 
 def _not_texts(document: Document) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from trainc.api.findings import (
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
+from trainc.api.output import choices
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
@@ -278,7 +279,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     release = after.options.release or releases.NEWEST_RELEASE
     diff = compare(
         Compared(_label(before, after), before.manifest_set.manifests, before.manifest_set.names),
-        Compared(_label(after, before), after.manifest_set.manifests, after.manifest_set.names),
+        Compared(_label(after, before), after.manifest_set.manifests, after.manifest_set.names, _raw(after)),
         updates.JobSetRules(release),
         [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
@@ -318,6 +319,12 @@ def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
     if len(sentences) == 1 and len(by_label) == 2:
         return [f"{sentences.pop()}."]
     return [f"In {label}, {failures.sentence}." for label, failures in by_label.items()]
+
+
+def _raw(side: ReadSide) -> Sequence[JobKey]:
+    """The JobSets that are sources themselves."""
+    session = side.manifest_set.session
+    return [identity_of(jobset.data, session.options.namespace) for jobset in session.jobsets] if session else ()
 
 
 def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collection[tuple[str, str]]:
@@ -393,7 +400,7 @@ def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str,
     return Review(
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
         tuple(describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))),
-        tuple(_policies(before, after)),
+        tuple(_policies(before, after, finished)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),
         tuple(_budgets(before, after, finished)),
@@ -408,20 +415,23 @@ def _globs_of_nothing(side: ReadSide) -> set[str]:
     return {glob for glob in globs if not any(policy.matches(file, glob) for file in read)}
 
 
-def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
-    """Which jobs the policies of each side deny, by message."""
+def _policies(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Which jobs the policies of each side deny, by message, but for kept jobs that will not be built again."""
     for side in (before, after):
         if has_errors(side.policy_problems):
-            reason = next(d.message for d in side.policy_problems if d.severity == "error")
-            yield f"The policies of {side.label} cannot be evaluated: {reason}."
+            first = next(d for d in side.policy_problems if d.severity == "error")
+            where = f"{first.source.file}:{first.source.line}: " if first.source else ""
+            yield f"The policies of {side.label} cannot be evaluated: {where}{first.message}."
             return
     was, now = _denials(before), _denials(after)
     built, known = after.manifest_set.by_job, before.manifest_set.by_job
     # What is kept is not built again, whatever a policy says of it.
     kept = {job for job, manifests in built.items() if after.keeps and known.get(job) == manifests}
+    ended = {job for job in kept if any(identity_of(one) in finished for one in built[job])}
+    ended |= {job for job in kept if any(choices.is_chosen((g,), *job) for g in before.configuration.frozen)}
     fates = [
         *(("{be} denied", message, jobs - was.get(message, set()) - kept) for message, jobs in now.items()),
-        *(("would be refused if built again", m, (jobs - was.get(m, set())) & kept) for m, jobs in now.items()),
+        *(("would be refused if built again", m, (jobs - was.get(m, set())) & kept - ended) for m, jobs in now.items()),
         *(("{be} no longer denied", message, jobs - now.get(message, set())) for message, jobs in was.items()),
         *(("{be} denied as before", message, (jobs & was.get(message, set())) - kept) for message, jobs in now.items()),
     ]
@@ -434,13 +444,15 @@ def _policies(before: ReadSide, after: ReadSide) -> Iterator[str]:
 def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
     """The jobs that each denial is about, by its message, under the severities that the user has configured."""
     denied: dict[str, set[JobKey]] = {}
-    session, sources = side.manifest_set.session, side.manifest_set.trainjobs
+    session = side.manifest_set.session
     if side.judge is None or session is None:
         return denied
+    jobs, raw = side.manifest_set.trainjobs, session.sources
     for key, manifests in side.manifest_set.by_job.items():
-        if key in sources:
+        if key in jobs or key in raw:
+            diagnose = jobs[key].diagnose_built if key in jobs else raw[key].diagnose
             findings = [replace(finding, about=label) for label, finding in side.judge(manifests)]
-            for diagnostic in session.rules(map(sources[key].diagnose_built, findings), False):
+            for diagnostic in session.rules(map(diagnose, findings), False):
                 if diagnostic.severity == "error":
                     denied.setdefault(diagnostic.message, set()).add(key)
     return denied

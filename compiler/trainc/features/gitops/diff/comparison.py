@@ -257,7 +257,11 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     """
     method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
     groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
-    jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in over("comparing", groups)])
+    raw = {*before.raw, *after.raw}
+    jobs = with_renames(
+        groups,
+        [_job_diff(g, rules, shown_methods, (g.namespace, g.name) in raw) for g in over("comparing", groups)],
+    )
     changed = tuple(job for job in jobs if job.objects)
     return model.Diff(
         before.label,
@@ -281,9 +285,11 @@ def _repetitions(*sides: Side) -> list[str]:
     ]
 
 
-def _job_diff(group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+def _job_diff(
+    group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[DeliveryMethod], is_raw: bool
+) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = hold_back_job(with_new_names(group, objects, rules))
+    objects = hold_back_job(objects if is_raw else with_new_names(group, objects, rules))
     # Some cluster may refuse an object although its fields look unchanged.
     refused = [any(v.refusals and v.outcome not in _QUIET for v in o.verdicts.values()) for o in objects]
     shown = tuple(o for o, is_refused in zip(objects, refused, strict=True) if o.status != "unchanged" or is_refused)

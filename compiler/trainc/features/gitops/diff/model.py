@@ -288,6 +288,8 @@ class Side:
     label: str
     manifests: Sequence[Manifest]
     names: Names = field(default_factory=dict)
+    # JobSets that are sources: no build gives them another name.
+    raw: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from trainc.api.findings import Path
+from trainc.api.findings import Path, did_you_mean
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies.cel import values
 from trainc.features.cluster.policies.cel.functions import FUNCTIONS, Overload, apply, list_index, map_key
@@ -121,8 +121,10 @@ class _Checker:
                 return Type("map", (key, value))
         return self._type_of_loop(node, scope)
 
-    def _refuse(self, node: Node, message: str) -> NoReturn:
-        raise InvalidExpressionError(f"{message} at {position_of(self.text, node.at)}")
+    def _refuse(self, node: Node, message: str, hint: str = "") -> NoReturn:
+        error = InvalidExpressionError(f"{message} at {position_of(self.text, node.at)}")
+        error.hint = hint
+        raise error
 
     def _variable(self) -> Type:
         self.fresh += 1
@@ -137,7 +139,8 @@ class _Checker:
             field_type = base.of[1]
         elif base.name in self.environment.fields:
             if node.field not in self.environment.fields[base.name]:
-                self._refuse(node, f"undefined field {node.field!r}")
+                near = did_you_mean(node.field, self.environment.fields[base.name])
+                self._refuse(node, f"undefined field {node.field!r}", near)
             field_type = self.environment.fields[base.name][node.field]
         elif values.is_variable(base):
             self.unifier.unify([DYN], [base])

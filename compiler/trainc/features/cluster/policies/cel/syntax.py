@@ -59,6 +59,9 @@ NAMES_WITH_DOTS = frozenset(
 class InvalidExpressionError(Exception):
     """An expression that the API server refuses, and the policy with it; the message says why."""
 
+    # What may be meant instead.
+    hint = ""
+
 
 class UnsupportedError(Exception):
     """An expression that the API server may accept, and that trainc does not evaluate; the message says why."""
