@@ -251,13 +251,20 @@ class Run:
         found += about_budgets
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
-        if any(d.code == "RuntimeNotFound" for d in self.diagnostics):
+        self._drop_consequences()
+
+    def _drop_consequences(self) -> None:
+        """Leave out what follows from runtimes that were not read."""
+        missing = [d for d in self.diagnostics if d.code == "RuntimeNotFound"]
+        if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.
+            self.diagnostics = [d for d in self.diagnostics if d.code != "PatchTargetMissing"]
+        if missing:
             from trainc.pipeline.failures import may_have_runtime
 
             # What a folder that is not there, or a file that cannot be read, would have had is not missing.
             gone = self.settings.configuration.missing
             if any(path in gone for path in self.settings.configuration.runtimes or ()) or any(
-                may_have_runtime(file, session.options.limits) for file in self.inputs.unread
+                may_have_runtime(file, self.session.options.limits) for file in self.inputs.unread
             ):
                 self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
 
@@ -469,7 +476,7 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
         rules = read(of)
         texts = [{path: [d.data for d in some] for path, some in side.items()} for side in (rules, now)]
         same = of.images == settings.configuration.images and texts[0] == texts[1] and spaces[0] == spaces[1]
-        return rules, None if same else judge_of(settings_there, cluster)[0], snapshot
+        return rules, None if same else _of_the_base(judge_of(settings_there, cluster)[0]), snapshot
 
     now = read(settings.configuration)
     revision = bases.get()
@@ -480,6 +487,12 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
     if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
         court = replace(court, at_base=replace(court, snapshot=snapshot))
     return judge, court, loosened
+
+
+def _of_the_base(judge: Judge | None) -> Judge | None:
+    """A judge by rules that this change may have changed."""
+    more = "; so say the rules of the base, which count until the change of them is merged"
+    return judge and (lambda manifests: [(at, replace(one, hint=one.hint + more)) for at, one in judge(manifests)])
 
 
 def kept_in(

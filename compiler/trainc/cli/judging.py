@@ -29,8 +29,9 @@ from trainc.output.keeping import Keeping, Rendered, Standing
 from trainc.output.refusals import notes_of
 from trainc.pipeline.fragments import check_unused_runtimes, check_used_images
 from trainc.pipeline.index import find_runtime
-from trainc.pipeline.session import OF_THE_BASE, Session
+from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
@@ -190,7 +191,7 @@ class Judgement:
         at_base = replace(self.session, judge=self.session.judge_at_base)
         known = {(d.code, d.message) for d in self.keeping.refused.get(job.key, ())}
         found = [d for d in at_base.find_as_it_stands(job, rebuilt) if d.severity == "error"]
-        return [replace(d, hint=d.hint + OF_THE_BASE) for d in found if (d.code, d.message) not in known]
+        return [d for d in found if (d.code, d.message) not in known]
 
     def _is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
@@ -314,8 +315,12 @@ class Judgement:
                     source = renamed.locate(("metadata", "name"))
                     hint = f"name it {before.sources[key][0]['spec']['runtimeRef']['name']} again, or change the runtimeRef of these jobs"
                     d = replace(d, hint=hint)  # noqa: PLW2901
+                if d.code == "RuntimeNotFound" and self.court.settings.configuration.exclude(before.homes.get(key, "")):
+                    left_out = self.court.settings.place("exclude")
+                    hint = f"`exclude` leaves out {before.homes[key]}: take out the glob that matches it"
+                    d, source = replace(d, source=left_out, hint=hint, object="", path=""), left_out  # noqa: PLW2901
                 # What is gone has no line: each job still refers to it.
-                is_own = source is None or source.file not in shared
+                is_own = source is None or source.file not in {*shared, CONFIGURATION_FILE}
                 cause: object = (d.code, d.path, d.message) if is_own else (d.code, source)
                 if source != d.source:
                     d = replace(d, object="", path="")  # noqa: PLW2901

@@ -20,7 +20,7 @@ from trainc.kube.documents import identity_of, mapping, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Limits, Options
-from trainc.output.choices import STATES, Choices, JobKey
+from trainc.output.choices import STATES, Choices, JobKey, is_chosen
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
 from trainc.pipeline.index import find_runtime
@@ -121,6 +121,11 @@ def finished_jobsets(before: Configuration, after: Configuration, arguments: Arg
 
     states = Live(after.live, Arguments(**{**vars(arguments), "base": base})).states
     return {key for key, state in states.items() if state == "finished"}
+
+
+def is_frozen(configuration: Configuration, job: JobKey) -> bool:
+    """Return whether a job is not built again."""
+    return any(is_chosen((glob,), *job) for glob in configuration.frozen)
 
 
 # What has changed since the kept files were built.

@@ -71,7 +71,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         diagnostics.append(document.diagnose(finding))
     # Where an environment has no job, what is said of its jobs follows from that.
     is_empty = any(not (run.session.jobs or run.inputs.jobsets) and run.settings.place("select") for run in runs)
-    diagnostics = [] if is_empty else diagnostics
+    diagnostics = [] if is_empty and len(diagnostics) > 1 else diagnostics
     for (named, used), documents in meant.items():
         are = "is" if len(documents) == 1 else "are"
         about = f"`select` chooses the queue {named!r}, in which there is no job, and {counted(len(documents), 'job')} in {used!r} {are} left out"

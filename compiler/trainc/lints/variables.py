@@ -80,18 +80,12 @@ def plain_tokens(entry: Entrypoint) -> Iterator[Finding]:
 
 
 def dropped_values(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield a warning for each variable of the TrainJob with a `valueFrom`, which is all that arrives, and a value."""
-    parts: tuple[tuple[Path, Any], ...] = (
-        (("spec", "trainer"), job.trainer),
-        (("spec", "initializer", "dataset"), job.dataset),
-        (("spec", "initializer", "model"), job.model),
-    )
-    for path, part in parts:
-        for index, variable in enumerate(part.env if part else ()):
-            if variable.get("value") and variable.get("valueFrom") is not None:
-                message = f"{variable['name']} has a value and valueFrom: the value is dropped"
-                where = (*path, "env", index, "value")
-                yield Finding("FieldIgnored", "warning", message, remove("remove one of the two"), where, "trainjob")
+    """Yield a warning for each variable of the trainer with a value beside `valueFrom`, which is all that arrives."""
+    for index, variable in enumerate(job.trainer.env):
+        if variable.get("value") and variable.get("valueFrom") is not None:
+            message = f"{variable['name']} has a value and valueFrom: the value is dropped"
+            path: Path = ("spec", "trainer", "env", index, "value")
+            yield Finding("FieldIgnored", "warning", message, remove("remove one of the two"), path, "trainjob")
 
 
 def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:

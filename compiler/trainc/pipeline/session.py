@@ -58,9 +58,6 @@ _BY_MOUNTS = frozenset(("VolumeNotMounted", "DataNotMounted", "OutputNotKept"))
 _STAND_IN = "torch-distributed"
 
 
-OF_THE_BASE = "; so say the rules of the base, which count until the change of them is merged"
-
-
 @dataclass(frozen=True, slots=True)
 class Session:
     """One compilation: how to compile, and the documents that are compiled, added by `with_input`.
@@ -259,11 +256,9 @@ class Session:
     def _judged(self, result: Result, *judges: Judge | None) -> list[Diagnostic]:
         """Return the diagnostics of a result, with what the judges find in its objects."""
         if result.objects is not None:
-            found: dict[object, tuple[str, Finding]] = {}
-            for judge, more in zip(judges, ("", OF_THE_BASE), strict=False):
-                for about, one in judge(result.objects.manifests) if judge else ():
-                    key = about, one.code, one.path, one.message
-                    found.setdefault(key, (about, replace(one, hint=one.hint + more) if more else one))
+            # What both find counts as today's.
+            known = [(a, f) for judge in judges[::-1] if judge for a, f in judge(result.objects.manifests)]
+            found = {(about, one.code, one.path, one.message): (about, one) for about, one in known}
             result.report.add("policies", _about_objects(found.values()))
         return self.diagnose(result)
 

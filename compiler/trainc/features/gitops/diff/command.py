@@ -19,18 +19,17 @@ from trainc.api.findings import (
     counted,
     escape_report,
     first_of,
-    has_errors,
     policy,
 )
 from trainc.api.git import git
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
-from trainc.api.output import choices
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
+from trainc.features.gitops.diff.denials import denials
 from trainc.features.gitops.diff.model import Cause, Diff, JobDiff, Review, across, error_line, reason_of, sum_of
 from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
@@ -400,7 +399,7 @@ def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str,
     return Review(
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
         tuple(describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))),
-        tuple(_policies(before, after, finished)),
+        tuple(denials(before, after, finished)),
         tuple(_cluster(before, after)),
         tuple(_sweeps(before, after)),
         tuple(_budgets(before, after, finished)),
@@ -413,49 +412,6 @@ def _globs_of_nothing(side: ReadSide) -> set[str]:
     read = {os.path.relpath(document.file, home).replace(os.sep, "/") for document in side.all_documents}
     globs = {rule.glob for rule in side.configuration.rules if rule.glob}
     return {glob for glob in globs if not any(policy.matches(file, glob) for file in read)}
-
-
-def _policies(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Iterator[str]:
-    """Which jobs the policies of each side deny, by message, but for kept jobs that will not be built again."""
-    for side in (before, after):
-        if has_errors(side.policy_problems):
-            first = next(d for d in side.policy_problems if d.severity == "error")
-            where = f"{first.source.file}:{first.source.line}: " if first.source else ""
-            yield f"The policies of {side.label} cannot be evaluated: {where}{first.message}."
-            return
-    was, now = _denials(before), _denials(after)
-    built, known = after.manifest_set.by_job, before.manifest_set.by_job
-    # What is kept is not built again, whatever a policy says of it.
-    kept = {job for job, manifests in built.items() if after.keeps and known.get(job) == manifests}
-    ended = {job for job in kept if any(identity_of(one) in finished for one in built[job])}
-    ended |= {job for job in kept if any(choices.is_chosen((g,), *job) for g in before.configuration.frozen)}
-    fates = [
-        *(("{be} denied", message, jobs - was.get(message, set()) - kept) for message, jobs in now.items()),
-        *(("would be refused if built again", m, (jobs - was.get(m, set())) & kept - ended) for m, jobs in now.items()),
-        *(("{be} no longer denied", message, jobs - now.get(message, set())) for message, jobs in was.items()),
-        *(("{be} denied as before", message, (jobs & was.get(message, set())) - kept) for message, jobs in now.items()),
-    ]
-    for fate, message, jobs in fates:
-        if jobs:
-            named = first_of([documents.qualified(*job) for job in sorted(jobs)])
-            yield f"{counted(len(jobs), 'job')} {fate.format(be='is' if len(jobs) == 1 else 'are')}: {message} ({named})."
-
-
-def _denials(side: ReadSide) -> dict[str, set[JobKey]]:
-    """The jobs that each denial is about, by its message, under the severities that the user has configured."""
-    denied: dict[str, set[JobKey]] = {}
-    session = side.manifest_set.session
-    if side.judge is None or session is None:
-        return denied
-    jobs, raw = side.manifest_set.trainjobs, session.sources
-    for key, manifests in side.manifest_set.by_job.items():
-        if key in jobs or key in raw:
-            diagnose = jobs[key].diagnose_built if key in jobs else raw[key].diagnose
-            findings = [replace(finding, about=label) for label, finding in side.judge(manifests)]
-            for diagnostic in session.rules(map(diagnose, findings), False):
-                if diagnostic.severity == "error":
-                    denied.setdefault(diagnostic.message, set()).add(key)
-    return denied
 
 
 def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
