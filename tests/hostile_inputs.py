@@ -196,10 +196,39 @@ GROWING: Mapping[str, Callable[[int], str]] = {
     "volumes": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]").replace("a}]", "a}], volumes: [" + ", ".join(f"{{name: a{i}, emptyDir: {{}}}}" for i in range(n)) + "]"),
     "jobs": lambda n: "---\n".join(HEAD.replace("llm", f"l{i}") for i in range(n)),
 }  # fmt: skip
-# Jobs among as many other documents that each of them is looked up in.
-AMONG: Mapping[str, Callable[[int], str]] = {
-    "objects": lambda n: "---\n".join(_AMONG_OBJECTS.replace("NAME", f"l{i}") for i in range(n)),
-    "runtimes": lambda n: "---\n".join(_AMONG_RUNTIMES.replace("NAME", f"l{i}") for i in range(n)),
+_AMONG_NAMESPACES = (
+    HEAD.replace("llm", "NAME").replace("team-a", "NAME")
+    + """---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: l, namespace: NAME}
+spec: {limits: [{type: Container, max: {cpu: 100}}]}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q, namespace: NAME}
+spec: {hard: {requests.cpu: 100}}
+"""
+)
+_AMONG_JOBSETS = """apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: NAME, namespace: NAME}
+spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, namespace: NAME}
+data: {a: b}
+"""
+# Jobs among as many other documents that each of them is looked up in, and the command that does.
+AMONG: Mapping[str, tuple[str, Callable[[int], str]]] = {
+    "objects": ("check", lambda n: "---\n".join(_AMONG_OBJECTS.replace("NAME", f"l{i}") for i in range(n))),
+    "runtimes": ("check", lambda n: "---\n".join(_AMONG_RUNTIMES.replace("NAME", f"l{i}") for i in range(n))),
+    "namespaces": (
+        "fits --cluster jobs.yaml",
+        lambda n: "---\n".join(_AMONG_NAMESPACES.replace("NAME", f"l{i}") for i in range(n)),
+    ),
+    "JobSets": ("check", lambda n: "---\n".join(_AMONG_JOBSETS.replace("NAME", f"l{i}") for i in range(n))),
 }
 
 FLAGS = ["--release", "2.3"]

@@ -95,12 +95,12 @@ def test_jobs_among_as_many_documents_take_steps_in_proportion(what: str, monkey
     monkeypatch.setattr("trainc.findings.text._MOST_COMPARED", 20)
     monkeypatch.setattr("trainc.findings.text._BESIDE", 5)
 
+    command, content = AMONG[what]
+
     def work(count: int) -> None:
-        Path("jobs.yaml").write_text(AMONG[what](count), encoding="utf-8")
-        assert main(["check", "jobs.yaml", "--release", "2.3"], Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (
-            0,
-            1,
-        )
+        Path("jobs.yaml").write_text(content(count), encoding="utf-8")
+        words = [*command.split(), "jobs.yaml", "--release", "2.3"]
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (0, 1)
 
     assert_linear(counted(work))
 

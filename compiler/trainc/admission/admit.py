@@ -11,7 +11,7 @@ from trainc.admission.versions import bake_defaults, jobset_version
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts
-from trainc.kube.documents import Json, items, mapping, pod_spec_of
+from trainc.kube.documents import Json, identity_of, items, mapping, pod_spec_of
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import JOBSET_API, LABEL_LIMIT, is_dns1035_label, is_dns1123_label, is_label_value
 from trainc.kube.quantity import parse_quantity
@@ -157,6 +157,9 @@ def check_each_rendered(
     objects = [document.data for document in documents]
     later: Severity = "error" if options.semantics == "gitops" else "warning"
     around = objects_for_pods([*cluster, *objects])
+    by_namespace: dict[str, list[Json]] = {}
+    for one in objects:
+        by_namespace.setdefault(identity_of(one)[0], []).append(one)
     for document in documents:
         if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
             continue
@@ -165,7 +168,7 @@ def check_each_rendered(
         stored, findings = validate_admission(document.data, release, later)
         findings += pod_refusals((stored,), around, later)
         if not has_errors(findings):
-            findings += lint_rendered(stored, objects, options)
+            findings += lint_rendered(stored, by_namespace[identity_of(document.data)[0]], options)
         if options.kubernetes is not None:
             from trainc.schema.kubernetes import kubernetes_findings
 

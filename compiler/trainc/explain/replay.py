@@ -269,7 +269,9 @@ class Recorder(Trace):
         assert result.runtime is not None
         job, runtime, lowered = result.job, result.runtime, result.lowered
         session = lowered.session
-        others = (_as_read(label_of(document.data), document) for document in session.index.around.documents)
+        # Of nothing else is a value of a job's objects made.
+        around = (session.index.around.of(kind, lowered.job.namespace) for kind in ("ConfigMap", "SealedSecret"))
+        others = (_as_read(label_of(one.data), one) for by_name in around for one in by_name.values())
         documents = [_input_document(job), _input_document(runtime), *others]
         info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob)
         replay = Replay(Lowered.of(marked_job, info, session), documents)

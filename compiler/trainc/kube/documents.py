@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from trainc.findings import Path, format_key
 from trainc.startup.patterns import pattern
@@ -98,6 +99,18 @@ def identity_of(document: Json, default: str | None = None) -> tuple[str, str]:
     namespace, name = metadata.get("namespace"), metadata.get("name")
     space = namespace if isinstance(namespace, str) else ""
     return space or default or "", name if isinstance(name, str) else ""
+
+
+class ByKey(dict[tuple[str, str], Unchecked]):
+    """Objects of a kind by namespace and name, as they were read."""
+
+    @cached_property
+    def by_namespace(self) -> dict[str, list[Unchecked]]:
+        """The objects of each namespace, by name; they are gathered once, so none may be added later."""
+        found: dict[str, list[Unchecked]] = {}
+        for (namespace, _), document in sorted(self.items()):
+            found.setdefault(namespace, []).append(document)
+        return found
 
 
 def qualified(namespace: str, name: str) -> str:

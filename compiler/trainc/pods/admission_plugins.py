@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.findings import Finding, Path, remove, write
-from trainc.kube.documents import Json, items, mapping, objects
+from trainc.kube.documents import ByKey, Json, items, mapping, objects
 from trainc.kube.quantity import (
     NANOS_PER_UNIT,
     POD_LEVEL,
@@ -32,7 +32,8 @@ from trainc.pods.resources import is_extended, read_amounts
 from trainc.startup.records import dataclass
 
 # Kind -> its objects by (namespace, name).
-ClusterObjects: TypeAlias = Mapping[str, Mapping[tuple[str, str], Json]]
+ClusterObjects: TypeAlias = Mapping[str, ByKey]
+_NONE = ByKey()
 
 _GROUPS = {
     "LimitRange": "",
@@ -50,7 +51,7 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
     """Return the objects among `documents` that admission plugins read; Lists are expanded, later objects win."""
-    by_kind: dict[str, dict[tuple[str, str], Json]] = {}
+    by_kind: dict[str, ByKey] = {}
     pending = list(documents)[::-1]
     while pending:
         document = mapping(pending.pop())
@@ -61,7 +62,7 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
             pending += items(document.get("items"))[::-1]
         elif kind in _GROUPS and str(document.get("apiVersion") or "").rpartition("/")[0] == _GROUPS[kind]:
             identity = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-            by_kind.setdefault(kind, {})[identity] = document
+            by_kind.setdefault(kind, ByKey())[identity] = document
     return by_kind
 
 
@@ -79,11 +80,11 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
         yield from _check_priority_class(spec, path, priority_class)
     class_name = spec.get("runtimeClassName")
     # {} where the pod has none, None if it is not known.
-    runtime_class = cluster.get("RuntimeClass", {}).get(("", str(class_name))) if class_name else {}
+    runtime_class = cluster.get("RuntimeClass", _NONE).get(("", str(class_name))) if class_name else {}
     if runtime_class is not None:
         yield from _check_runtime_class(spec, path, runtime_class)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    yield from _check_secrets(spec, path, cluster.get("ServiceAccount", {}).get((namespace, str(account)), {}))
+    yield from _check_secrets(spec, path, cluster.get("ServiceAccount", _NONE).get((namespace, str(account)), {}))
     if "LimitRange" in cluster or "ResourceQuota" in cluster:
         ranges, quotas = (in_namespace(cluster, kind, namespace) for kind in ("LimitRange", "ResourceQuota"))
         name = _name(priority_class) if priority_class else str(spec.get("priorityClassName") or "")
@@ -93,7 +94,7 @@ def refusals_of_pods(spec: Json, path: Path, namespace: str, cluster: ClusterObj
 
 def in_namespace(cluster: ClusterObjects, kind: str, namespace: str) -> list[Json]:
     """Return the objects of a kind in a namespace, by name."""
-    return [document for (home, _), document in sorted(cluster.get(kind, {}).items()) if home == namespace]
+    return cluster[kind].by_namespace.get(namespace, []) if kind in cluster else []
 
 
 def _name(document: Json) -> str:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.findings import Diagnostic, format_path, has_errors
 from trainc.kube import names
-from trainc.kube.documents import Json, Unchecked, mapping, objects
+from trainc.kube.documents import ByKey, Json, Unchecked, mapping, objects
 from trainc.options import Limits
 from trainc.reading.document import Document, is_printed, items, label_of
 from trainc.reading.files import read_paths
@@ -58,6 +58,7 @@ KINDS: Mapping[str, Kind] = {
 
 # A list that kubectl prints is one document, which may hold all jobs of a cluster with their pods.
 _TIMES_LARGER = 5
+_NONE = ByKey()
 
 
 class Dump:
@@ -73,7 +74,7 @@ class Dump:
         self.repeated: list[Unchecked] = []
         self.nameless: list[Unchecked] = []
         self.problems: list[Diagnostic] = []
-        self._objects: dict[str, dict[Key, Unchecked]] = {}
+        self._objects: dict[str, ByKey] = {}
         self._of_groups: dict[tuple[str, str], dict[Key, Unchecked]] = {}
         self._complete: set[tuple[str, str]] = set()
         self._exported: set[str] = set()
@@ -94,7 +95,7 @@ class Dump:
             self._complete |= {(kind, _EVERYWHERE if everywhere else namespace) for kind, namespace in listed}
         for cluster in by_hand:
             for manifest in cluster.objects:  # What was exported takes precedence.
-                self._objects.setdefault(manifest["kind"], {}).setdefault(_key(manifest), manifest)
+                self._objects.setdefault(manifest["kind"], ByKey()).setdefault(_key(manifest), manifest)
             self._complete |= cluster.complete
             self.problems += cluster.problems
 
@@ -123,9 +124,15 @@ class Dump:
         dump._complete.update(complete)
         return dump
 
-    def of(self, kind: str) -> Mapping[Key, Unchecked]:
+    def of(self, kind: str) -> ByKey:
         """The objects of a kind."""
-        return self._objects.get(kind, {})
+        return self._objects.get(kind, _NONE)
+
+    @property
+    def for_pods(self) -> Mapping[str, ByKey]:
+        """The objects by which the API server admits pods."""
+        kinds = ("LimitRange", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount")
+        return {kind: self.of(kind) for kind in kinds if self.of(kind)}
 
     def of_group(self, group: str, kind: str) -> Mapping[Key, Unchecked]:
         """The objects of a kind in an API group, for kinds that several groups have."""
@@ -185,7 +192,7 @@ class Dump:
         if kind in KINDS and "apiVersion" in manifest and group_of(manifest) != KINDS[kind].group:
             return ""
         self._exported.add(kind)
-        if self._objects.setdefault(kind, {}).setdefault(key, manifest) is not manifest:
+        if self._objects.setdefault(kind, ByKey()).setdefault(key, manifest) is not manifest:
             self.repeated.append(manifest)
         return kind
 

@@ -257,7 +257,7 @@ def _readable_job(name: str, jobset: Unchecked, cluster: Cluster, created: Creat
                 )
                 gaps = [gap for gap in gaps if gap not in classes]
             absent = findings.missing(name, gaps)
-            refused = findings.about_job(name, pod_refusals([plain], cluster.for_pods, "error"))
+            refused = findings.about_job(name, pod_refusals([plain], cluster.dump.for_pods, "error"))
             return replace(job, diagnostics=(*job.diagnostics, *absent), refused=tuple(refused))
     refusal = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     reported = tuple(findings.refused_job(name, [refusal]))

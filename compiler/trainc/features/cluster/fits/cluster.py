@@ -176,12 +176,6 @@ class Cluster:
     unknown: frozenset[str] = frozenset()
     dump: Dump = field(default_factory=lambda: Dump(()))
 
-    @property
-    def for_pods(self) -> Mapping[str, Mapping[tuple[str, str], Json]]:
-        """The objects by which the API server admits pods."""
-        kinds = ("LimitRange", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount")
-        return {kind: self.dump.of(kind) for kind in kinds if self.dump.of(kind)}
-
     def parent(self, cohort: str) -> str:
         """The name of a cohort's parent; empty for a cohort that has no object of its own."""
         return self.cohorts[cohort].parent if cohort in self.cohorts else ""

@@ -239,10 +239,13 @@ def place_in_input(
     The hint ends with the location of the object of the cluster that prevents it.
     """
     by_name = _by_name(snapshot)
+    of_kind: dict[str, list[Document]] = {}
+    for document in by_name.values():
+        of_kind.setdefault(str(document.data.get("kind")), []).append(document)
     placed = []
     for diagnostic in diagnostics:
         job = diagnostic.object.removeprefix("JobSet ")
-        located = replace(diagnostic, hint=_with_rule(diagnostic, by_name))
+        located = replace(diagnostic, hint=_with_rule(diagnostic, by_name, of_kind))
         if home := homes.get(job):
             path = steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
@@ -254,12 +257,12 @@ def place_in_input(
     return placed
 
 
-def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
+def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind: Mapping[str, list[Document]]) -> str:
     """The hint, with the line of what a message names of the snapshot: the last object of it, or the nodes."""
     message = diagnostic.message
     named = [by_name[label] for label in _NAMED.findall(message) if label in by_name]
     if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
-        named = [document for document in by_name.values() if document.data.get("kind") in ("Node", "Cluster")]
+        named = [*of_kind.get("Node", ()), *of_kind.get("Cluster", ())]
         named = named if len(named) == 1 else []
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
@@ -267,12 +270,12 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
     if len(flavors) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
     kind = "Topology" if "its topology" in message else "LimitRange" if "of a LimitRange" in message else ""
-    only = _of_kind(kind, by_name) if kind else []
+    only = of_kind.get(kind, [])
     named += only if len(only) == 1 else []
     topologies = only if kind == "Topology" else []
     if not named:
         return diagnostic.hint
-    levels = _unlabelled_level(named[-1].data, by_name) if topologies == named[-1:] else None
+    levels = _unlabelled_level(named[-1].data, of_kind.get("Node", [])) if topologies == named[-1:] else None
     source = named[-1].locate(levels or _path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
     if source is None:
         return diagnostic.hint
@@ -281,13 +284,8 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document]) -> str:
     return source.refusing(diagnostic.hint + where)
 
 
-def _of_kind(kind: str, by_name: Mapping[str, Document]) -> list[Document]:
-    return [document for document in by_name.values() if document.data.get("kind") == kind]
-
-
-def _unlabelled_level(topology: Any, by_name: Mapping[str, Document]) -> Path:
+def _unlabelled_level(topology: Any, nodes: Sequence[Document]) -> Path:
     """The first level of a Topology that is a label of no node, or all levels."""
-    nodes = _of_kind("Node", by_name)
     labels = {label for node in nodes for label in mapping(value_at(node.data, ("metadata", "labels")))}
     levels = [level.get("nodeLabel") for level in objects(value_at(topology, ("spec", "levels")))]
     wrong = next((i for i, label in enumerate(levels) if label not in labels), None) if labels else None
@@ -363,14 +361,14 @@ def misspelt(documents: Sequence[Document]) -> Iterator[Diagnostic]:
 
 def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
     """Locate diagnostics about a snapshot in its files."""
-    by_name = _by_name(documents)
+    by_name, first_by_name = _by_name(documents), _by_name(documents[::-1])
     again: dict[tuple[str, str], list[Diagnostic]] = {}
     placed: list[Diagnostic] = []
     for d in diagnostics:
         document = by_name.get(d.object)
         located = d if document is None else replace(d, source=document.locate(steps(d.path)))
         if document is not None and d.code == "SnapshotTwice":
-            other = next(other for other in documents if label_of(other.data) == d.object)
+            other = first_by_name[d.object]
             if other.file == document.file and (at := other.locate(())):
                 located = replace(located, hint=f"remove one of the two; the first one is at {at.file}:{at.line}")
             again.setdefault((other.file, document.file), []).append(located)

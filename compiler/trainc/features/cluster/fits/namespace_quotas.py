@@ -21,10 +21,10 @@ RESOURCE_QUOTA = "resource-quota"
 
 def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
     """The quotas of the namespace that the pods which run at the same time exceed, though a single one does not."""
-    quotas = _of_namespace(dump, "ResourceQuota", workload.namespace)
+    quotas = dump.of("ResourceQuota").by_namespace.get(workload.namespace, [])
     if not quotas:
         return
-    ranges = _of_namespace(dump, "LimitRange", workload.namespace)
+    ranges = dump.of("LimitRange").by_namespace.get(workload.namespace, [])
     classes = dump.of("PriorityClass").items()
     default = next((name for (_, name), document in classes if document.get("globalDefault") is True), "")
     for quota in quotas:
@@ -47,10 +47,6 @@ def exceeded_quotas(workload: Workload, dump: Dump) -> Iterator[Finding]:
 
 def _total(group: Sequence[tuple[PodSet, Quantity]]) -> int:
     return sum(used.nanos * pod_set.count for pod_set, used in group)
-
-
-def _of_namespace(dump: Dump, kind: str, namespace: str) -> list[Unchecked]:
-    return [document for (scope, _), document in sorted(dump.of(kind).items()) if scope == namespace]
 
 
 def _finding(

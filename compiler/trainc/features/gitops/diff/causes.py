@@ -67,6 +67,7 @@ class _Known:
     jobs: Mapping[Key, ValidDocument]
     records: dict[Key, Record | None] = field(default_factory=dict)
     by_label: dict[tuple[str, str], Document] = field(default_factory=dict)
+    others: dict[str, Document] = field(default_factory=dict)
 
     @classmethod
     def of(cls, side: ReadSide) -> _Known:
@@ -75,6 +76,8 @@ class _Known:
             label = label_of(document.data)
             known.by_label.setdefault((os.path.normpath(document.file), label), document)
             known.by_label.setdefault(("", label), document)
+        around = known.session.index.around.documents if known.session is not None else ()
+        known.others = {label_of(document.data): document for document in around}
         return known
 
     def record(self, key: Key) -> Record | None:
@@ -95,9 +98,8 @@ class _Known:
         result = recorder.result
         if result is None or result.runtime is None or not recorder.stages:
             return None
-        named = [(checked.label, checked.document) for checked in (result.job, result.runtime)]
-        others = [(label_of(document.data), document) for document in self.session.index.around.documents]
-        return Record(recorder.explanation(), dict([*others, *named]))
+        named = {checked.label: checked.document for checked in (result.job, result.runtime)}
+        return Record(recorder.explanation(), {**self.others, **named})
 
     def like(self, document: Document) -> Document | None:
         """Return the same document of this side, in its file or in another one."""
