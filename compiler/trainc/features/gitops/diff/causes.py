@@ -67,7 +67,6 @@ class _Known:
     jobs: Mapping[Key, ValidDocument]
     records: dict[Key, Record | None] = field(default_factory=dict)
     by_label: dict[tuple[str, str], Document] = field(default_factory=dict)
-    others: dict[str, Document] = field(default_factory=dict)
 
     @classmethod
     def of(cls, side: ReadSide) -> _Known:
@@ -76,18 +75,13 @@ class _Known:
             label = label_of(document.data)
             known.by_label.setdefault((os.path.normpath(document.file), label), document)
             known.by_label.setdefault(("", label), document)
-        around = known.session.index.around.documents if known.session is not None else ()
-        known.others = {label_of(document.data): document for document in around}
         return known
 
     def record(self, key: Key) -> Record | None:
         """Return how a job is made, or None if this side has no such job."""
         if key not in self.records:
-            self.records[key] = self._make(key)
+            self.records[key] = self.made_of(self.jobs[key]) if key in self.jobs else None
         return self.records[key]
-
-    def _make(self, key: Key) -> Record | None:
-        return self.made_of(self.jobs[key]) if key in self.jobs else None
 
     def made_of(self, job: ValidDocument) -> Record | None:
         """Return how a job is made on this side, or would be if it is one of the other side."""
@@ -99,7 +93,7 @@ class _Known:
         if result is None or result.runtime is None or not recorder.stages:
             return None
         named = {checked.label: checked.document for checked in (result.job, result.runtime)}
-        return Record(recorder.explanation(), {**self.others, **named})
+        return Record(recorder.explanation(), {**self.session.index.around.gathered(_by_label), **named})
 
     def like(self, document: Document) -> Document | None:
         """Return the same document of this side, in its file or in another one."""
@@ -111,6 +105,10 @@ class _Known:
     def overlays(self) -> list[Any]:
         """The overlays of the side and their bases."""
         return [loaded for overlay in self.side.overlays for loaded in overlay.in_order]
+
+
+def _by_label(around: Any) -> dict[str, Document]:
+    return {label_of(document.data): document for document in around.documents}
 
 
 def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
