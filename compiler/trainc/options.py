@@ -57,6 +57,9 @@ def check_image(text: str) -> str:
     return text
 
 
+_VALUES = 1_200_000
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits on input, so that malicious files are rejected within bounded time and memory.
@@ -70,12 +73,16 @@ class Limits:
     documents: int = 100_000
     depth: int = 100
     alias_expansions: int = 10_000
-    values: int = 1_200_000
+    values: int = _VALUES
     template_steps: int = 100_000
     template_bytes: int = 100_000_000
     template_seconds: int = 5
     overlays: int = 1_000
     allow_outside: bool = False
+
+    def values_in(self, text: str) -> int:
+        """How many keys and values a document may have: beyond the default, one for 8 characters, since real objects have fewer."""
+        return min(self.values, max(_VALUES, len(text) // 8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,3 +265,11 @@ def test_only_some_better_sizes_are_tried() -> None:
     failed = conditions.failure(facts, "heads % size", {})
     assert failed is not None
     assert "size" not in failed[2]
+
+
+@pytest.mark.parametrize("command", ["import dump.yaml -o jobs", "why --dump dump.yaml"])
+def test_a_dump_of_values_that_no_object_has_is_refused(command: str) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: [" + "1," * 1_300_000 + "1]\n"
+    Path("dump.yaml").write_text(text, encoding="utf-8")
+    assert "TooManyValues" in run(*command.split()).stderr
+    assert Limits(values=6_000_000).values_in("x" * 16_000_000) == 2_000_000

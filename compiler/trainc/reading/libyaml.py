@@ -220,7 +220,7 @@ class _Composer:
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self.chunk = chunk
-        self.limits = limits
+        self.limits, self.most = limits, limits.values_in(chunk.text)
         self.tree = _Nodes(chunk.text)
         # The innermost last: the number of a collection, and the nodes and aliases before it, aliases expanded.
         self.open: list[tuple[int, int, int]] = []
@@ -313,8 +313,8 @@ class _Composer:
 
     def _register(self, number: int, event: Any) -> None:
         self.nodes += 1
-        if self.nodes > self.limits.values:
-            message = f"the document has more than {self.limits.values:,} keys and values"
+        if self.nodes > self.most:
+            message = f"the document has more than {self.most:,} keys and values"
             raise self._refuse("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
         if event.anchor is not None:
             self.anchors[event.anchor] = number

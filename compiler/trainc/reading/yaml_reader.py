@@ -211,7 +211,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
     if (problem := _too_large(chunk, limits) or damage(chunk)) is not None:
         yield None, chunk, [problem]
         return
-    if chunk.text.lstrip().startswith("{") and not _may_have_more(chunk.text, ",:[{", limits.values):
+    if chunk.text.lstrip().startswith("{") and not _may_have_more(chunk.text, ",:[{", limits.values_in(chunk.text)):
         from trainc.reading.json_text import read_objects
 
         for value, part in read_objects(chunk, limits.depth):
@@ -264,7 +264,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     cache = _values_by_text.get()
     if cache is not None and chunk.text in cache:
         return cache[chunk.text], []
-    if not _may_have_more(chunk.text, "\n,:[{-", limits.values):
+    if not _may_have_more(chunk.text, "\n,:[{-", limits.values_in(chunk.text)):
         with suppress(ValueError):
             value = read_lines(chunk.text, limits.depth)
             if cache is not None:
