@@ -183,7 +183,7 @@ def test_inside_a_block_of_text_the_line_is_shown_that_holds_what_is_named(tmp_p
         "6 |   torchrun --nnodes=8 t.py",
         "  |            ^^^^^^^^",
     ]
-    assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "4 | - |"
+    assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "6 |   torchrun --nnodes=8 t.py"
 
 
 def test_what_every_job_of_a_kind_needs_is_reported_once() -> None:

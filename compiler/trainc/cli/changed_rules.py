@@ -61,8 +61,8 @@ def _lost_items(was: Any, now: Any) -> list[str]:
     """What a list no longer has, in its own words."""
     if not (isinstance(was, list) and isinstance(now, list)):
         return []
-    left = [*map(_without_texts, now)]
-    lost = [one for one in was if _without_texts(one) not in left]
+    left = {repr(_without_texts(one)) for one in now}
+    lost = [one for one in was if repr(_without_texts(one)) not in left]
     named = [
         [one.get(key) for key in ("message", "name", "expression")] if isinstance(one, dict) else [one] for one in lost
     ]

@@ -89,7 +89,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "Deny and Warn exclude each other": ({}, {"validationActions": ["Deny", "Warn"]}, {"PolicyInvalid"}),
     "another resource is not meant": (rule(resources=["cronjobs"]), {}, set()),
     "another group is not meant": (rule(apiGroups=["apps"]), {}, set()),
-    "another version is not meant": (rule(apiVersions=["v1"]), {}, {"PolicyNotEvaluated"}),
+    "another version is not meant": (rule(apiVersions=["v1"]), {}, set()),
     "stars mean everything": (rule(apiGroups=["*"], apiVersions=["*"], resources=["*"], operations=["*"]), {}, {"PolicyDenied"}),
     "only updates are not meant": (rule(operations=["UPDATE"]), {}, set()),
     "cluster-scoped objects are not meant": (rule(scope="Cluster"), {}, set()),

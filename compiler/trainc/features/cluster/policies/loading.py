@@ -300,8 +300,8 @@ def _no_resources(spec: Json) -> Iterator[Finding]:
         if of_jobsets in groups and {"*", version}.isdisjoint(versions):
             for j, text in enumerate(versions):
                 message = f"{of_jobsets} has no version {text}, so the rule does not match its resources"
-                near = did_you_mean(text, [version], 0.8) or f"write {version} or '*'"
-                yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiVersions", j))
+                if near := did_you_mean(text, [version], 0.8):
+                    yield Finding("PolicyNotEvaluated", "warning", message, near, (*where, "apiVersions", j))
         for j, text in enumerate(name.partition("/")[0] for name in named):
             near = did_you_mean(text.lower(), ours, 0.8)
             if near and text not in ours and text not in _ALIKE:
