@@ -22,7 +22,7 @@ from trainc.project.configuration import Configuration
 from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, read_paths
 from trainc.reading.git import run_git
-from trainc.reading.opening import CONFIGURATION_FILE, is_below
+from trainc.reading.opening import CONFIGURATION_FILE, is_below, repository_above
 from trainc.startup.typing import TypeAlias
 
 # Where settings are about nothing, the word, how sure that is a mistake, and what to say of it.
@@ -190,8 +190,15 @@ _TOOLS: Mapping[str, tuple[str, str, Sequence[Path]]] = {
 }
 
 
+def _below_root(home: str) -> str:
+    """Return where a folder is in its repository, from whose root both tools count."""
+    real = os.path.realpath(home or os.curdir)
+    return os.path.relpath(real, repository_above(real) or real)
+
+
 def _applied(home: str) -> Iterator[tuple[Document, Path, str, str]]:
-    """Yield each document beside trainc.yaml that applies a folder, where it says so, the folder and the delivery mode."""
+    """Yield each document beside trainc.yaml that applies a folder, where it says so, the folder there and the delivery mode."""
+    prefix = _below_root(home)
     for delivery, (_, kind, places) in _TOOLS.items():
         folder = os.path.join(home, delivery)
         for document in read_paths([folder], Limits(), everything=True)[0] if os.path.isdir(folder) else ():
@@ -199,7 +206,7 @@ def _applied(home: str) -> Iterator[tuple[Document, Path, str, str]]:
                 found = value_at(document.data, at)
                 for one in objects(found) or [mapping(found)]:
                     if isinstance(path := one.get("path"), str):
-                        yield document, (*at, "path"), os.path.normpath(path), delivery
+                        yield document, (*at, "path"), os.path.relpath(path, prefix), delivery
 
 
 def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
@@ -209,6 +216,7 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
     deliveries = {os.path.normpath(r.settings.output or ""): r.settings.options.delivery or "argocd" for r in runs}
     applied = [*_applied(home)] if outputs else []
+    prefix = _below_root(home)
     moved = [output for output in outputs if os.path.normpath(output) not in {path for _, _, path, _ in applied}]
     for document, at, path, delivery in applied:
         severity: Severity = "warning"
@@ -226,10 +234,12 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
             message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
             hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
             if len(moved) == 1:
-                hint = f"write `path: {moved[0]}`, which nothing else here applies; or, {hint}"
+                right = os.path.normpath(os.path.join(prefix, moved[0]))
+                hint = f"write `path: {right}`, which nothing else here applies; or, {hint}"
         elif not os.path.lexists(there) and delivery == "argocd":
-            message = f"there is no {path}: this Application has nothing to apply"
-            hint = did_you_mean(path, outputs, 0.8)
+            written = os.path.normpath(os.path.join(prefix, path))
+            message = f"there is no {written}: this Application has nothing to apply"
+            hint = did_you_mean(written, [os.path.normpath(os.path.join(prefix, one)) for one in outputs], 0.8)
         if hint:
             yield document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
 

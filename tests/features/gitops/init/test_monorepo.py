@@ -178,6 +178,21 @@ def test_a_gitlab_report_has_a_fingerprint_for_each_finding_that_survives_an_edi
     assert missing["location"]["path"] == "ml/trainc.yaml"
 
 
+def test_the_application_of_a_folder_counts_from_the_root_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("ml/trainc.yaml", SETTINGS)
+    write("ml/jobs/bert.yaml", JOB)
+    monkeypatch.chdir("ml")
+    assert run("build").status == 0
+    application = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {path: PATH}}\n"
+    )
+    write("argocd/a.yaml", application.replace("PATH", "ml/rendered"))
+    assert "SettingsNotUsed" not in run("check").stderr
+    write("argocd/a.yaml", application.replace("PATH", "ml/renderd"))
+    assert "there is no ml/renderd: this Application has nothing to apply" in run("check").stderr
+    assert "did you mean ml/rendered?" in run("check").stderr
+
+
 def test_at_the_root_a_command_says_where_the_settings_are() -> None:
     write("ml/trainc.yaml", SETTINGS)
     write("ml/jobs/bert.yaml", JOB)
