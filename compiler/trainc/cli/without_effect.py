@@ -236,9 +236,9 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
             if len(moved) == 1:
                 right = os.path.normpath(os.path.join(prefix, moved[0]))
                 hint = f"write `path: {right}`, which nothing else here applies; or, {hint}"
-        elif not os.path.lexists(there) and delivery == "argocd":
+        elif not os.path.lexists(there):
             written = os.path.normpath(os.path.join(prefix, path))
-            message = f"there is no {written}: this Application has nothing to apply"
+            message = f"there is no {written}: this {kind} has nothing to apply"
             hint = did_you_mean(written, [os.path.normpath(os.path.join(prefix, one)) for one in outputs], 0.8)
         if hint:
             yield document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
