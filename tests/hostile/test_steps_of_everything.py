@@ -102,7 +102,7 @@ def test_jobs_among_as_many_documents_take_steps_in_proportion(what: str, monkey
         words = [*command.split(), "jobs.yaml", "--release", "2.3"]
         assert main(words, Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) in (0, 1)
 
-    assert_linear(counted(work))
+    assert_linear(counted(work, (30, 60, 120)))
 
 
 def test_every_request_is_counted() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, runtime, trainjob
-from steps import SIZES, assert_linear, steps
+from steps import assert_linear, steps
 from tables import cases
 
 from trainc.ir.commands.shell import MOST_DEPTH, read_script
@@ -16,6 +16,9 @@ from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
 TORCH = {"command": ["torchrun", "train.py"]}
+
+
+SIZES = (60, 120, 240)
 
 
 def read(script: str, *arguments: str) -> CommandLine:

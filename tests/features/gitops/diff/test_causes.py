@@ -17,7 +17,7 @@ from repositories import JOB, RUNTIME, SETTINGS, edit, git, write
 from trainc.features.gitops.diff.causes import Causes
 from trainc.project.overlays.patterns import Edited
 
-ROUNDS = int(os.environ.get("TRAINC_ROUNDS", "20"))
+ROUNDS = int(os.environ.get("TRAINC_ROUNDS", "16"))
 # The seeds of rounds that break the law for a known reason.
 KNOWN: frozenset[int] = frozenset()
 
