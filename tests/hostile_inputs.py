@@ -134,25 +134,10 @@ LARGE: Mapping[str, tuple[Callable[[], str], str]] = {
 _AMONG_OBJECTS = (
     HEAD.replace("llm", "NAME")
     + """  trainer: {image: nvcr.io/nim/NAME:1, command: [torchrun, /config/x.py, --config, /other/train.yaml], env: [{name: A, valueFrom: {configMapKeyRef: {name: NAME-files, key: a.py}}}]}
-  runtimePatches:
-  - manager: example.com/team
-    trainingRuntimeSpec:
-      template:
-        spec:
-          replicatedJobs:
-          - name: node
-            template:
-              spec:
-                template:
-                  spec:
-                    securityContext: {runAsUser: 1000}
-                    volumes:
-                    - {name: a, configMap: {name: NAME-files}}
-                    - {name: b, configMap: {name: NAME-oters}}
-                    - {name: c, persistentVolumeClaim: {claimName: NAME}}
-                    containers:
-                    - name: node
-                      volumeMounts: [{name: a, mountPath: /config}, {name: b, mountPath: /other}, {name: c, mountPath: /data}]
+  runtimePatches: [{manager: example.com/team, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {
+    securityContext: {runAsUser: 1000},
+    volumes: [{name: a, configMap: {name: NAME-files}}, {name: b, configMap: {name: NAME-oters}}, {name: c, persistentVolumeClaim: {claimName: NAME}}],
+    containers: [{name: node, volumeMounts: [{name: a, mountPath: /config}, {name: b, mountPath: /other}, {name: c, mountPath: /data}]}]}}}}}]}}}}]
 ---
 apiVersion: v1
 kind: ConfigMap

@@ -127,6 +127,12 @@ class Options:
                 object.__setattr__(self, setting.name, setting.normalize(value))
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
+    @property
+    def recreates(self) -> bool:
+        """Whether the tool deletes and creates an object again that the cluster does not let it change."""
+        chosen = {*self.sync_options}
+        return {"Force=true", "Replace=true"} <= chosen or "force=enabled" in chosen
+
 
 def merge_layers(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Merge `Options` fields from several sources; later layers override earlier ones.

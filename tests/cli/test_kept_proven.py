@@ -432,6 +432,9 @@ def test_a_file_of_any_kind_is_left_alone_as_the_base_has_it() -> None:
     write("rendered/README.md", "# What this folder is\n")
     write("rendered/nlp/.gitkeep", "")
     assert checked().status == 0
+    # No line of it matches any file then.
+    write("rendered/nlp/.sourceignore", "# of main\r\n")
+    assert codes(checked()) == {"ForeignFile"}
     write("rendered/nlp/.sourceignore", "*\n")
     result = checked()
     assert codes(result) == {"ForeignFile"}

@@ -30,6 +30,23 @@ def test_no_expression_backtracks_for_ever() -> None:
     assert len(set(names)) > made / 2, "most expressions have not been found"
 
 
+# Longer texts than those above, for what would take their square.
+LONG = {"trainc.plugins.mpi.lints._WAITS": "'sleep 1' + ' ' * 100_000 + 'x'"}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_text_does_not_take_its_square(name: str) -> None:
+    module, _, expression = name.rpartition(".")
+    program = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+sys.path[:0] = {sys.path!r}
+from {module} import {expression} as expression
+assert expression.fullmatch({LONG[name]}) is None
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("expression", ["(a+)+b", "[-+.]?[0-9_]+(?:[.eb][0-9_a-f]*)*", "(a|a)*$"])
 def test_one_that_does_is_noticed(expression: str, tmp_path: Path) -> None:
     program = f"""

@@ -73,18 +73,16 @@ class Court:
         result = judge_jobs(jobs, documents, cluster, session.options, self.snapshot, session=session)
         return self.rules(result.diagnostics, result.answers is None)
 
-    def with_removed(self, found: Diagnostic) -> Diagnostic:
+    def with_removed(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Say of what the cluster does not have that this change has removed it, and from where."""
-        gone = _GONE.search(found.message) if self.at_base and self.at_base.snapshot else None
-        if gone is None or self.at_base is None or self.at_base.snapshot is None:
-            return found
-        label = f"{gone[1]} {gone[3]}/{gone[2]}" if gone[3] else f"{gone[1]} {gone[2]}"
-        there = next((d for d in self.at_base.snapshot[0] if label_of(d.data) == label), None)
-        if there is None:
-            return found
-        hint = f"put it back into {there.file}, from which this change removes it"
-        source = Source(there.file, 1, 1) if os.path.isfile(there.file) else None
-        return replace(found, hint=source.refusing(hint) if source else hint)
+        at_base = self.at_base.snapshot[0] if self.at_base and self.at_base.snapshot else ()
+        files = {label_of(one.data): one.file for one in reversed(at_base)}
+        for d in found:
+            gone = _GONE.search(d.message) if files else None
+            if gone and (file := files.get(f"{gone[1]} {qualified(gone[3] or '', gone[2])}")):
+                hint = f"put it back into {file}, from which this change removes it"
+                d = replace(d, hint=Source(file, 1, 1).refusing(hint) if os.path.isfile(file) else hint)  # noqa: PLW2901
+            yield d
 
     def of_deadlines(self, jobs: Iterable[CompiledJob], session: Session) -> list[Diagnostic]:
         """Return the jobs under a budget that nothing ends."""
@@ -232,7 +230,7 @@ class Run:
                 more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]
                 hint = "; so says `cluster` of the base; what this change does to that folder counts once it is merged"
                 found += [replace(d, hint=d.hint + hint) for d in more]
-        found = [court.with_removed(d) for d in found]
+        found = [*court.with_removed(found)]
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
@@ -310,7 +308,7 @@ class Run:
         base = (
             self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
         )
-        if not base or {"Force=true", "force=enabled"} & {*settings.options.sync_options}:
+        if not base or settings.options.recreates:
             return
         from trainc.admission.updates import JobSetRules
         from trainc.cli.changed_rules import first_difference
@@ -321,6 +319,8 @@ class Run:
         for document in self.inputs.jobsets:
             text = base.read_text(file_name(*identity_of(document.data, settings.options.namespace)))
             for before in read_documents(text.encode(), "", settings.options.limits)[0]:
+                if before.data == document.data:
+                    continue
                 sides = rules.put(before.data)[0], rules.put(document.data)[0]
                 at = first_difference(before.data, document.data) or ("metadata", "name")
                 for refusal in rules.update_refusals(*sides)[:1]:

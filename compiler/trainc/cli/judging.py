@@ -134,7 +134,7 @@ class Judgement:
                 standing = self._standing(key)
             # A TrainJob that is not valid itself is not built at all.
             if standing == "changed" or (standing == "in place" and key not in jobs):
-                errors += [*found.pop(key, ()), *self._errors_at_base(jobs.get(key))]
+                errors += [*found.pop(key, ()), *(self._errors_at_base(jobs[key]) if key in jobs else ())]
             elif standing in ("in place", "back") and key in jobs:
                 errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
                 answering |= self._not_compiled(rendered, standing)
@@ -183,15 +183,13 @@ class Judgement:
             return not self.keeping.is_as_at_base(*key, raw)
         return rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
 
-    def _errors_at_base(self, job: ValidDocument | None) -> list[Diagnostic]:
+    def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
         """Return what the rules of the base find in the objects of a job that an earlier build of this change wrote."""
-        if job is None:
-            return []
         rebuilt = self.keeping.rebuilt.get(job.key, ())
         at_base = replace(self.session, judge=self.session.judge_at_base)
         known = {(d.code, d.message) for d in self.keeping.refused.get(job.key, ())}
-        found = [d for d in at_base.find_as_it_stands(job, rebuilt) if d.severity == "error"]
-        return [d for d in found if (d.code, d.message) not in known]
+        found = at_base.find_as_it_stands(job, rebuilt)
+        return [d for d in found if d.severity == "error" and (d.code, d.message) not in known]
 
     def _is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""

@@ -340,11 +340,7 @@ def behind_images(change: Change, document: Document) -> Change:
                 parts = {"mirrors": [given], "images": [v for k, v in mapping(given).items() if k != "name"]}.get(
                     str(at[0])
                 )
-                if (
-                    change.in_file is None
-                    or parts is None
-                    or not all(str(part) in str(change.in_file) for part in parts)
-                ):
+                if parts is None or not all(str(part) in str(change.in_file) for part in parts):
                     source = written.locate(at)
                     return replace(change, sources=(source,) if source else ())
     return change

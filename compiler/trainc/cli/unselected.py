@@ -41,6 +41,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
     # By a queue that is selected and has no job, the jobs of one that is called almost like it.
     meant: dict[tuple[str, str], list[Document]] = {}
     diagnostics: list[Diagnostic] = []
+    losing = {queue: run for run in reversed(runs) for queue in _selected_at_base(run)} if left_out else {}
     for document in left_out.values():
         # A sweep is selected by its base.
         job = document.siblings[0] if is_sweep(document.data) else document
@@ -63,8 +64,8 @@ def report_unselected(runs: Sequence[Run]) -> None:
         at: Path = ("base",) if job is not document else _QUEUE if queue else ("metadata", "name")
         if not queue and path_exists(job.data, _ANNOTATION) and job is document:
             at, suggested = _ANNOTATION, "move it from the annotations to the labels"
-        if queue and (lost := next((run for run in runs if _has_selected(run, queue)), None)) is not None:
-            source = lost.settings.place("select")
+        if queue in losing:
+            source = losing[queue].settings.place("select")
             back = f"put {queue} back, which {CONFIGURATION_FILE} selected before this change"
             suggested = source.refusing(back) if source else back
         finding = Finding("NotSelected", "warning", selected, suggested, at)
@@ -82,11 +83,11 @@ def report_unselected(runs: Sequence[Run]) -> None:
         run.diagnostics += run.session.rules(diagnostics, False)
 
 
-def _has_selected(run: Run, queue: str) -> bool:
-    """Return whether an environment had a queue at the base."""
+def _selected_at_base(run: Run) -> Sequence[str]:
+    """Return the queues that an environment had at the base."""
     revision = run.bases.find() if run.bases else None
     there = None if revision is None else revision.configuration(run.settings.configuration.environment)
-    return there is not None and queue in dict(there.select.labels).get(QUEUE_LABEL, ())
+    return () if there is None else dict(there.select.labels).get(QUEUE_LABEL, ())
 
 
 def join_skipped(runs: Sequence[Run]) -> None:

@@ -196,9 +196,8 @@ def _below_root(home: str) -> str:
     return os.path.relpath(real, repository_above(real) or real)
 
 
-def _applied(home: str) -> Iterator[tuple[Document, Path, str, str]]:
+def _applied(home: str, prefix: str) -> Iterator[tuple[Document, Path, str, str]]:
     """Yield each document beside trainc.yaml that applies a folder, where it says so, the folder there and the delivery mode."""
-    prefix = _below_root(home)
     for delivery, (_, kind, places) in _TOOLS.items():
         folder = os.path.join(home, delivery)
         for document in read_paths([folder], Limits(), everything=True)[0] if os.path.isdir(folder) else ():
@@ -213,16 +212,18 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     """Yield what Argo CD and Flux apply although no build writes it, or one writes it for another tool."""
     configuration = runs[0].settings.configuration
     home = os.path.dirname(configuration.file or "")
-    outputs = [*filter(None, configuration.known_environments.values() or [configuration.output or ""])]
-    deliveries = {os.path.normpath(r.settings.output or ""): r.settings.options.delivery or "argocd" for r in runs}
-    applied = [*_applied(home)] if outputs else []
     prefix = _below_root(home)
-    moved = [output for output in outputs if os.path.normpath(output) not in {path for _, _, path, _ in applied}]
+    written = filter(None, configuration.known_environments.values() or [configuration.output or ""])
+    outputs = dict.fromkeys(map(os.path.normpath, written))
+    deliveries = {os.path.normpath(r.settings.output or ""): r.settings.options.delivery or "argocd" for r in runs}
+    applied = [*_applied(home, prefix)] if outputs else []
+    used = {path for _, _, path, _ in applied}
+    moved = [output for output in outputs if output not in used]
     for document, at, path, delivery in applied:
         severity: Severity = "warning"
         there, message, hint = os.path.join(home, path), "", ""
         tool, kind, _ = _TOOLS[delivery]
-        if path in map(os.path.normpath, outputs):
+        if path in outputs:
             mine = deliveries.get(path, delivery)
             message = f"{tool} applies {path}, and trainc.yaml says `delivery: {mine}`"
             hint = f"once the other tool applies that folder, delete this {kind} without pruning" * (mine != delivery)
@@ -237,9 +238,9 @@ def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 right = os.path.normpath(os.path.join(prefix, moved[0]))
                 hint = f"write `path: {right}`, which nothing else here applies; or, {hint}"
         elif not os.path.lexists(there):
-            written = os.path.normpath(os.path.join(prefix, path))
-            message = f"there is no {written}: this {kind} has nothing to apply"
-            hint = did_you_mean(written, [os.path.normpath(os.path.join(prefix, one)) for one in outputs], 0.8)
+            named = os.path.normpath(os.path.join(prefix, path))
+            message = f"there is no {named}: this {kind} has nothing to apply"
+            hint = did_you_mean(named, [os.path.normpath(os.path.join(prefix, one)) for one in outputs], 0.8)
         if hint:
             yield document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
 

@@ -196,6 +196,7 @@ _PART = pattern(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
 _TAG = pattern(r"\w[\w.-]{0,127}", 256)  # re.ASCII
 # opencontainers/go-digest: algorithm.go, Validate: other algorithms and lengths are refused where an image is pulled.
 _DIGEST = pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
+_DIGITS = 64
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
 # Matches nearly all real images; anything else is checked part by part.
@@ -220,7 +221,8 @@ def _problem(image: str) -> tuple[str, str] | None:
     if at and _DIGEST.fullmatch(digest) is None:
         digits = digest.rpartition(":")[2]
         meant = f"{name}@{meant}" if _DIGEST.fullmatch(meant := f"sha256:{digits}") else ""
-        return f"{digest!r} is not a valid digest: sha256: and 64 hexadecimal digits, not {len(digits)}", meant
+        count = f", not {len(digits)}" * (len(digits) != _DIGITS)
+        return f"{digest!r} is not a valid digest: sha256: and {_DIGITS} hexadecimal digits{count}", meant
     name, tag = _split_tag(name)
     if tag is not None and _TAG.fullmatch(tag) is None:
         return (f"{tag!r} is not a valid tag", f"{name}:latest") if tag else ("there is no tag after the colon", name)

@@ -47,14 +47,12 @@ def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Fin
 
     With a name hash, each version has its own claims.
     """
-    tools = {*options.sync_options}
-    replaces = {"Force=true", "Replace=true"} <= tools or "force=enabled" in tools
     for index, policy in enumerate(() if options.name_hash else info.template.get("volumeClaimPolicies") or ()):
         if (policy.get("retentionPolicy") or {}).get("whenDeleted") == "Retain":
             names = ", ".join(str((t.get("metadata") or {}).get("name")) for t in policy.get("templates") or ())
             yield Finding(
                 "RetainedClaim",
-                "warning" if replaces else "info",
+                "warning" if options.recreates else "info",
                 f"claims of {names or 'this policy'} stay when the JobSet is deleted, and JobSet refuses to create a job "
                 "of this name again while they are there",
                 "compile with --name-hash, which gives each version of the job claims of its own, or mount a "

@@ -173,9 +173,8 @@ def meant_runtime(job: Json, index: InputIndex) -> str:
 
     kind, namespace, name = key = referenced_key(job)
     miss = index.catalog_misses.get(key)
-    return correct_spelling(name, index.runtimes.names[1].get((kind, namespace), ())) or (
-        miss.meant if miss is not None else ""
-    )
+    names_here = index.runtimes.names[1].get((kind, namespace), ())
+    return correct_spelling(name, names_here) or (miss.meant if miss is not None else "")
 
 
 class Runtimes(dict[Key, ValidDocument]):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from functools import lru_cache, partial
 from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
+from trainc.kube.documents import identity_of, resolve_path, stable_path, value_at
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any, TypeVar
 
@@ -50,8 +50,6 @@ class Document:
 
     def place_in(self, other: Document, path: Path, known: dict[tuple[int, str], dict[str, int]]) -> Path:
         """Return the path that a value has in another version, as far as that has it; `known` keeps the places of items."""
-        from trainc.kube.documents import resolve_path, stable_path
-
         return resolve_path(stable_path(path, self.data), other.data, known)
 
     def diagnose(self, finding: Finding, label: str = "") -> Diagnostic:
@@ -72,7 +70,6 @@ class Document:
 
     def as_written(self, diagnostic: Diagnostic, path: Path) -> Diagnostic:
         """Place a diagnostic about an image where somebody wrote it, with that name, if a mirror has replaced it."""
-        from trainc.kube.documents import value_at
         from trainc.kube.names import reference_problem
 
         steps = self.written(path) if self.written is not None else []
@@ -117,8 +114,10 @@ class Surroundings:
 
     def with_files(self, files: tuple[Document, ...]) -> Surroundings:
         """Return the same documents beside the files of one job."""
-        other = copy(self)
-        other.files = files
+        if not files:
+            return self
+        other = Surroundings(self.documents)
+        other.files, other._gathered = files, self._gathered
         return other
 
     def __bool__(self) -> bool:
@@ -147,11 +146,9 @@ def _by_kind(around: Surroundings) -> dict[str, dict[str, dict[str, Document]]]:
     """Return documents by kind, namespace and name, the first of each. No schema has checked them."""
     found: dict[str, dict[str, dict[str, Document]]] = {}
     for document in around.documents:
-        kind, metadata = document.data.get("kind"), document.data.get("metadata")
-        if isinstance(kind, str) and isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
-            namespace = metadata.get("namespace")
-            space = namespace if isinstance(namespace, str) else ""
-            found.setdefault(kind, {}).setdefault(space, {}).setdefault(name, document)
+        kind, (namespace, name) = document.data.get("kind"), identity_of(document.data)
+        if isinstance(kind, str) and name:
+            found.setdefault(kind, {}).setdefault(namespace, {}).setdefault(name, document)
     return found
 
 

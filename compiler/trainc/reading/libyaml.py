@@ -315,7 +315,8 @@ class _Composer:
         self.nodes += 1
         if self.nodes > self.most:
             message = f"the document has more than {self.most:,} keys and values"
-            raise self._refuse("TooManyValues", event, message, "split it, or raise the limit (--max-values)")
+            hint = "split it" + ", or raise the limit (--max-values)" * (self.most == self.limits.values)
+            raise self._refuse("TooManyValues", event, message, hint)
         if event.anchor is not None:
             self.anchors[event.anchor] = number
             self.measures[number] = 1, 0, 0

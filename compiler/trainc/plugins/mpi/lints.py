@@ -31,7 +31,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 # A command that only waits, and another way to the nodes than ssh.
 _WAITS = pattern(
-    r"(?:\S*sh\s+-\w*c\s+)?(?:set -\w+;?\s+|exec\s+|\S*/)?(?:sleep\s+\S+|tail\s+-[fF]\s+/dev/null|while\s+(?:true|:)\s*;?\s*do\s+sleep\s+\w+\s*;?\s*done)\s*;?\s*"
+    r"(?:\S*sh\s+-\w*c\s+)?(?:set -\w+;?\s+|exec\s+|\S*/)?(?:sleep\s+\S+|tail\s+-[fF]\s+/dev/null|while\s+(?:true|:)\s*+;?\s*+do\s+sleep\s+\w+\s*+;?\s*+done)\s*+;?\s*+"
 )
 _OTHER_WAYS = ("rsh_agent", "kubexec", "kubectl", "launcher ssh_off", "I_MPI_HYDRA_BOOTSTRAP")
 
