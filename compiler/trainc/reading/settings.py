@@ -99,7 +99,7 @@ def _toml(text: str) -> tuple[int, str] | None:
         return (
             int(line) - 1 if line.isdecimal() else text.count("\n")
         ), f"is not valid TOML: {message[:1].lower()}{message[1:]}"
-    except (ValueError, RecursionError):  # A number of thousands of digits, and brackets in texts that hide others.
+    except (ValueError, RecursionError):  # A number of thousands of digits.
         pass
     return None
 
@@ -107,10 +107,16 @@ def _toml(text: str) -> tuple[int, str] | None:
 def _is_deep_toml(text: str) -> bool:
     """Return whether the brackets of a file, or the parts of a key in it, may nest deeper than files of settings do."""
     depth = deepest = 0
-    for c in text:
+    for c in _TEXTS_OF_TOML.sub("", text):
         depth += (c in "[{") - (c in "]}")
         deepest = max(deepest, depth)
     return deepest > LIMITS.depth or _LONG_KEY.search(text) is not None
+
+
+# What is not closed is no TOML: a text of several lines goes to the end of the file.
+_TEXTS_OF_TOML = pattern(
+    r'''(?s)"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)|\'{3}.*?(?:\'{3,5}|\Z)|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+'''
+)
 
 
 @lru_cache(maxsize=64)
