@@ -214,8 +214,10 @@ def test_a_file_in_ini_is_read_in_time_or_not_at_all(text: str) -> None:
 
 def test_toml_that_hides_how_deep_it_is_or_has_a_long_number_is_not_read() -> None:
     closed, nested = "]" * 3_000, f"{'[' * 3_000}{']' * 3_000}"
-    hidden = (f"# {closed}", f"b = '{closed}'", f'b = "\\"{closed}"', f'b = """\n"{closed}"""', f"b = '''\n{closed}'''")
-    hidden += (f'b = """a"""" # "{closed}',)
+    hidden = (
+        *(f"# {closed}", f"b = '{closed}'", f'b = "\\"{closed}"', f'b = """\n"{closed}"""'),
+        *(f"b = '''\n{closed}'''", f'b = """a"""" # "{closed}'),
+    )
     for text in (*(f"{text}\na = {nested}" for text in hidden), f"a = {'9' * 5_000}"):
         assert (settings.toml_value(text), settings.syntax_problem("a.toml", text)) == (None, None)
 
