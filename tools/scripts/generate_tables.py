@@ -29,10 +29,10 @@ GENERATED = ROOT / "compiler" / "trainc" / "knowledge" / "tables" / "generated"
 LOCK = ROOT / "tools" / "locks" / "tables.json"
 # For each table, its packages with the places in each: a class with its bases (`path:Class`), all classes of the modules that a
 # pattern names (`path/*.py:*`), a class and those of its fields (`path:Class.*`), the parameters of a function
-# (`path:Class.function`), the calls of add_argument in a module (`path.py`), what the calls of a function register
-# (`path:register_template()`), or the keys of a file (`path.yaml`). Other
+# (`path:Class.function`), those that make an object of each class of some modules (`path/*.py:()`), the calls of add_argument in a
+# module (`path.py`), what the calls of a function register (`path:register_template()`), or the keys of a file (`path.yaml`). Other
 # packages may define further options, which tables with `extends` have.
-RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+RECIPES: dict[str, Mapping[str, tuple[str, ...]]] = {
     "transformers": dict.fromkeys(
         (
             *("transformers==5.23.0", "transformers==5.0.0", "transformers==4.57.6", "transformers==4.53.3"),
@@ -127,6 +127,31 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "lightning==2.2.5": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
         "pytorch-lightning==1.9.5": ("pytorch_lightning/trainer/trainer.py:Trainer.__init__",),
     },
+}
+# The arguments of classes that scripts call.
+RECIPES |= {
+    "trl_calls": dict.fromkeys(
+        ("trl==1.16.0", "trl==1.0.0", "trl==0.24.0", "trl==0.19.1", "trl==0.15.2", "trl==0.11.4", "trl==0.8.6"),
+        ("trl/trainer/*_trainer.py:()",),
+    ),
+    "transformers_calls": dict.fromkeys(
+        RECIPES["transformers"], ("transformers/trainer.py:()", "transformers/trainer_seq2seq.py:()")
+    ),
+    "lightning_calls": dict.fromkeys(
+        (
+            *("pytorch-lightning==2.6.6", "pytorch-lightning==2.0.0", "pytorch-lightning==1.9.0"),
+            *("pytorch-lightning==1.8.0", "pytorch-lightning==1.7.0", "pytorch-lightning==1.6.0"),
+            *("pytorch-lightning==1.5.0", "pytorch-lightning==1.4.9", "pytorch-lightning==1.2.10"),
+        ),
+        ("pytorch_lightning/trainer/trainer.py:()",),
+    ),
+    "peft_calls": dict.fromkeys(
+        ("peft==0.21.2", "peft==0.15.2", "peft==0.11.1", "peft==0.7.1"), ("peft/tuners/lora/config.py:()",)
+    ),
+    "accelerate_calls": dict.fromkeys(
+        ("accelerate==1.15.0", "accelerate==1.0.1", "accelerate==0.34.2", "accelerate==0.28.0", "accelerate==0.20.3"),
+        ("accelerate/accelerator.py:()", "accelerate/utils/dataclasses.py:()"),
+    ),
 }
 # What comes before the keys of a table.
 PREFIXES = {"lightning": "trainer."}
@@ -239,9 +264,10 @@ def fields(folder: Path, place: str, seen: frozenset[str] = frozenset()) -> Iter
         base_name = ast.unparse(base).rpartition(".")[2]
         if base_name in classes and base_name not in seen:
             yield from fields(folder, f"{path}:{base_name}", seen | {name})
-        elif base_name in imports and imports[base_name][1]:
+        elif base_name in imports:
             module, level, original = imports[base_name]
-            home = Path(path).parents[level - 1] / (module.replace(".", "/") + ".py")
+            above = Path(path).parents[level - 1] if level else Path()
+            home = above / (module.replace(".", "/") + ".py")
             if (folder / home).is_file():
                 yield from fields(folder, f"{home}:{original}", seen | {name})
     for node in classes[name].body:
@@ -354,6 +380,31 @@ def parameters(folder: Path, path: str, name: str, function: str) -> Iterator[tu
                     yield argument.arg, kind_of(argument.annotation) if argument.annotation else _FREE
 
 
+def constructors(folder: Path, pattern: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield CLASS.ARGUMENT for all that the classes of some modules are made with; any, where one hands on what it is given.
+
+    What only a decorator names is an old argument that is still taken. Of types only choices count: Python checks no others.
+    """
+    for file in sorted(folder.glob(pattern)):
+        path = str(file.relative_to(folder))
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            made = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
+            if made is None:
+                is_data = any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+                for name, kind in fields(folder, f"{path}:{node.name}") if is_data else ():
+                    yield f"{node.name}.{name}", kind if len(kind) > 1 else _FREE
+                continue
+            if made.args.kwarg is not None:
+                yield node.name, _FREE
+            for name, kind in parameters(folder, path, node.name, "__init__"):
+                yield f"{node.name}.{name}", kind if len(kind) > 1 else _FREE
+            for old in (n for one in made.decorator_list for n in ast.walk(one) if isinstance(n, ast.Constant)):
+                if str(old.value).isidentifier() and isinstance(old.value, str):
+                    yield f"{node.name}.{old.value}", _FREE
+
+
 def registered(folder: Path, path: str, function: str) -> Iterator[tuple[str, list[str]]]:
     """Yield what the calls of a function of a module register under names: `register_template` makes the choices of `template`."""
     tree = ast.parse((folder / path).read_text(encoding="utf-8"))
@@ -386,7 +437,9 @@ def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the options at a place, in one of the forms that RECIPES lists."""
     path, _, name = place.partition(":")
     owner, _, member = name.partition(".")
-    if name.endswith("()"):
+    if name == "()":
+        yield from constructors(folder, path)
+    elif name.endswith("()"):
         yield from registered(folder, path, name.removesuffix("()"))
     elif name == "*":
         yield from all_fields(folder, path)

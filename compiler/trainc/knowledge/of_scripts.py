@@ -39,7 +39,7 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
         elif name in read("calls")["classes"] and argument.isidentifier():
             space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
             yield replace(
-                fact, key=f"{space}:{argument}", value=value, text=f"{argument} in {fact.text.rpartition(' in ')[2]}"
+                fact, key=f"{space}{argument}", value=value, text=f"{argument} in {fact.text.rpartition(' in ')[2]}"
             )
         elif name == "OPTIONS" and argument.startswith("-"):
             known[argument] = fact

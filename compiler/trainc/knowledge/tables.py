@@ -7,7 +7,7 @@ A table has these fields, all but the first optional:
   the file that has them from the program's package, and `after`, by package, the version that an option is not in yet. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them; `closed_file` means all keys at the top of its file. `base` are the ends of the names of files that come with the program, and have its defaults.
-- `renamed`: what keys that a newer version lacks are called there. `classes`: in which space the arguments of a class are.
+- `renamed`: what keys that a newer version lacks are called there. `classes`: in which space the arguments of a class are, and what comes before them.
 - `roles`: the keys by role; `defaults` are not facts, and are used only by checks with `?`.
 - `agree`: roles that another program or file must not contradict.
 - `alone`: what a program needs on several nodes to find the others: `nodes`, `rank` and `address`, each with its

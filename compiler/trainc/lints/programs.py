@@ -278,7 +278,7 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
     tables = tuple(one.name for one in of_space)
     names = _options(tables)
     placed = {key for keys in known.sections.values() for key in keys}
-    refused = set()
+    refused, of_class = set(), known.space.endswith("_calls:")
     for fact in facts:
         name, is_option = fact.name, fact.word >= 0 and fact.text.startswith("-")
         section, _, last = name.rpartition(".")
@@ -293,12 +293,18 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
             continue
         if is_option and not fact.text.startswith("--"):
             continue
-        others = _near(tables, name, 2 if len(name) > 13 or strict else 1)
-        if known.open and not strict:  # A script's own list of what an option of the program has one of is no slip.
-            others = [one for one in others if one.rstrip("s") != name.rstrip("s")]
+        # A script's own list of what an option of the program has one of is no slip, and another class says nothing.
+        others = [
+            one
+            for one in _near(tables, name, 2 if len(name) > 13 or strict else 1)
+            if (not known.open or strict or one.rstrip("s") != name.rstrip("s"))
+            and (not of_class or one.startswith(f"{section}."))
+        ]
         given = {fact.name for fact in run.facts.by_key.values()} if others else ()
-        near = next((one for one in others if one not in given and not (is_option and name.startswith(one))), "")
-        if not near and strict:
+        near = known.renamed.get(name) or next(
+            (one for one in others if one not in given and not (is_option and name.startswith(one))), ""
+        )
+        if not near and strict and not of_class:
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
         if near or strict:
             ignored = f"{known.program} ignores {fact.text}, which it does not know"
@@ -327,7 +333,7 @@ def _other_versions(run: Run, known: Table, covered: Container[object]) -> Itera
         others = (other.options for other in run.tables if other is not known and fact.name not in other.spans)
         if span is None or span.package not in versions or any(fact.name in options for options in others):
             continue
-        if own_options and len(fact.name) < _SPECIFIC:
+        if own_options and len(fact.name) < _SPECIFIC and fact.name not in known.renamed:
             continue
         version = versions[span.package]
         if span.gone and version.value.compare(">=", span.gone):

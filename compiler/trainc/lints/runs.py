@@ -187,7 +187,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             in_files = [one for one in in_files if not one.key.startswith(("call", "maybe"))]
         in_files += [file.fact(key, value, known.space if known is not None else "") for key, value in values.items()]
         for name in tables_of_options(keys):
-            if known is None or known.name in table(name).family or name == "calls":
+            if known is None or known.name in table(name).family or name.endswith("calls"):
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
     facts.add(
