@@ -30,17 +30,16 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
     known: dict[str, Fact] = {}
     for fact in [one for one in facts.by_key.values() if one.key.startswith("call:")]:
         name, _, argument = fact.name.partition("/")
+        text = f"{argument} in {fact.text.rpartition(' in ')[2]}"
         if name == "os.environ.set":
-            yield replace(fact, key=f"env:{argument}", text=f"{argument} in {fact.text.rpartition(' in ')[2]}")
+            yield replace(fact, key=f"env:{argument}", text=text)
         elif name == "deepspeed.initialize" and "/" in argument[6:] and not str(fact.value).startswith("{"):
             key = argument.partition("/")[2].replace("/", ".")
             facts.spaces.add("ds")
             yield replace(fact, key=f"ds:{key}", text=f"{key} in {fact.text.rpartition(' in ')[2]}")
         elif name in read("calls")["classes"] and argument.isidentifier():
             space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
-            yield replace(
-                fact, key=f"{space}{argument}", value=value, text=f"{argument} in {fact.text.rpartition(' in ')[2]}"
-            )
+            yield replace(fact, key=f"{space}{argument}", value=value, text=text)
         elif name == "OPTIONS" and argument.startswith("-"):
             known[argument] = fact
     yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)

@@ -289,29 +289,26 @@ def _unknown(run: Run, known: Table, facts: Iterable[Fact]) -> Iterator[Finding]
         if known.closed_file and fact.file is not None:
             strict = "." not in name
         # Short names of a script's own options are close to others by chance.
-        if (len(name) < 8 and not strict) or _has(tables, name, is_option):
+        short = is_option and not fact.text.startswith("--")
+        if short or (len(name) < 8 and not strict) or _has(tables, name, is_option):
             continue
-        if is_option and not fact.text.startswith("--"):
-            continue
-        # A script's own list of what an option of the program has one of is no slip, and another class says nothing.
-        others = [
-            one
-            for one in _near(tables, name, 2 if len(name) > 13 or strict else 1)
-            if (not known.open or strict or one.rstrip("s") != name.rstrip("s"))
-            and (not of_class or one.startswith(f"{section}."))
-        ]
+        others = _near(tables, name, 2 if len(name) > 13 or strict else 1)
+        if of_class:  # What another class is made with says nothing.
+            others = [
+                *filter(None, [known.renamed.get(name)]),
+                *(one for one in others if one.startswith(f"{section}.")),
+            ]
+        elif known.open and not strict:  # A script's own list of what an option of the program has one of is no slip.
+            others = [one for one in others if one.rstrip("s") != name.rstrip("s")]
         given = {fact.name for fact in run.facts.by_key.values()} if others else ()
-        near = known.renamed.get(name) or next(
-            (one for one in others if one not in given and not (is_option and name.startswith(one))), ""
-        )
+        near = next((one for one in others if one not in given and not (is_option and name.startswith(one))), "")
         if not near and strict and not of_class:
             near = min((other for other in names if other.rpartition(".")[2] == last and last != name), default="")
         if near or strict:
             ignored = f"{known.program} ignores {fact.text}, which it does not know"
             message = ignored if known.ignores else f"{known.program} has no setting {fact.text}"
             refused.add(name)
-            by_name = f"remove it, or write the name that {known.program} knows it by"
-            hint = _respelled(fact, near) if near else by_name
+            hint = _respelled(fact, near) if near else f"remove it, or write what {known.program} calls it"
             yield run.finding("SettingRefused", "warning", message, hint, fact)
 
 

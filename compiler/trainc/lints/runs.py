@@ -158,8 +158,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             facts.certain.add(space.rstrip(":"))
     _choose(found, names, [one.key for one in given])
     paths = [str(one.value) for one in (*launched, *given) if isinstance(one.value, str)]
-    paths += [word for _, word in others]
-    paths += _composed(given)
+    paths += [*(word for _, word in others), *_composed(given)]
     read = [*_files(training, paths, by_path), *code]
     base = tuple(name for known in found.values() for name in known.base)
     further = [
@@ -190,13 +189,8 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
             if known is None or known.name in table(name).family or name.endswith("calls"):
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
-    facts.add(
-        [
-            *of_script(facts, words, start),
-            *numbers_of_texts(facts, by_path.values()),
-            *overrides_of_nobody(given, read, by_path),
-        ]
-    )
+    of_files = (*numbers_of_texts(facts, by_path.values()), *overrides_of_nobody(given, read, by_path))
+    facts.add((*of_script(facts, words, start), *of_files))
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -282,10 +276,7 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "kind": (start.kind, "the program"),
         "before": (" ".join(start.argv[: start.program.start]), "the words before the script"),
         "gke": (selector.get("cloud.google.com/gke-accelerator"), "the accelerator"),
-        "product": (
-            next((str(selector[label]) for label in _PRODUCTS if label in selector), None),
-            "the node's devices",
-        ),
+        "product": (next((str(selector[one]) for one in _PRODUCTS if one in selector), None), "the node's devices"),
     }
     launch = start.launch
     topology = [whole_number(side) for side in str(selector.get(_TOPOLOGY, "")).split("x")]
@@ -468,9 +459,8 @@ def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fac
     for one in launch.options:
         if one.name in ("mca", "gmca"):
             name, _, value = (one.value or "").partition(" ")
-            yield Fact(
-                f"env:OMPI_MCA_{name}", value or None, text := f"{one.spelling} {name}", f"{text} {{}}", word=one.index
-            )
+            text = f"{one.spelling} {name}"
+            yield Fact(f"env:OMPI_MCA_{name}", value or None, text, f"{text} {{}}", word=one.index)
         name, equals, value = (one.value or "").partition("=") if one.name == "x" else ("", "", "")
         if equals:
             form = f"{one.spelling} {name}={{}}"
