@@ -100,7 +100,10 @@ SMALL: Mapping[str, tuple[str | bytes, str]] = {
     "a name of a million dots": (HEAD.replace("llm", "a." * 500_000 + "!"), "InvalidName"),
     "a name that leads elsewhere": (HEAD.replace("llm", "../../etc/llm"), "InvalidName"),
     "a namespace that leads elsewhere": (HEAD.replace("team-a", "../.."), "InvalidName"),
-    "a label of a million letters": (HEAD.replace("{name", f"{{labels: {{a: {'a-' * 500_000}}}, name"), "InvalidLabel"),
+    "a label of a million letters": (
+        HEAD.replace("{name", f"{{labels: {{a: {'a-' * 500_000}}}, name", 1),
+        "InvalidLabel",
+    ),
     "two thousand fields that are none": (HEAD + "".join(f"  x{i}: 1\n" for i in range(2_000)), "UnknownField"),
     "two thousand variables with one name": (
         f"{HEAD}  trainer:\n    env:\n" + "    - {name: A, value: x}\n" * 2_000,

@@ -84,6 +84,10 @@ class Limits:
         """How many keys and values a document may have: beyond the default, one for 8 characters, since real objects have fewer."""
         return min(self.values, max(_VALUES, len(text) // 8))
 
+    def documents_in(self, text: str | bytes) -> int:
+        """How many documents a file may have: beyond 10,000, one for 50 characters, since a name and a kind alone have more."""
+        return min(self.documents, max(10_000, len(text) // 50))
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -20,6 +20,7 @@ from trainc.features.authoring.sweeps.matrix import SWEEP
 from trainc.knowledge import conditions, hosts
 from trainc.options import Limits
 from trainc.output import remains
+from trainc.pipeline import valid_document
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
 from trainc.reading import python_calls, settings
@@ -277,3 +278,24 @@ def test_a_dump_of_values_that_no_object_has_is_refused() -> None:
     Path("dump.yaml").write_text(text, encoding="utf-8")
     assert "TooManyValues" in run("why", "--dump", "dump.yaml").stderr
     assert Limits(values=6_000_000).values_in("x" * 16_000_000) == 2_000_000
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_an_object_that_no_api_server_stores_is_refused_before_its_fields_are(command: str) -> None:
+    Path("job.yaml").write_text(GROWING["labels"](150_000), encoding="utf-8")
+    assert "error[DocumentTooLarge] the object has 1,9" in run(command, "job.yaml", *FLAGS).stderr
+
+
+def test_an_object_is_as_large_as_its_json() -> None:
+    most = valid_document._MOST_BYTES
+    for data in ({"a": "x" * 1_000_000}, {"a": ["é\n", 1, None]}, {"a": ["b"] * 300_000}):
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        assert valid_document._stored_bytes(data) == (len(text.encode()) if len(text) * 2 > most else 0)
+    assert valid_document._stored_bytes({"a": {1}}) == 0
+
+
+def test_more_documents_are_read_of_a_longer_file() -> None:
+    for size, most in ((5, 10_000), (100, 10_100)):
+        documents, found = read_documents(("a: " + "1" * size + "\n---\n").encode() * 10_100, "", Limits())
+        assert (len(documents), len(found)) == (most, size == 5)
+    assert Limits(documents=7).documents_in("x" * 1_000) == 7

@@ -8,7 +8,7 @@ from tables import cases
 
 from trainc.findings import CompileError
 from trainc.options import Limits
-from trainc.reading.yaml_reader import read_value
+from trainc.reading.yaml_reader import read_documents, read_value
 
 GOOD = "kind: A\nname: a\n"
 
@@ -156,6 +156,14 @@ class TestLimits:
         large = "[" + "x, " * 5000 + "]"
         [(code, _, _)] = errors_of(f"a: &a {large}\nb: [{'*a, ' * 100}]\n")
         assert code == "TooManyAliases"
+
+    @pytest.mark.parametrize("many", ["[{0}]", "[&b [{0}], *b]", "{{c: &b {{d: [{0}]}}, e: *b}}"])
+    def test_few_aliases_of_a_long_text(self, many: str) -> None:
+        copies = 100 if "*b" not in many else 50
+        for count, refused in ((copies - 1, False), (copies + 1, True)):
+            text = f"a: &a {'x' * 100_000}\nb: {many.format('*a, ' * count)}\n"
+            documents, found = read_documents(text.encode(), "", Limits())
+            assert ([error.code for error in found], len(documents)) == (["TooManyAliases"] * refused, not refused)
 
     def test_many_aliases_within_the_limit_are_read(self) -> None:
         [data] = data_of(f"a: &a {{x: 1}}\nb: [{'*a, ' * 10_000}]\n")

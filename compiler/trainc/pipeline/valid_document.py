@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from marshal import dumps, loads
 
@@ -179,6 +180,10 @@ def check_document(
             meant = replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
             _, more, _ = check_document(meant, release, options, context)
         return None, [*(document.diagnose(f) for f in wrong), *(d for d in more if d.severity == "error")], []
+    if (size := _stored_bytes(document.data)) > _MOST_BYTES:
+        message = f"the object has {size:,} bytes as JSON; an API server stores at most {_MOST_BYTES:,}"
+        hint = "move long texts and lists into a file of the image or of a volume"
+        return None, [document.diagnose(Finding("DocumentTooLarge", "error", message, hint))], []
     if dialect is None:
         converted = Conversion(document.data)
     else:
@@ -192,6 +197,20 @@ def check_document(
     ]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics, findings
+
+
+# Of etcd (server/embed/config.go), where custom resources are JSON; what follows has hundreds of bytes for each field.
+_MOST_BYTES = 1_572_864
+
+
+def _stored_bytes(data: Any) -> int:
+    """Return how many bytes an object has as JSON; 0 for one that has far fewer than are stored."""
+    with suppress(ValueError):
+        if len(dumps(data, 2)) * 2 > _MOST_BYTES:
+            import json
+
+            return len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    return 0
 
 
 def _about_empty(document: Document, finding: Finding) -> Diagnostic | None:

@@ -222,14 +222,14 @@ class _Composer:
         self.chunk = chunk
         self.limits, self.most = limits, limits.values_in(chunk.text)
         self.tree = _Nodes(chunk.text)
-        # The innermost last: the number of a collection, and the nodes and aliases before it, aliases expanded.
-        self.open: list[tuple[int, int, int]] = []
+        # The innermost last: the number of a collection, and what was before it: nodes, aliases, and the characters of those.
+        self.open: list[tuple[int, int, int, int]] = []
         self.heights = [0]
         self.last = 0  # The node that ended last.
         self.anchors: dict[str, int] = {}
-        # Of each node with an anchor, its nodes, aliases and levels, aliases expanded.
-        self.measures: dict[int, tuple[int, int, int]] = {}
-        self.aliases = self.aliased_nodes = self.nodes = 0
+        # Of each node with an anchor, its nodes, aliases, levels and characters of aliases, aliases expanded.
+        self.measures: dict[int, tuple[int, int, int, int]] = {}
+        self.aliases = self.aliased_nodes = self.aliased = self.nodes = 0
 
     def take(self, event: Any) -> None:
         kind = type(event)
@@ -261,11 +261,11 @@ class _Composer:
         before = self.nodes + self.aliased_nodes
         number = self._add((kind, "[" if event.flow_style else "", False), event)
         self._register(number, event)
-        self.open.append((number, before, self.aliases))
+        self.open.append((number, before, self.aliases, self.aliased))
         self.heights.append(0)
 
     def _end(self, event: Any) -> None:
-        number, nodes, aliases = self.open.pop()
+        number, nodes, aliases, characters = self.open.pop()
         height, tree = self.heights.pop(), self.tree
         self.heights[-1] = max(self.heights[-1], height + 1)
         tree.after[number] = len(tree.forms)
@@ -273,7 +273,8 @@ class _Composer:
         tree.ends[number] = tree.ends[self.last] if is_block else event.end_mark.index
         self.last = number
         if number in self.measures:
-            self.measures[number] = self.nodes + self.aliased_nodes - nodes, self.aliases - aliases, height
+            nodes, aliases = self.nodes + self.aliased_nodes - nodes, self.aliases - aliases
+            self.measures[number] = nodes, aliases, height, self.aliased - characters
 
     def _alias(self, event: Any) -> None:
         name = event.anchor
@@ -281,10 +282,10 @@ class _Composer:
         if target is None:
             hint = f"put quotes around a value that begins with `*`, or define &{name} earlier in the same document"
             raise self._refuse("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
-        if any(target == number for number, _, _ in self.open):
+        if any(target == number for number, *_ in self.open):
             hint = "write the value out: it cannot refer to a mapping or list that it is part of"
             raise self._refuse("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
-        nodes, aliases, height = self.measures[target]
+        nodes, aliases, height, characters = self.measures[target]
         if len(self.open) + height > self.limits.depth:
             raise self._too_deep(event)
         number = self._add(_ALIAS, event)
@@ -294,6 +295,11 @@ class _Composer:
         limit = self.limits.alias_expansions
         self.aliases += aliases + 1
         self.aliased_nodes += nodes
+        self.aliased += self.tree.ends[target] - self.tree.starts[target] + characters
+        if self.aliased > self.limits.document_bytes:
+            message = f"aliases expand to more than {self.limits.document_bytes:,} characters"
+            hint = "give each a shorter value, or raise the limit (--max-document-bytes)"
+            raise self._refuse("TooManyAliases", event, message, hint)
         if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
             message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
             hint = "write the repeated parts out, or raise the limit (--max-alias-expansions)"
@@ -319,7 +325,7 @@ class _Composer:
             raise self._refuse("TooManyValues", event, message, hint)
         if event.anchor is not None:
             self.anchors[event.anchor] = number
-            self.measures[number] = 1, 0, 0
+            self.measures[number] = 1, 0, 0, 0
         if event.tag not in (None, "!"):
             self.tree.tags[number] = event.tag
         if number in self.measures or number in self.tree.tags:

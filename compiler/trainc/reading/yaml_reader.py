@@ -171,7 +171,8 @@ def read_documents(
     `file` is the name to show in diagnostics. `already` is the number of documents read from other files, which count
     towards the limit.
     """
-    room = limits.documents - already
+    most = limits.documents_in(text)
+    room = min(limits.documents - already, most)
     documents: list[Document] = []
     diagnostics: list[Diagnostic] = []
     for number, chunk in enumerate(split(decode(text), file)):
@@ -184,10 +185,10 @@ def read_documents(
             elif value is not None:
                 _add(value, part, limits, documents, diagnostics)
             if len(documents) > room:
-                diagnostics.append(_too_many(documents[room].locate(()), limits))
+                diagnostics.append(_too_many(documents[room].locate(()), limits, most))
                 return documents[:room], diagnostics
-        if number > limits.documents:  # A long series of empty documents takes time too.
-            diagnostics.append(_too_many(chunk.source(0), limits))
+        if number > most:  # A long series of empty documents takes time too.
+            diagnostics.append(_too_many(chunk.source(0), limits, most))
             break
     if diagnostics:
         from trainc.reading.unrendered import as_template
@@ -299,9 +300,9 @@ def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
     return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit (--max-document-bytes)")
 
 
-def _too_many(source: Source | None, limits: Limits) -> Diagnostic:
-    message = f"more than {limits.documents:,} documents; the rest was not read"
-    hint = "build fewer files at a time, or raise the limit (--max-documents)"
+def _too_many(source: Source | None, limits: Limits, most: int) -> Diagnostic:
+    message = f"more than {most:,} documents; the rest was not read"
+    hint = "build fewer files at a time" + ", or raise the limit (--max-documents)" * (most == limits.documents)
     return Diagnostic("TooManyDocuments", "error", message, hint, source=source)
 
 
