@@ -221,6 +221,15 @@ def test_diff_refuses_what_check_refuses_of_kept_jobs() -> None:
         assert "KeptCannotRebuild" not in result.stderr
 
 
+def test_a_file_changed_by_hand_keeps_its_name_and_what_cannot_be_read_is_not_removed() -> None:
+    edit("rendered/nlp/llm.yaml", "train.py", "train2.py")
+    assert "nlp/llm  changed: refused as immutable" in (said := run("diff", "git:main").stdout), said
+    edit("cluster/kueue.yaml", "- coveredResources", " - coveredResources")
+    result = run("diff", "git:main")
+    assert (result.status, "was removed" in result.stdout, "does not exist" in result.stdout) == (1, False, False)
+    assert "In working tree, the snapshot cannot be read and is not compared: cluster/kueue.yaml:" in result.stdout
+
+
 def test_what_only_refuses_more_loosens_nothing() -> None:
     edit("policies/acme.yaml", "{name: nlp}", "{name: nlp, labels: {pod-security.kubernetes.io/enforce: baseline}}")
     commit("baseline")

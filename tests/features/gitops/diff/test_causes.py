@@ -12,7 +12,7 @@ import pytest
 from commands import run
 from law_of_causes import Round, rounds
 from made_up_monorepo import monorepo, possible_edits, runtime_text
-from repositories import JOB, RUNTIME, SETTINGS, edit, git, write
+from repositories import JOB, RUNTIME, SETTINGS, commit, edit, git, write
 
 from trainc.features.gitops.diff.causes import Causes
 from trainc.project.overlays.patterns import Edited
@@ -159,6 +159,89 @@ def test_a_reviewer_is_told(change: Callable[[], None], expected: list[tuple[str
     ]
     assert found == expected
     assert not any(group["pending"] for group in json.loads(said.stdout)["groups"])
+
+
+RUNTIME_ENV = ("runtimes/torch.yaml", "value: WARN", "value: INFO")
+TORCH = SEEDED.replace("TEAM", "ads")
+OWN = f"""{TORCH.replace("NAME", "own")}    env:
+    - {{name: A, valueFrom: {{configMapKeyRef: {{name: own, key: a}}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: own
+  namespace: ads
+  annotations: {{trainc/own: "true"}}
+data: {{a: b}}
+"""
+TRIALS = "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: s}\nbase: ../../base.yaml\nparameters: {lr: [1, 2, 3]}\nexclude:\n"
+# What is built and committed: a file, its text, and an edit after it; what is then edited, and how it is built; and what
+# is said.
+SINCE = {
+    "what waited, because of an option": (
+        ("trainc.yaml", "", RUNTIME_ENV),
+        ("trainc.yaml", "", ""),
+        ("--rebuild", "nlp/clip"),
+        ["because of `--rebuild`", "and, since it was built, of runtimes/torch.yaml:19"],
+    ),
+    "what waited, because of the settings": (
+        ("trainc.yaml", "", RUNTIME_ENV),
+        ("trainc.yaml", "changed-jobs", "all"),
+        (),
+        ["because of trainc.yaml:6", "and, since it was built, of runtimes/torch.yaml:19"],
+    ),
+    "what waited is not what bears the name": (
+        ("jobs/ads/mpi.yaml", "", ("runtimes/mpi.yaml", "mpi:1", "mpi:2")),
+        ("jobs/ads/mpi.yaml", "train.py", "train2.py"),
+        (),
+        ["because of jobs/ads/mpi.yaml:6", "and, since it was built, of runtimes/mpi.yaml:25, runtimes/mpi.yaml:38"],
+    ),
+    "a line of a template is another one, and not gone": (
+        (
+            "jobs/ads/t.yaml.j2",
+            TORCH.replace("NAME", "t").replace("train:1", "train:{{ tag }}"),
+            ("overlays/p/overlay.yaml", "mirrors", "values: {tag: 1}\nmirrors"),
+        ),
+        ("jobs/ads/t.yaml.j2", "torchrun, train.py", "python, train.py"),
+        (),
+        ["because of jobs/ads/t.yaml.j2:11"],
+    ),
+    "a ConfigMap has another name": (
+        ("jobs/ads/own.yaml", OWN, ("jobs/ads/own.yaml", "b", "b")),
+        ("jobs/ads/own.yaml", "  name: own\n  namespace: ads\n  ann", "  name: own-2\n  namespace: ads\n  ann"),
+        (),
+        ["because of jobs/ads/own.yaml:21"],
+    ),
+    "trials have other values": (
+        ("jobs/ads/s.yaml", f"{TRIALS}- {{lr: 1}}\n", ("jobs/ads/s.yaml", "lr", "lr")),
+        ("jobs/ads/s.yaml", "- {lr: 1}", "- {lr: 3}"),
+        (),
+        ["because of jobs/ads/s.yaml:7"],
+    ),
+}
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(("built", "change", "words", "expected"), SINCE.values(), ids=SINCE)
+def test_a_cause_has_changed_and_is_where_it_is_now(
+    built: tuple[str, str, tuple[str, str, str]],
+    change: tuple[str, str, str],
+    words: tuple[str, ...],
+    expected: list[str],
+) -> None:
+    file, text, later = built
+    edit("trainc.yaml", "rebuild", "nameHash: true\nrebuild")
+    write("base.yaml", TORCH.replace("NAME", "s"))
+    if text:
+        write(file, text)
+    run("build", "--rebuild", "all")
+    edit(*later)
+    run("build")
+    commit("before")
+    edit(*change)
+    run("build", *words)
+    said = run("diff", "git:HEAD").stdout
+    assert [line.strip() for line in said.splitlines() if "because of" in line or "and, since" in line] == expected
 
 
 @pytest.mark.usefixtures("repository")

@@ -14,14 +14,13 @@ from trainc.api.documents import Document, files, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
-from trainc.api.kube import Manifest, documents, identity_of, names, releases, value_at
+from trainc.api.kube import Manifest, documents, identity_of, mapping, names, releases, value_at
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
+from trainc.features.gitops.diff.places import Place, is_on_one_line, leaves_that_differ, smallest
 from trainc.features.gitops.diff.sides import ReadSide
 
-# A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
-Place: TypeAlias = tuple[int, Document, Path]
 Key: TypeAlias = tuple[str, str]
 # What of the settings and of an overlay decides which jobs there are.
 _CHOOSING = ("sources", "exclude", "select", "overlay")
@@ -132,6 +131,9 @@ class Causes:
 
     def __init__(self, before: ReadSide, after: ReadSide) -> None:
         self._sides = _Known.of(before), _Known.of(after)
+        labels = [known.by_label for known in self._sides]
+        # The documents that one side has alone.
+        self._only = [{at: d for at, d in labels[n].items() if at not in labels[1 - n]} for n in (0, 1)]
         self._variants: dict[str, Session] = {}
         self._shared: dict[object, Why] = {}
         self._places: dict[tuple[int, str], dict[str, int]] = {}
@@ -181,7 +183,8 @@ class Causes:
             # What is gone waits nowhere.
             texts = [None if c.after is None else str(c.before) for c in diff.changes]
             changes = [(c.old, c.new, was) for c, was in zip(diff.changes, texts, strict=True)]
-            for old, new, was in changes or [((), (), "")]:
+            # Where only the name has changed, nothing has waited.
+            for old, new, was in changes or [((), (), None if diff.renamed else "")]:
                 at = [[f for f in fields[n] if f.index[: len(p)] == p] for n, p in ((0, old), (1, new))]
                 found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
                 places += found
@@ -192,14 +195,18 @@ class Causes:
         if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
             reasons += self._overridden(key, records[0], places)
         pending: list[Source] = []
+        places += self._of_trial(key)
         edited = list(self._own(key)) if self._sides[1].side.keeps else []
         if edited and (lets_in or reasons or {*self._why(places).lines} - {*self._why(edited).lines}):
-            # The edit of the job lets in all other edits, and what had changed since its file was built.
+            # The edit of the job lets in all other edits.
             places += edited
-            # Another runtime is a cause of all that it brings.
+        if (built := self._rendered(key)[0]) is not None and built.differs:
+            # What had changed since the job's file was built. Another runtime is a cause of all that it brings.
             chosen = {record.explanation.runtime for record in records if record}
             found_pending = (_pending(f, was, records[1]) for f, was in unexplained if len(chosen) == 1)
             pending = [source for source in found_pending if source is not None]
+            places += self._of_settings(1, ("rebuild",))
+            reasons += ["`--rebuild`"] if pending and not places else ()
         if not places and not reasons:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
         why = self._why(places, [*reasons, *self._overwritten(key)])
@@ -208,7 +215,7 @@ class Causes:
         own = self._sides[1].jobs[key].document.file
         pending = [one for one in dict.fromkeys(pending) if one not in of_lines and one.file != own]
         if not why.lines and not why.reasons:
-            why = replace(why, reasons=("the job is built again",))
+            why = replace(why, reasons=("a new build",))
         return replace(why, pending=tuple(pending))
 
     def _by_hand(self, key: Key) -> str:
@@ -269,20 +276,23 @@ class Causes:
         return len({names.split_image(image)[0] if isinstance(image, str) else image for image in images}) == 1
 
     def _called_otherwise(self, n: int, document: Document) -> Document | None:
-        """Return the job of the other side under another name in the same file, or of the same name in another namespace."""
-        here, there = self._sides[n].jobs, self._sides[1 - n].jobs
-        gone = [job.document.before or job.document for key, job in there.items() if key not in here]
-        found = [one for one in gone if os.path.normpath(one.file) == os.path.normpath(document.file)]
-        name = ("metadata", "name")
-        found = found or [one for one in gone if value_at(one.data, name) == value_at(document.data, name)]
-        return found[0] if len(found) == 1 else None
+        """Return what the other side has instead: under another name in the same file, or of the same name elsewhere."""
+        file, kind, name = os.path.normpath(document.file), document.data.get("kind"), identity_of(document.data)[1]
+        only = [[(at, d) for at, d in of_side.items() if d.data.get("kind") == kind] for of_side in self._only if kind]
+        of_file = [[d for (home, _), d in of_side if home == file] for of_side in only]
+        if not kind or len(of_file[n]) == len(of_file[1 - n]) == 1:
+            return of_file[1 - n][0] if kind else None
+        elsewhere = [d for (home, _), d in only[1 - n] if not home and identity_of(d.data)[1] == name]
+        return elsewhere[0] if len(elsewhere) == 1 else None
 
     def _differences(self, n: int, document: Document, path: Path, other: Document | None = None) -> Iterator[Place]:
         """Yield the smallest values at or below a place that differ from those of the other side."""
         other = other or self._sides[1 - n].like(document)
         if other is None:
-            yield n, document, path
-            return
+            if (other := self._called_otherwise(n, document)) is None:
+                yield n, document, path
+                return
+            yield from self._identity(n, document, other, _IDENTITY)
         steps = documents.stable_path(path, document.data)
         for end in range(1, len(steps)):
             holder, inside = value_at(document.data, path[:end]), steps[end]
@@ -295,7 +305,7 @@ class Causes:
             yield n, document, path
             return
         sides = ((other, there), (document, path)) if n else ((document, path), (other, there))
-        yield from _smallest(sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1]))
+        yield from smallest(sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1]))
 
     def _of_list(
         self, n: int, documents: tuple[Document, Document], path: Path, inside: Path, items: Sequence[Any]
@@ -314,10 +324,10 @@ class Causes:
             if b - a == d - c:
                 here, paired = (document, (*path, *inside)), (other, (*there, c + index - a, *inside[1:]))
                 sides = (paired, here) if n else (here, paired)
-                yield from _smallest(
+                yield from smallest(
                     sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1])
                 )
-            elif n == 0 and _one_line(document, path, items) and _one_line(other, there, others):
+            elif n == 0 and is_on_one_line(document, path, items) and is_on_one_line(other, there, others):
                 yield 1, other, there
             else:
                 yield n, document, (*path, *inside)
@@ -330,9 +340,13 @@ class Causes:
         lines = [text.get(os.path.normpath(document.file), "").splitlines() for text in texts]
         here = lines[n][source.line - 1] if source.line <= len(lines[n]) else ""
         if here not in lines[1 - n]:
-            yield n, document, path
+            hunks = differences.changes(*lines) if n == 0 else ()
+            # A line for a line: what it was is not gone.
+            by = next((c - a for a, b, c, d in hunks if a < source.line <= b and b - a == d - c), None)
+            now = None if by is None else replace(source, line=source.line + by)
+            yield (n, document, path) if now is None else (1, replace(document, locate=lambda _: now), path)
         values = [known.side.values for known in self._sides]
-        different = list(_leaves_that_differ(values[0], values[1]))
+        different = list(leaves_that_differ(values[0], values[1]))
         shown = [at for at in different if str(value_at(values[n], at)) in str(value)]
         for at in shown or different:
             if "\n".join(lines[n]).find(str(at[-1])) >= 0:
@@ -386,7 +400,12 @@ class Causes:
         kept = [known.side.manifest_set.keeping for known in self._sides]
         data = [None if keeping is None else keeping[1].trainjobs.get(key) for keeping in kept]
         data = [before.document.data, after.document.data] if None in data else data
-        for n, document, path in _smallest(whole, *data):
+        for n, document, path in smallest(whole, *data):
+            if path[:1] == ("configMaps",):
+                file = os.path.normpath(document.file)
+                for own in (d for (home, _), d in self._sides[n].by_label.items() if home == file):
+                    if own.data.get("kind") == "ConfigMap" and path[1:2] in ((), identity_of(own.data)[1:]):
+                        yield from self._differences(n, own, path[2:])
             yield from self._written(n, document, path, value_at(document.data, path))
 
     def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
@@ -434,10 +453,7 @@ class Causes:
         if is_there:  # Under another name or in another namespace.
             found = [*self._identity(n, document, other, _IDENTITY), *self._overlaid(_NAMING)]
         elif sweep is not None:
-            found = [
-                place for name in sweep.data for place in self._differences(n, sweep, (name,)) if name != "metadata"
-            ]
-            found += self._overlaid(_NAMING)
+            found = [*self._of_sweep(n, sweep), *self._overlaid(_NAMING)]
         else:
             selected = any(known.side.configuration.select for known in self._sides)
             found = list(self._identity(n, document, other, (*_IDENTITY, "labels") if selected else _IDENTITY))
@@ -447,6 +463,21 @@ class Causes:
         if select and select(other.data, document.file) > select(other.data, other.file):
             found.append((1, (other, document)[n], ("metadata", "name")))  # Where it was, it would be selected.
         yield from found or self._differences(n, document, ())
+
+    def _of_sweep(self, n: int, sweep: Document) -> Iterator[Place]:
+        for name in sweep.data:
+            if name != "metadata":
+                yield from self._differences(n, sweep, (name,))
+
+    def _of_trial(self, key: Key) -> Iterator[Place]:
+        """Yield why a trial of a sweep has other values."""
+        trials = [known.jobs[key].document for known in self._sides if key in known.jobs]
+        notes = [mapping(trial.data["metadata"].get("annotations")) for trial in trials]
+        values = [{name: value for name, value in of.items() if "/opt-param-" in name} for of in notes]
+        for n in (1, 0) if values[1:] and values[0] != values[1] else ():
+            for sweep in self._sides[n].side.sweeps:
+                if sweep.file == trials[n].file:
+                    yield from self._of_sweep(n, sweep)
 
     def _named(self, n: int, document: Document) -> Iterator[Place]:
         """Yield why nothing of the other side is called like a job."""
@@ -548,53 +579,3 @@ def _base_of(sweep: Document) -> str:
     base = sweep.data.get("base")
     file = base.get("file") if isinstance(base, Mapping) else base
     return os.path.normpath(os.path.join(os.path.dirname(sweep.file), str(file).partition("#")[0]))
-
-
-def _one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:
-    """Return whether a list is written on the line of its field."""
-    start, last = document.locate(path), document.locate((*path, len(items) - 1)) if items else None
-    return start is not None and (last is None or last.line == start.line)
-
-
-def _smallest(sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Any, new: Any) -> Iterator[Place]:
-    """Yield the smallest values that differ, where they are now, or where those that are gone were."""
-    (before, was), (after, now) = sides
-    # A field without a value is one without items.
-    old, new = (
-        type(other)() if one is None and isinstance(other, dict | list) and other else one
-        for one, other in ((old, new), (new, old))
-    )
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in dict.fromkeys((*new, *old)):
-            if name not in new:
-                yield 0, before, (*was, name)
-            elif name not in old:
-                yield 1, after, (*now, name)
-            else:
-                yield from _smallest(((before, (*was, name)), (after, (*now, name))), old[name], new[name])
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _smallest_of_lists(sides, old, new)
-    elif old != new or type(old) is not type(new):
-        yield 1, after, now
-
-
-def _smallest_of_lists(
-    sides: tuple[tuple[Document, Path], tuple[Document, Path]], old: Sequence[Any], new: Sequence[Any]
-) -> Iterator[Place]:
-    (before, was), (after, now) = sides
-    for a, b, c, d in differences.changes(list(map(repr, old)), list(map(repr, new))):
-        if b - a == d - c:
-            for i, j in zip(range(a, b), range(c, d), strict=True):
-                yield from _smallest(((before, (*was, i)), (after, (*now, j))), old[i], new[j])
-        elif c < d:
-            yield from ((1, after, (*now, j)) for j in range(c, d))
-        else:
-            yield from ((0, before, (*was, i)) for i in range(a, b))
-
-
-def _leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in dict.fromkeys((*new, *old)):
-            yield from _leaves_that_differ(old.get(name), new.get(name), (*path, name))
-    elif old != new:
-        yield path

@@ -106,8 +106,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
-        found[name] = [*diagnostics, *before.manifest_set.errors, *after.manifest_set.errors, *new]
-        has_failed |= bool(before.manifest_set.errors or after.manifest_set.errors)
+        errors = [*before.manifest_set.errors, *after.manifest_set.errors, *after.unread]
+        found[name] = [*diagnostics, *errors, *new]
+        has_failed |= bool(errors)
     streams.progress.clear()
     report(merge_diagnostics(found), arguments, streams)
     if len(diffs) > 1:
@@ -400,7 +401,7 @@ def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str,
         tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
         tuple(describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))),
         tuple(denials(before, after, finished)),
-        tuple(_cluster(before, after)),
+        (*_unread(before, after), *_cluster(before, after, finished)),
         tuple(_sweeps(before, after)),
         tuple(_budgets(before, after, finished)),
     )
@@ -414,7 +415,13 @@ def _globs_of_nothing(side: ReadSide) -> set[str]:
     return {glob for glob in globs if not any(policy.matches(file, glob) for file in read)}
 
 
-def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
+def _unread(*sides: ReadSide) -> Iterator[str]:
+    for side in sides:
+        if side.unread:
+            yield f"In {side.label}, the snapshot cannot be read and is not compared: {error_line(side.unread[0])}."
+
+
+def _cluster(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Sequence[str]:
     """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
     snapshot = after.cluster if after.cluster is not None else before.cluster
     changes = None if snapshot is None else ask("fits", "changes")
@@ -422,7 +429,11 @@ def _cluster(before: ReadSide, after: ReadSide) -> Sequence[str]:
         return []
     was = snapshot if before.cluster is None else before.cluster
     old, new = (
-        [(documents.qualified(*job), manifest) for job, manifest in _jobsets_by_job(side.manifest_set)]
+        [
+            (documents.qualified(*job), manifest)
+            for job, manifest in _jobsets_by_job(side.manifest_set)
+            if identity_of(manifest) not in finished
+        ]
         for side in (before, after)
     )
     if was == snapshot:  # Each job is judged alone, so only those that differ can have another answer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -257,10 +257,11 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     """
     method, shown_methods = deliveries[0], tuple(method for method in delivery.DELIVERY_METHODS if method in deliveries)
     groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
-    raw = {*before.raw, *after.raw}
+    # A JobSet that is a source keeps its name, and so does one with a hash in it.
+    named = {*before.raw, *after.raw, *before.names}
     jobs = with_renames(
         groups,
-        [_job_diff(g, rules, shown_methods, (g.namespace, g.name) in raw) for g in over("comparing", groups)],
+        [_job_diff(g, rules, shown_methods, named) for g in over("comparing", groups)],
     )
     changed = tuple(job for job in jobs if job.objects)
     return model.Diff(
@@ -286,10 +287,12 @@ def _repetitions(*sides: Side) -> list[str]:
 
 
 def _job_diff(
-    group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[DeliveryMethod], is_raw: bool
+    group: JobPairs, rules: updates.JobSetRules, deliveries: Sequence[DeliveryMethod], named: Container[tuple[str, str]]
 ) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = hold_back_job(objects if is_raw else with_new_names(group, objects, rules))
+    before = group.jobset.before if group.jobset else None
+    is_named = before is not None and (group.namespace, before["metadata"]["name"]) in named
+    objects = hold_back_job(objects if is_named else with_new_names(group, objects, rules))
     # Some cluster may refuse an object although its fields look unchanged.
     refused = [any(v.refusals and v.outcome not in _QUIET for v in o.verdicts.values()) for o in objects]
     shown = tuple(o for o, is_refused in zip(objects, refused, strict=True) if o.status != "unchanged" or is_refused)

@@ -54,7 +54,7 @@ class ReadSide:
     """A side after reading: its manifests, how they were compiled and are delivered, and where output is.
 
     `output_below` is the output folder if it is below the named path and no sources are. `cluster` has the objects of the
-    snapshot that trainc.yaml names, None without one; `judge` evaluates its policies, which `policy_problems` are about.
+    snapshot, None without one or if it is `unread`; `judge` evaluates its policies, which `policy_problems` are about.
     The fields from `overlays` on are what decides beside the manifests' own sources; `templates` are texts, by file.
     """
 
@@ -72,6 +72,7 @@ class ReadSide:
     settings: Document | None = None
     templates: Mapping[str, str] = field(default_factory=dict)
     sweeps: Sequence[Document] = ()
+    unread: Sequence[Diagnostic] = ()
 
     @property
     def all_documents(self) -> list[Document]:
@@ -298,11 +299,10 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
             near = did_you_mean(name, names) or "`trainc runtimes` lists those that there are"
             raise UsageError(f"there is no runtime {name!r}; {near}")
         inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
-    cluster = configuration.cluster
-    of_cluster = None
-    if cluster is not None and os.path.exists(cluster):
-        of_cluster = files.read_paths([cluster], settings.options.limits, everything=True)[0]
-    snapshot = None if of_cluster is None else [document.data for document in of_cluster]
+    of_cluster, found = None, list[Diagnostic]()
+    if (cluster := configuration.cluster) is not None and os.path.exists(cluster):
+        of_cluster, found = files.read_paths([cluster], settings.options.limits, everything=True)
+    snapshot = None if of_cluster is None or has_errors(found) else [document.data for document in of_cluster]
     # What another release or runtime changes is a question about compiling.
     asks_compiler = bool(arguments.releases or arguments.runtime)
     keeping = None if asks_compiler else compiling.kept_in(settings.output, settings, inputs.documents)
@@ -325,6 +325,7 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
         _settings_file(configuration, settings.options.limits),
         _template_texts(manifests),
         _sweeps(manifests, settings.options.limits),
+        [d for d in found if d.severity == "error"],
     )
 
 
@@ -349,9 +350,8 @@ def _template_texts(manifests: ManifestSet) -> dict[str, str]:
     templates = dict.fromkeys(
         document.file for document in documents if document.file.endswith(files.TEMPLATE_SUFFIXES)
     )
-    limit = Limits().file_bytes
     return {
-        os.path.normpath(file): yaml_reader.decode(opening.read_file(file, limit))
+        os.path.normpath(file): yaml_reader.decode(opening.read_file(file, Limits().file_bytes))
         for file in templates
         if os.path.isfile(file)
     }
