@@ -260,6 +260,8 @@ def test_an_item_that_is_new_in_an_overlay_is_the_line_that_has_changed() -> Non
     commit("frozen")
     write("overlays/prod/overlay.yaml", text + patch)
     assert "overlays/prod/overlay.yaml:7:3: error[FrozenJob]" in run("check").stderr
+    edit("trainc.yaml", "frozen: [{jobs: [nlp/bert], reason: done}]\n", "")
+    assert "Jobs that match nlp/bert may be built again" in run("diff", "git:main").stdout
 
 
 def test_a_sweep_is_in_the_queue_of_its_base() -> None:

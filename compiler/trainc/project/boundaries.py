@@ -178,6 +178,7 @@ def describe_loosening(before: Configuration, after: Configuration, of_nothing: 
     globs = [glob for glob in globs if glob not in of_nothing]
     yield from _extra("exclude", before.exclude.globs, globs, "Files that match {} are no longer read")
     yield from _extra("policies", after.policies, before.policies, "Policies in {} are no longer evaluated")
+    yield from _extra("frozen", after.frozen, before.frozen, "Jobs that match {} may be built again")
     plugins, left = (configuration.options.get("plugins", ()) for configuration in (before, after))
     yield from _extra("plugins", left, plugins, "What {} finds is no longer reported")
     yield from _extra(
