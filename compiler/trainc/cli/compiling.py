@@ -15,10 +15,10 @@ from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: P
 from trainc.compilation import CompiledJob
 from trainc.explain import place
 from trainc.features import added, ask
-from trainc.findings import CompileError, Diagnostic, Finding, Source, has_errors, write
+from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import identity_of, qualified
+from trainc.kube.documents import identity_of, qualified, value_at
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -77,11 +77,30 @@ class Court:
         """Say of what the cluster does not have that this change has removed it, and from where."""
         at_base = self.at_base.snapshot[0] if self.at_base and self.at_base.snapshot else ()
         files = {label_of(one.data): one.file for one in reversed(at_base)}
+        now = self.snapshot[0] if self.snapshot else ()
         for d in found:
             gone = _GONE.search(d.message) if files else None
-            if gone and (file := files.get(f"{gone[1]} {qualified(gone[3] or '', gone[2])}")):
+            kind, name, space = gone.groups("") if gone else ("", "", "")
+            file = files.get(f"{kind} {qualified(space, name)}")
+            where: Path = ()
+            if kind in _LISTED:  # In a list by hand.
+                listed: Path = ("namespaces", space, _LISTED[kind])
+                lists = ((one.file, value_at(one.data, listed)) for one in at_base)
+                by_hand = next(
+                    (path for path, names in lists if isinstance(names, list | dict) and name in names), None
+                )
+                file, where = (by_hand, listed) if by_hand else (file, where)
+            if file:
                 hint = f"put it back into {file}, from which this change removes it"
-                d = replace(d, hint=Source(file, 1, 1).refusing(hint) if os.path.isfile(file) else hint)  # noqa: PLW2901
+                places = [one.locate(where) for one in now if where and one.file == file]
+                moved = [one for one in now if label_of(one.data) not in files and one.data.get("kind") == kind]
+                moved = [one for one in moved if identity_of(one.data)[1] == name]
+                if moved:
+                    other = identity_of(moved[0].data)[0]
+                    places = [moved[0].locate(("metadata", "namespace"))]
+                    hint = f"put it back into namespace {space}, from which this change moves it to {other}"
+                at = next(filter(None, places), None) or (Source(file, 1, 1) if os.path.isfile(file) else None)
+                d = replace(d, hint=at.refusing(hint) if at else hint)  # noqa: PLW2901
             yield d
 
     def of_deadlines(self, jobs: Iterable[CompiledJob], session: Session) -> list[Diagnostic]:
@@ -95,6 +114,7 @@ class Court:
         ]
 
 
+_LISTED = {"Secret": "secrets", "ConfigMap": "configMaps", "PersistentVolumeClaim": "claims", "LocalQueue": "queues"}
 _GONE = pattern(r"there is no ([A-Z][A-Za-z]+) ([-a-z0-9.]+)(?: in namespace ([-a-z0-9]+))?")
 
 
@@ -196,6 +216,9 @@ class Run:
             if frozen is not None and self.bases and not is_own:  # An overlay or a setting has changed.
                 setting = self.settings.place("rebuild") if self.keeping is None else None
                 source = next((line for line, _ in self.bases.changes_for_all(self.settings)), setting or source)
+            if frozen is not None and not path and keeping.choices.names(*key):
+                message, hint = d.message.replace("this change", "--rebuild"), "leave it out of --rebuild"
+                d, source = replace(d, message=message, hint=hint), frozen  # noqa: PLW2901
             message = (
                 d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")
             )

@@ -175,6 +175,10 @@ class Settings:
                 diagnostics=[*inputs.diagnostics, *again],
                 files=inputs.files | {document.file for document in jobsets},
             )
+        if self.overlays:
+            from trainc.project.overlays.stack import at_value
+
+            inputs = replace(inputs, diagnostics=[at_value(d, self.overlays) for d in inputs.diagnostics])
         inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *self.boundaries(inputs)])
         if self.configuration.file is None:
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *_not_used(self.paths)])

@@ -57,11 +57,12 @@ def report_unselected(runs: Sequence[Run]) -> None:
             continue
         labels = mapping(value_at(document.data, ("metadata", "labels")))
         has = f"it is in the queue {queue!r}" if queue else f"it has no label {QUEUE_LABEL}"
-        alike = [] if queue else near_names(QUEUE_LABEL, labels, cutoff=0.9)
+        alike = [] if queue else near_names(QUEUE_LABEL, labels, cutoff=0.85)
         selected = f"{message}: {has}, and selected are {first_of([*queues])}"
         suggested = f"write {QUEUE_LABEL} for the label {alike[0]}" if alike else hint
         suggested = (did_you_mean(queue, queues) if in_use else "") or suggested
         at: Path = ("base",) if job is not document else _QUEUE if queue else ("metadata", "name")
+        at = ("metadata", "labels", alike[0]) if alike and job is document else at
         if not queue and path_exists(job.data, _ANNOTATION) and job is document:
             at, suggested = _ANNOTATION, "move it from the annotations to the labels"
         if queue in losing:

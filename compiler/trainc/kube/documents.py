@@ -241,19 +241,25 @@ ITEM_KEYS: Mapping[str, str] = {
 
 
 class Item(str):
-    """A step into a list: the value of the item's merge key. `key` is the name of that key, or empty if unimportant."""
+    """A step into a list: the value of the item's merge key. `key` is the name of that key, or empty if unimportant.
 
-    __slots__ = ("key",)
+    `before` are the items before it, as far as it is known: they tell one of two twins from the other.
+    """
+
+    __slots__ = ("before", "key")
+    before: tuple[Any, int]
     key: str
 
-    def __new__(cls, value: object, key: str = "") -> Self:
-        """Create a step to the item whose `key` has the value `value`."""
+    def __new__(cls, value: object, key: str = "", before: tuple[Any, int] = ((), 0)) -> Self:
+        """Create a step to the item whose `key` has the value `value`; `before` is its list, and its index there."""
         item = super().__new__(cls, value)
-        item.key = key
+        item.key, item.before = key, before
         return item
 
 
 FieldPath: TypeAlias = tuple[str | int, ...]
+# Where a list has items of each name, by the list and its merge key.
+Places: TypeAlias = dict[tuple[int, str], dict[str, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +350,14 @@ def stable_path(path: Path, data: Any) -> FieldPath:
     steps: FieldPath = ()
     for step in path:
         key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
-        data = value_at(data, (step,))
-        name = data.get(key) if key and isinstance(step, int) and isinstance(data, Mapping) else None
-        steps = (*steps, Item(name, key or "") if isinstance(name, str | int) else step)
+        among, data = data, value_at(data, (step,))
+        name = data.get(key, "") if key and isinstance(data, Mapping) else None
+        is_item = isinstance(step, int) and isinstance(name, str | int)
+        steps = (*steps, Item(name, key or "", (among, int(step))) if is_item else step)
     return steps
 
 
-def resolve_path(path: FieldPath, data: Any, known: dict[tuple[int, str], dict[str, int]] | None = None) -> Path:
+def resolve_path(path: FieldPath, data: Any, known: Places | None = None) -> Path:
     """Resolve a path from `stable_path` to plain indexes in `data`, as far as it exists; `known` keeps those of each list."""
     steps: Path = ()
     for step in path:
@@ -362,13 +369,19 @@ def resolve_path(path: FieldPath, data: Any, known: dict[tuple[int, str], dict[s
     return steps
 
 
-def _index(item: Item, data: Any, known: dict[tuple[int, str], dict[str, int]]) -> int | None:
+def _index(item: Item, data: Any, known: Places) -> int | None:
     if not isinstance(data, list):
         return None
     key = id(data), item.key
-    if key not in known:  # Of two with one name, the first.
-        known[key] = {str(mapping(data[i]).get(item.key)): i for i in reversed(range(len(data)))}
-    return known[key].get(item)
+    if key not in known:
+        known[key] = {}
+        for i, other in enumerate(data):
+            known[key].setdefault(str(mapping(other).get(item.key, "")), []).append(i)
+    same = known[key].get(item, [])
+    if len(same) < 2:
+        return same[0] if same else None
+    among, end = item.before
+    return same[min(sum(str(mapping(o).get(item.key, "")) == item for o in among[:end]), len(same) - 1)]
 
 
 def format_field(path: FieldPath) -> str:

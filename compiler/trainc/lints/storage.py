@@ -367,11 +367,14 @@ def _mounts(pod_set: PodSet) -> Iterator[Json]:
 def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     """Yield findings for volumes of the template that no container mounts: the pod still waits for them."""
     mounted = {mount.get("name") for mount in _mounts(pod_set)}
-    for volume in info.pod_spec(pod_set.name).get("volumes", ()):
+    volumes = info.pod_spec(pod_set.name).get("volumes", ())
+    if mounted - {volume.get("name") for volume in volumes}:
+        return  # A mount of no volume is refused, and may be meant for one of these.
+    for volume in volumes:
         if volume.get("name") not in mounted:
             path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
             message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
-            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or remove the volume"
+            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /{volume.get('name')}}}] to the container, or remove the volume"
             severity: Severity = "warning" if about == "trainjob" else "info"
             yield Finding("VolumeNotMounted", severity, message, hint, path, about)
 

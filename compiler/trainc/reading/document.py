@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
-from trainc.kube.documents import identity_of, resolve_path, stable_path, value_at
+from trainc.kube.documents import Places, identity_of, resolve_path, stable_path, value_at
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any, TypeVar
 
@@ -48,7 +48,7 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", lambda _: None)
 
-    def place_in(self, other: Document, path: Path, known: dict[tuple[int, str], dict[str, int]]) -> Path:
+    def place_in(self, other: Document, path: Path, known: Places) -> Path:
         """Return the path that a value has in another version, as far as that has it; `known` keeps the places of items."""
         return resolve_path(stable_path(path, self.data), other.data, known)
 
@@ -63,6 +63,9 @@ class Document:
             finding = template_finding(self.data, finding.path, self.file) or finding
         place = finding.path if finding.source_path is None else finding.source_path
         about, path = label or label_of(self.data), format_path(finding.path)
+        origin, at = self.written(place)[0] if self.written is not None else (self, place)
+        if origin is self.before and place is finding.path and len(at) == len(place):
+            path = format_path(at)  # The numbers of a list are those of the file, not of after the overlays.
         diagnostic = Diagnostic(
             finding.code, finding.severity, finding.message, finding.hint, about, path, self.locate(place)
         )

@@ -441,21 +441,21 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
     if names is None and node.key not in SETS:
         return
     defaults = defaults_of(release).get(item.definition, {}) if isinstance(item, Struct) else {}
-    first: dict[object, int] = {}
+    known: set[object] = set()
     for index, value in enumerate(node.value):
         identity = _identity(value, names, defaults)
         if identity is None:
             continue
-        if identity in first:
+        if identity in known:
             label = ", ".join(
                 f"{name} {quote(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
-            message = f"{label} is in this list twice; the first is item {first[identity]}"
+            message = f"{label} is in this list twice"
             hint = "remove or rename one of them"
             if node.path[-1:] == ("volumeMounts",):
                 hint += "; to mount a claim at two paths in a patch, give it a second volume with another name"
             yield Finding("DuplicateItem", "error", message, hint, (*node.path, index))
-        first.setdefault(identity, index)
+        known.add(identity)
 
 
 def _identity(value: Any, names: tuple[str, ...] | None, defaults: Mapping[str, object]) -> tuple[object, ...] | None:

@@ -18,7 +18,7 @@ def test_a_value_of_the_document_is_reported_there_although_the_list_has_moved(f
     write("jobs/llm.yaml", JOB.replace('{name: A, value: "1"}', "{name: A, value: 1}"))
     errors = refused(overlay("patches:\n- {target: {name: llm}, patch: {spec: {trainer: {env: [{name: B}]}}}}\n"))
     assert [
-        error for error in errors if error.startswith("jobs/llm.yaml:10:17: error[WrongType] spec.trainer.env[1].value")
+        error for error in errors if error.startswith("jobs/llm.yaml:10:17: error[WrongType] spec.trainer.env[0].value")
     ]
 
 

@@ -78,15 +78,15 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
 
     The API identifies a patch's mounts by volume, but the merge identifies them by path, and mixes the two.
     """
-    first: dict[str, int] = {}
+    known: set[str] = set()
     for index, mount in enumerate(mounts):
         mount_path = mount["mountPath"]
-        if mount_path in first:
-            message = f"mountPath {mount_path!r} is in this list twice; the first is item {first[mount_path]}, and they are merged into one"
+        if mount_path in known:
+            message = f"mountPath {mount_path!r} is in this list twice, and the two are merged into one"
             hint = "remove one of them, or mount it at another path"
             severity: Severity = "error" if info.gitops else "warning"
             yield Finding("DuplicateItem", severity, message, hint, (*path, index, "mountPath"))
-        first.setdefault(mount_path, index)
+        known.add(mount_path)
 
 
 # One replicated job of the JobSet: the template's job, updated from its pod set.

@@ -315,7 +315,10 @@ class Layer:
         kind = patch.target.kind.text if patch.target.kind else ""
         if kind in JOB_KINDS and kind not in {label.split()[0] for label in labels} and target_name not in elsewhere:
             hint = f"there is no {kind} here: remove the patch, or the environment if it is to have no jobs"
-        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
+        kinds = {str(document.data.get("kind")) for document in documents}
+        near = did_you_mean(kind, kinds, 0.8) if kind not in {"", *kinds, *JOB_KINDS} else ""
+        path = (*patch.entry.path, "target", "kind") if near and patch.entry.target is not None else patch.entry.path
+        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", near or hint, path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
         # As they are before `mirrors`, which come after `images`.

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Finding, Path, suggest
 from trainc.findings.policy import Rule
+from trainc.findings.text import near_names
 from trainc.kube.documents import identity_of, mapping
 from trainc.options import Limits, Options, merge_layers
 from trainc.project.overlays.apply import Layer, Use, target_of_body
@@ -112,6 +113,18 @@ def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
                 values, deepcopy(dict(loaded.overlay.values))
             )  # It shares parts of the second with the result.
     return values
+
+
+def at_value(diagnostic: Diagnostic, overlays: Sequence[Loaded]) -> Diagnostic:
+    """Say of a value that a template lacks where an overlay sets one with almost this name, if one does."""
+    name, _, rest = diagnostic.message.removeprefix("'").partition("'")
+    if diagnostic.code != "TemplateError" or rest != " is undefined":
+        return diagnostic
+    for loaded in (loaded for overlay in reversed(overlays) for loaded in reversed(overlay.in_order)):
+        near = near_names(name, loaded.overlay.values, limit=1, cutoff=0.8)
+        if near and (at := loaded.overlay.document.locate(("values", near[0]))):
+            return replace(diagnostic, hint=at.refusing(f"write {name} for {near[0]} at {at.file}:{at.line}"))
+    return diagnostic
 
 
 # Options from overlays: later overlays override earlier ones, and the caller overrides all.

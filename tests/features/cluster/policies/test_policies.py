@@ -528,7 +528,10 @@ def test_pod_security_says_what_to_write() -> None:
         'violates PodSecurity "restricted:latest": runAsNonRoot != true (pod or container "node" must set'
         in result.stderr
     )
-    assert "write in the pod's spec: `securityContext: {runAsNonRoot: true}`" in result.stderr
+    assert "write in the pod's spec: `securityContext: {runAsNonRoot: true, seccompProfile: {type: R" in result.stderr
+    assert (
+        "write in the container: `securityContext: {allowPrivilegeEscalation: false, capabilities: {d" in result.stderr
+    )
     assert [line.split()[0] for line in messages(result, "PolicyWarned")] == ["Job"], (
         "as the API server warns of the Job"
     )

@@ -422,6 +422,9 @@ class Assigner:
     def mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
+        selector = mapping(pod_set.pod.get("nodeSelector")).items()
+        if other := next(((k, v) for k, v in selector if flavor.labels.get(k, v) != v), None):
+            return f"its nodes have {other[0]}={flavor.labels[other[0]]}, and the pods select {other[0]}={other[1]}"
         if mismatch := self._topology_mismatch(name, group, pod_set):
             return mismatch
         taint = barring_taint(flavor.taints, (*(pod_set.pod.get("tolerations") or ()), *flavor.tolerations))
@@ -429,11 +432,7 @@ class Assigner:
             value = f"={taint['value']}" if taint.get("value") else ""
             return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
         if not flavor_matches(pod_set.pod, flavor.labels):
-            selector = mapping(pod_set.pod.get("nodeSelector")).items()
-            other = next(((k, v) for k, v in selector if flavor.labels.get(k, v) != v), None)
-            if other is None:
-                return "its node labels do not match the node selector or affinity of the pods"
-            return f"its nodes have {other[0]}={flavor.labels[other[0]]}, and the pods select {other[0]}={other[1]}"
+            return "its node labels do not match the node selector or affinity of the pods"
         return ""
 
     def _topology_mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:

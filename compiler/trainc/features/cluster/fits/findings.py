@@ -306,6 +306,8 @@ def _path_of_rule(data: Any, text: str) -> Path:
 
 
 def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:
+    if "no other ClusterQueue has cohortName" in text and "cohortName" in spec:
+        return "spec", "cohortName"
     for g, group in enumerate(objects(spec.get("resourceGroups"))):
         where: Path = ("spec", "resourceGroups", g)
         if "no quota for" in text:

@@ -72,9 +72,12 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = ()) -> Ite
         # Of priorities, a name that is almost one of those that were exported is enough.
         is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, names))
         if existing is None and (is_priority or dump.is_complete(kind, namespace)):
-            some = shorten(names, _MOST_NAMES)
+            ours = [other for of, where, other in created if (of, where) == (kind, namespace)]
+            # What a Secret or ConfigMap is for, its name does not say.
+            some = shorten(() if kind in ("Secret", "ConfigMap") else names, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
-            hint = did_you_mean(name, names) or f"create it before the job starts{f', or {other}' if names else ''}"
+            near = did_you_mean(name, [*names, *ours]) or did_you_mean(name, ours, 0.5)
+            hint = near or f"create it before the job starts{f', or {other}' if some else ''}"
             yield Missing(kind, namespace, name, "", hint, path)
             if kind == "Namespace":
                 return

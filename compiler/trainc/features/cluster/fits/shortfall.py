@@ -373,21 +373,20 @@ class _Explainer:
         if name not in self.state.cluster.namespaces:
             return Shortfall(f"there is no namespace {name}", "create it, or export the namespaces again")
         hint = "set namespaceSelector: {} on the ClusterQueue to accept every namespace"
-        selector = self.queue.namespaces
-        if selector and selector.get("matchLabels"):
-            labels = ", ".join(f"{key}: {value}" for key, value in selector["matchLabels"].items())
-            hint = f"label the namespace with {labels}"
-        return Shortfall(
-            f"{self._queue_name} does not accept jobs from namespace {name} (see its namespaceSelector)", hint
-        )
+        if self.queue.namespaces and (labels := self.queue.namespaces.get("matchLabels")):
+            hint = f"label the namespace with {', '.join(f'{key}: {value}' for key, value in labels.items())}"
+            for key, value in labels.items():
+                values = [*{space[key] for space in self.state.cluster.namespaces.values() if key in space}]
+                if len(values) == 1 and value not in values:
+                    hint = f'write {key}: "{values[0]}" in its namespaceSelector: no namespace here has another one'
+        message = f"{self._queue_name} does not accept jobs from namespace {name} (see its namespaceSelector)"
+        return Shortfall(message, hint)
 
     def _over_limit(self) -> Shortfall:
         pod_set, path, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
         where = _container(pod_set, path)
-        message = f"{where} requests more {' and '.join(over)} than its limit"
-        return Shortfall(
-            message, "raise the limit; if the manifest sets none, it comes from a LimitRange", pod_set.name
-        )
+        hint = "raise the limit; if the manifest sets none, it comes from a LimitRange"
+        return Shortfall(f"{where} requests more {' and '.join(over)} than its limit", hint, pod_set.name)
 
     def _out_of_range(self) -> Shortfall:
         limits = self.state.cluster.limits[self.workload.namespace]
@@ -396,9 +395,8 @@ class _Explainer:
         )
         where, side = _container(pod_set, path), "above the max" if bound == "max" else "below the min"
         message = f"{' and '.join(outside)} of {where} {'are' if len(outside) > 1 else 'is'} {side} of a LimitRange"
-        return Shortfall(
-            message, f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange", pod_set.name
-        )
+        hint = f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange"
+        return Shortfall(message, hint, pod_set.name)
 
     def _not_covered(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.uncovered)
@@ -431,7 +429,12 @@ class _Explainer:
         chosen = {item.pod_set.name: [self.state.cluster.flavors[flavor]] for item in self.assignment.pod_sets}
         if self.inventory.nodes and self.inventory.shortfall(self.workload, chosen):
             hint = f"{hint}, and add nodes: the flavor's do not hold the job"
-        if fewer:
+        cluster, own = self.state.cluster, self.queue.cohort
+        others = {*cluster.cohorts, *(q.cohort for q in cluster.cluster_queues.values() if q.name != self.queue.name)}
+        if near := did_you_mean(own, others - {""}, 0.75) if own and own not in others else "":
+            message += f"; no other ClusterQueue has cohortName {own}"
+            hint = f"{near.replace('mean', 'mean cohortName')} Or {hint}"
+        elif fewer:
             hint = f"{_reduce(*fewer, self._other_trainers(fewer[0]))}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else assigned.pod_set.name)
 

@@ -14,7 +14,7 @@ from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.policies import cel, matching
 from trainc.features.cluster.policies.children import Subject, as_stored, children
 from trainc.features.cluster.policies.loading import MISSING, Binding, Expression, Policy, PolicySet, Validation
-from trainc.features.cluster.policies.pod_security import LABEL, Violation, standards, violations
+from trainc.features.cluster.policies.pod_security import LABEL, Violation, standards, together, violations
 
 # Steps for all expressions of one policy on one object, and of all policies on the objects of one job.
 # The API server counts in other units and stops one expression at as many (kubernetes apiserver pkg/apis/cel/config.go,
@@ -163,7 +163,7 @@ class Judge:
             path = (*where, *violated[0].path)
             mode = "enforce" if action == "Deny" else action.lower()
             rule = self.homes[name].locate(("metadata", "labels", f"{LABEL}/{mode}")) if name in self.homes else None
-            hint = f"{violated[0].hint}; see {_POD_SECURITY}"
+            hint = f"{together(violated)}; see {_POD_SECURITY}"
             hint = rule.refusing(hint) if rule else hint
             message = f"{message}: {', '.join(map(str, violated))}"
             source = subject.source(path)
@@ -172,8 +172,11 @@ class Judge:
         denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         if pod["spec"].get("hostNetwork"):  # Which makes all ports those of the host.
             denied = [violation for violation in denied if violation.path[-1] != "ports"] or denied
+        of_parts: dict[Path, list[Violation]] = {}
         for violation in denied:
-            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', [violation])
+            of_parts.setdefault(violation.part, []).append(violation)
+        for of_part in of_parts.values():
+            yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', of_part)
         for mode, action in () if denied else (("warn", "Warn"), ("audit", "Audit")):
             if violated := violations(required[mode], pod, self.minor):
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)

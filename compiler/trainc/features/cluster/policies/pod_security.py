@@ -16,6 +16,9 @@ from trainc.api.records import dataclass, pattern
 
 LABEL = "pod-security.kubernetes.io"
 _LEVELS = ("privileged", "baseline", "restricted")
+_SECURITY = "securityContext"
+# A hint that says what to write in the security context of a pod or container.
+_WRITTEN = pattern(r"(write in [^:]*: `securityContext: )\{(.*)\}`(.*)")
 _VERSION = pattern(r"v1\.(0|[1-9][0-9]{0,2})")
 _NEWEST = 37
 
@@ -44,6 +47,20 @@ class Violation:
 
     def __str__(self) -> str:
         return f"{self.reason} ({self.detail})"
+
+    @property
+    def part(self) -> Path:
+        """The pod or container whose security context is meant; the field itself where none is."""
+        return self.path[: self.path.index(_SECURITY)] if _SECURITY in self.path else self.path
+
+
+def together(violated: Sequence[Violation]) -> str:
+    """What to write for all violations of a pod or container at once, or for the first one."""
+    written = [match for violation in violated if (match := _WRITTEN.fullmatch(violation.hint))]
+    first = written[0] if written else None
+    if first is None or len(written) < len(violated) or any(match[1] != first[1] for match in written):
+        return violated[0].hint
+    return f"{first[1]}{{{', '.join(match[2] for match in written)}}}`{''.join(match[3] for match in written)}"
 
 
 def standards(labels: Mapping[str, str]) -> dict[str, Standard]:
@@ -186,7 +203,6 @@ def _is_relaxed(pod: Pod, minor: int) -> bool:
     return minor >= 35 and pod["spec"].get("hostUsers") is False
 
 
-_SECURITY = "securityContext"
 # The capabilities of a container by default, the kinds of volumes that are open to all, and the minors since which sysctls
 # are safe.
 _DATA = opening.read_data(__file__, "pods.json")

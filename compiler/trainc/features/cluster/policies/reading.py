@@ -34,7 +34,9 @@ def read_policies(
         message = f"there is nothing in {first_of(folders)}, so no policy is evaluated"
         hint = "put the policies of the cluster there, or remove `policies`"
         more = [Diagnostic("PolicyNotEvaluated", "warning", message, hint, "trainc.yaml", "policies")]
-    return judge, [*diagnostics, *more]
+    # A file that cannot be read may hold what a binding names.
+    unread = has_errors(diagnostics)
+    return judge, [*diagnostics, *(d for d in more if not (unread and d.path == "spec.policyName"))]
 
 
 def judge_of(

@@ -136,7 +136,7 @@ class Causes:
         self._only = [{at: d for at, d in labels[n].items() if at not in labels[1 - n]} for n in (0, 1)]
         self._variants: dict[str, Session] = {}
         self._shared: dict[object, Why] = {}
-        self._places: dict[tuple[int, str], dict[str, int]] = {}
+        self._places: documents.Places = {}
 
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""

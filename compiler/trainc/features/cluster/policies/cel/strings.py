@@ -33,6 +33,8 @@ _SPACES = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1
 _QUOTED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}  # fmt: skip
 # Quoted text, or a backslash with what it escapes.
 _ESCAPE = pattern(r"(?s)\\Q.*?(?:\\E|$)|\\.")
+# Looking ahead and behind, and a number of a group, which RE2 leaves out on purpose.
+_LOOKING = pattern(r"\(\?<?[=!]|\\[1-9]")
 _CLAUSE = pattern(r"(?s)%(?:\.(?P<precision>\d*))?(?P<clause>.?)")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -54,14 +56,15 @@ def compile_regex(text: str) -> Any:
         import re2
     except ModuleNotFoundError:
         raise UnknownError("regular expressions need the extra `policy`") from None
-    if any(escape[0] == r"\C" for escape in _ESCAPE.finditer(text)):
-        raise ValueError(f"{text!r} is not a regular expression in Go, which has no \\C")
+    none = [escape[0] for escape in _ESCAPE.finditer(text) if escape[0] == r"\C"]
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(text, options)
+        return re2.compile("(" if none else text, options)
     except re2.error:
-        raise ValueError(f"{text!r} is not a regular expression") from None
+        unknown = none or _LOOKING.findall(text)
+        why = f": RE2 has no {unknown[0]} (compare in CEL instead)" if unknown else ""
+        raise ValueError(f"{text!r} is not a regular expression{why}") from None
 
 
 @define("matches(string, string) -> bool", "<string>.matches(string) -> bool")
