@@ -23,7 +23,7 @@ FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
     *("rows", "strict", "ignores", "base", "renamed", "closed_file", "after", "classes"),
 }
-ROW = {"if", "check", "so", "write", "code", "level", "at", "reads"}
+ROW = {"if", "check", "so", "write", "code", "level", "at", "reads", "source"}
 KINDS = {"int", "float", "str", "bool", "flag", "list", "any", "map", "single", "name"}
 
 

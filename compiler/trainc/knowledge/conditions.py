@@ -9,6 +9,7 @@
     accumulation?1                  with the value that it has if it is not given
     count(devices) > max(devices)   how many items a list such as 0,1,2 has, and the highest of its numbers
     product(shape) <= job:gpus      what its numbers multiply to
+    text(targets) ~ * *             a text, and no list of a file
 
 A term is a number, a word, a key or a role; a product, a quotient, or a sum of products. Where a value is known only in the
 pod, or may be given in a place that is not visible, a condition is neither true nor false.
@@ -108,6 +109,8 @@ def _atom(facts: Facts, word: str, reads: Mapping[str, str]) -> Term:
     if constant is not None:
         return Term(constant, (), name)
     fact = facts.find(name)
+    if fact is not None and function == "text":
+        return Term(None if isinstance(fact.value, Items) else fact.value, (fact,), fact.text)
     if fact is not None and function:
         items = [item for item in _ITEM_ENDS.split(str(fact.value).strip("[]()\"' ")) if item]
         numbers = [int(item) for item in items if item.isdecimal() and len(item) < 10]
@@ -147,6 +150,11 @@ def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
         atom = _atom(facts, word, reads)
         value = number(atom.value)
         parts += atom.parts
+        if (
+            value == 1 and not atom.parts and texts and "?" in word
+        ):  # A default that changes nothing is not worth a word.
+            texts.pop()
+            continue
         texts.append(atom.text if number(atom.text) is not None else f"{atom.text} {value}")
         if value is None or (operator in ("*", "/") and product is None) or (operator == "/" and value == 0):
             return Term(None, parts, "")
@@ -274,7 +282,11 @@ def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[
             better = [max(given - given % wanted, wanted), given - given % wanted + wanted] if wanted > 0 else []
         elif given is not None and wanted is not None:
             better = [wanted + {"<": -1, ">": 1}.get(relation.operator, 0)]
-            if relation.operator in ("<=", ">=") and len(right.parts) == len(relation.right) == 1:
+            if (
+                relation.operator in ("<=", ">=")
+                and len(right.parts) == len(relation.right) == 1
+                and not _parts(relation.right[0])[1]
+            ):
                 found[right.parts[0].key] = [given]
         found[left.parts[0].key] = better
     return found

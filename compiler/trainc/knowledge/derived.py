@@ -52,6 +52,9 @@ def derived(facts: Facts) -> Iterator[Fact]:
     if product is not None and product.value is not None:
         maker = _kind("hardware", "maker", str(product.value).lower()) or None
         yield Fact("job:of_node", maker, "the devices of the node")
+    for what in ("host_memory", "host_cpus"):
+        yield Fact(f"job:{what.removeprefix('host_')}_of_node", int(_of_hardware(what, facts) or 0) or None, what)
+    yield from _slices(facts, str(device and device.value).removesuffix(".shared"))
     yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts, written)
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
@@ -69,6 +72,18 @@ def derived(facts: Facts) -> Iterator[Fact]:
         if gated:
             yield replace(model, key="job:gated")
         yield from known
+
+
+def _slices(facts: Facts, device: str) -> Iterator[Fact]:
+    """Yield a MIG slice that the GPUs of the node do not have, and the one that is meant."""
+    product = facts.find("job:product")
+    has = _kind("hardware", "slices", str(product.value).lower()) if product is not None else ""
+    name = device.removeprefix("nvidia.com/mig-").removesuffix(".me")
+    if has and name != device and name not in has.split():
+        meant = next((one for one in has.split() if one.partition("g")[0] == name.partition("g")[0]), has.split()[-1])
+        yield Fact("job:no_slice", name, device)
+        yield Fact("job:slices_of_node", has if has == "none" else has.replace(" ", ", "), "the slices of the node")
+        yield Fact("job:meant_slice", f"nvidia.com/mig-{meant}", "a slice")
 
 
 def _trackers(written: Sequence[Fact]) -> Iterator[Fact]:
@@ -198,5 +213,6 @@ def _model(name: str) -> tuple[bool | None, tuple[Fact, ...]]:
         if (size := _SIZE.search(short)) is not None:
             facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
             facts.append(Fact("model:adam", round(8 * float(size[1])), f"weights, gradients and averages of {name}"))
+            facts.append(Fact("model:states", round(16 * float(size[1])), f"the states of {name}"))
             facts.append(Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}"))
     return gated, tuple(facts)

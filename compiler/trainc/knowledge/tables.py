@@ -15,7 +15,7 @@ A table has these fields, all but the first optional:
 - `sections`: the keys of each section of its file, to name the one where a misplaced key belongs; `closed` those that refuse others.
 - `rows`: checks. `if` are conditions that must all hold, `check` is what must hold then (conditions.py); without one, the
   conditions themselves are wrong. `so` is what happens otherwise, `write` what to write instead. `code` and `level` are
-  those of the finding. `reads` are patterns by which a number is read from a key's text.
+  those of the finding. `reads` are patterns by which a number is read from a key's text; `source` is where it is known from.
 """
 
 from __future__ import annotations

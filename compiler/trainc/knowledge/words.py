@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trainc.findings import Fix, Hint, remove
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
@@ -13,6 +14,7 @@ _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|
 # Several of them with commas are the value of one option, such as `--model_args dtype=bfloat16,revision=main`.
 _OVERRIDE = pattern(r"(?![\w.]+=[\w./:-]*,[A-Za-z_][\w.]*=)[+~]{0,2}([A-Za-z_][\w.@/-]*)=(.*)", 16)  # re.DOTALL
 _YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+|(?:NUM|SHARD|OUTPUT)_[A-Z]+")
+_BYTES, _DURATION = pattern(r"(\d{1,9})\s*([kmg])i?b\w*"), pattern(r"(\d{1,9})\s*([smh])\w*")
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 
@@ -54,6 +56,44 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
             others.append((first + at, word))
             hidden = hidden or "$" in word or "`" in word
     return facts, others, hidden
+
+
+def meant(condition: str, fact: Fact | None) -> str:
+    """Return how to write what a value means that is none of the words of a condition: another program calls it so."""
+    from trainc.findings.text import correct_spelling
+    from trainc.knowledge.tables import read
+
+    name, _, listed = condition.partition(" not in ")
+    if not listed or fact is None or not isinstance(fact.value, str) or " " in name:
+        return ""
+    choices, value = [one for one in listed.split("|") if not one.isdecimal() or len(one) > 1], fact.value.lower()
+    same = next((group for group in read("names")["same"] if value.removeprefix("torch.") in group), ())
+    lower = {choice.lower(): choice for choice in choices[::-1]}
+    near = next((lower[one] for one in same if one in lower), "") or correct_spelling(fact.value, choices)
+    quoted = f"'{near}'" if near in ("no", "off", "on", "yes") and fact.form.endswith(": {}") else near
+    form = '"{}"' if fact.variable else fact.form
+    return f"write {form.format(quoted)}" if near else ""
+
+
+def number_meant(value: str) -> str:
+    """Return the hint for a text in the place of a number: the number that it means, or to remove it."""
+    text = value.strip().lower()
+    if (match := _BYTES.fullmatch(text)) is not None:
+        return _instead(str(int(match[1]) << {"k": 10, "m": 20, "g": 30}[match[2]]))
+    if (match := _DURATION.fullmatch(text)) is not None:
+        return _instead(str(int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]))
+    if text in ("true", "yes", "on", "enable", "enabled"):
+        return _instead("1")
+    if text in ("false", "no", "off", "disable", "disabled", "none"):
+        return _instead("0")
+    return remove("remove it, or write a number")
+
+
+def _instead(value: str) -> str:
+    text = f'"{value}"'
+    if '"' in value or "\\" in value:
+        return f"write {text}"
+    return Hint(f"write {text}", Fix("set", text, "value"))
 
 
 def flat(value: Any) -> dict[str, Any]:

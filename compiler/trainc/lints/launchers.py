@@ -40,7 +40,7 @@ def launchers(training: Training) -> Iterator[Finding]:
             hint = (
                 "remove srun and its options"
                 if start.program.guessed
-                else "write torchrun in the place of srun and its options"
+                else "write torchrun in the place of srun, its options and python"
             )
             yield training.finding("ForeignLauncher", "warning", message, hint, 0)
         else:
@@ -132,7 +132,8 @@ def _missing(training: Training) -> Iterator[Finding]:
     else:
         alone = f"each of the {nodes} pods{with_devices} runs one process that trains alone"
     launcher = starting.launchers[0].name
-    hint = f"start it with {'a launcher: [torchrun, train.py]' if launcher == 'torchrun' else launcher}"
+    program = next((word for word in start.argv[1:] if word.endswith(".py")), "train.py")
+    hint = f"start it with {f'a launcher: torchrun {program}' if launcher == 'torchrun' else launcher}"
     yield training.finding("NoLauncher", severity, f"this program has no launcher: {alone}", hint, start.program.index)
 
 

@@ -11,7 +11,7 @@ from trainc.findings import Finding, Severity, choose, suggest
 from trainc.ir.entrypoints import pod_path
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse, term
 from trainc.knowledge.tables import Row, Table, table
-from trainc.knowledge.words import flat
+from trainc.knowledge.words import flat, meant
 from trainc.kube.documents import mapping
 from trainc.lints.config_files import ConfigFile, folders, visible_files
 from trainc.lints.runs import Run, runs
@@ -22,7 +22,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
-_NAMED = pattern(r"\{([\w.:-]+(?: [*/] [\w.:?-]+)*)\}")
+_NAMED = pattern(r"\{([\w.:/-]+(?: [*/] [\w.:?/-]+)*)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
 _OFF = frozenset(("auto", "none", "null", ""))
 _INTEGER = pattern(r"\s*[+-]?\d+(?:_\d+)*\s*")
@@ -126,7 +126,7 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     if compared and (together in covered or (row.level == "info" and keys in covered)):
         return
     covered.update((together, keys))
-    write = _filled(row.write, facts) if row.write else ""
+    write = (meant(row.when[-1], about) or _filled(row.write, facts)) if row.write else ""
     wanted = () if write or about is None else values.get(about.key, ())
     better = next((one for one in wanted if about is not None and (len(wanted) == 1 or _suits(run, about, one))), None)
     if about is not None and better is not None:

@@ -60,6 +60,12 @@ _PRODUCTS = (
 
 # A login that does not need what nothing sets.
 _LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
+_AMOUNTS = {
+    "job:cpus": "cpu",
+    "job:cpus_asked": "cpu",
+    "job:memory_asked": "memory",
+    "job:efas": "vpc.amazonaws.com/efa",
+}
 _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
 
 
@@ -98,9 +104,11 @@ class Run:
         """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
-        amount = {"job:device": device, "job:cpus": "cpu", "job:efas": "vpc.amazonaws.com/efa"}.get(key)
+        amount = {"job:device": device, "job:no_slice": device, **_AMOUNTS}.get(key)
         places: dict[str, tuple[Path, About]] = {
-            "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime")
+            "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime"),
+            "job:fetched_dataset": (("spec", "initializer", "dataset", "storageUri"), "trainjob"),
+            "job:fetched_model": (("spec", "initializer", "model", "storageUri"), "trainjob"),
         }
         if trainer.num_nodes is not None:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
@@ -349,6 +357,8 @@ def _derived(
     yield from _resources(training, network)
     cpus = read_quantity(amounts.get("cpu"))
     yield Fact("job:cpus", int(cpus.units) if cpus is not None else None, "CPUs of the pod")
+    cpus = read_quantity((amounts | (container.resources.get("requests") or {})).get("cpu"))
+    yield Fact("job:cpus_asked", int(cpus.units) if cpus is not None else None, "the CPUs that the scheduler looks for")
     mounts = {normpath(str(mount.get("mountPath"))): not mount.get("readOnly") for mount in container.mounts}
     yield Fact("job:mounts", " ".join((*mounts, "")), "the mounts")
     yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
@@ -408,7 +418,8 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     yield Fact("job:cpus_limited", int("cpu" in limits), "the limit of CPUs")
     yield Fact("job:efas", whole_number(str(limits.get("vpc.amazonaws.com/efa"))), "vpc.amazonaws.com/efa per pod")
     sizes = ("memory_limit", limits.get("memory")), ("ephemeral_limit", limits.get("ephemeral-storage"))
-    for key, amount in (*sizes, ("shm_size", in_memory.get("sizeLimit"))):
+    wanted = ("memory_asked", {**limits, **mapping(container.resources.get("requests"))}.get("memory"))
+    for key, amount in (*sizes, wanted, ("shm_size", in_memory.get("sizeLimit"))):
         read = read_quantity(amount)
         yield Fact(f"job:{key}", read.units >> 20 if read is not None else None, f"{key.split('_')[0]}: {amount}")
 
@@ -476,7 +487,9 @@ def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fac
 def _strange(training: Training, hosts: Hosts, place: Fact) -> Iterator[Fact]:
     """Yield a host that is no pod of the job, or the pod of the launcher if there is no other."""
     names = hosts.names
-    if training.nodes < 2 or not names or any(name.startswith(f"{training.job.name}-") for name in names):
+    own = [name for name in names if name.startswith(f"{training.job.name}-")]
+    if training.nodes < 2 or not names or own:
+        yield from [replace(place, key="hosts:bare", value=name) for name in own if "." not in name][:1]
         return
     if all(name in ("localhost", "127.0.0.1") for name in names):
         yield replace(place, key="hosts:own", value=names[0])

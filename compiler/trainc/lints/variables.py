@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from trainc.findings import Finding, Fix, Hint, Path, Severity, remove, suggest
+from trainc.findings import Finding, Path, Severity, remove, suggest
 from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -33,9 +33,9 @@ _LONG_NAME = 10
 # The first two letters of the variables that are checked.
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI", "OM", "HF", "JA", "XL", "NV"))
 _INTEGER = pattern(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)\s*")
-_DURATION = pattern(r"(\d{1,9})\s*([smh])\w*")
 # Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
+_COMMAND = pattern(r"(?<!\$)\$\([a-z][\w./-]* [^()]*\)|`[a-z][\w./-]*(?: [^`]*)?`")
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
 # What the kubelet sets for the Services of the namespace (kubernetes pkg/kubelet/envvars).
 _OF_SERVICES = pattern(r"\w+_SERVICE_(?:HOST|PORT(?:_\w+)?)|\w+_PORT(?:_\w+)?")
@@ -195,12 +195,15 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
     from trainc.findings.text import correct_spelling
     from trainc.knowledge.tables import variable_names
+    from trainc.knowledge.words import number_meant
 
     names = variable_names()
     lists = names["lists"]
     if name in names["integers"] and not _INTEGER.fullmatch(value):
         raised = "which is not a number: torch.distributed raises an error, and the job fails"
-        return raised if name.startswith("TORCH") else "which is not read: it must be a number", _number_for(value)
+        number = _INTEGER.match(value) if name.startswith("NCCL") else None
+        unread = f"of which only {number[0]} is read" if number else "which is not read"
+        return raised if name.startswith("TORCH") else f"{unread}: it must be a number", number_meant(value)
     if name in names["words"] and value.strip().upper() not in names["words"][name]:
         choices = names["words"][name]
         begun = [choice for choice in choices if len(choice) > 1 and value.upper().startswith(choice)]
@@ -223,25 +226,6 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
         if word not in known and "=" not in setting and (near := correct_spelling(word, known, 3)):
             return f"which PyTorch refuses: it has no setting {word!r}", suggest(word, [near])
     return None
-
-
-def _number_for(value: str) -> str:
-    """Return the hint for a text in the place of a number: the number that it means, or to remove it."""
-    text = value.strip().lower()
-    if (match := _DURATION.fullmatch(text)) is not None:
-        return _instead(str(int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]))
-    if text in ("true", "yes", "on", "enable", "enabled"):
-        return _instead("1")
-    if text in ("false", "no", "off", "disable", "disabled", "none"):
-        return _instead("0")
-    return remove("remove it, or write a number")
-
-
-def _instead(value: str) -> str:
-    text = f'"{value}"'
-    if '"' in value or "\\" in value:
-        return f"write {text}"
-    return Hint(f"write {text}", Fix("set", text, "value"))
 
 
 def _flags(value: str) -> tuple[str, str] | None:
@@ -331,7 +315,7 @@ class _Container:
             path, about = self.entry.word_path(index)
             # Other jobs may replace the command of a runtime.
             severity: Severity = "error" if index in needed and about == "trainjob" else "warning"
-            if names or (unset and unset[0].islower()):
+            if names or (unset and unset[0].islower()) or ("\n" not in word and _COMMAND.search(word)):
                 message = f"no shell runs this command, so {word!r} is passed to the program without being expanded"
                 hint = (
                     "; ".join(map(self._how_to_expand, names)) or "write the value, or run the command through bash -c"

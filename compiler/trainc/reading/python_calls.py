@@ -32,6 +32,7 @@ _PUT = {kind: pattern(text) for kind, text in _WORDS["put"].items()}
 _KEEPING, _CALLING, _CALLED = (pattern(_WORDS[key]) for key in ("keeping", "calling", "called"))
 # How long what a name stands for may be, how often names are written out, and how many calls of one function are kept apart.
 _LONGEST, _MOST_WRITTEN, _MOST_CALLS = 100, 10_000, 6
+_GONE = frozenset(_WORDS["gone"])
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PARSER = "argparse.ArgumentParser"
 _BUILT_IN = frozenset((*dir(builtins), *_ROOTS))
@@ -48,7 +49,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     What is not constant is its text. Further calls with other arguments are in `call1:NAME` and so on, and those behind
     conditions in `maybe0:NAME`; one with `*` or `**` is left out. `call:os.environ/NAME` is a variable that the script needs, and `OPTIONS` are those of its command line.
     `call:NAME/@` is the place of a call among all. `DEVICES` is 1 if nothing is put on another device than the first.
-    `NAMES` are all names in the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
+    `IMPORT` are the imports that some version lacks, `NAMES` all names in the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
     rank waits in (`LOCAL`: the first of each pod).
     """
     tree = _Own(ast.parse(text)).whole
@@ -59,16 +60,30 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
         and [dotted(base).rpartition(".")[2] for base in one.bases] == ["IterableDataset"]
     ]
     _Renaming({name: ast.Name("torch.utils.data.IterableDataset", ast.Load()) for name in streams}).visit(tree)
+    imported = _imports(tree)
     roots = _rename(tree)
     script, nodes = _Script(tree), list(ast.walk(tree))
     names = {str(getattr(node, key, "")) for node in nodes for key in ("id", "attr", "arg", "value")}
     names = {part for name in names for part in name.split(".") if part.isidentifier()}
     names |= {"with" for node in nodes if isinstance(node, ast.With)}
-    found = _of_calls(script, nodes) | _options(nodes, script.calls) | _of_devices(script, nodes)
+    found = _of_calls(script, nodes) | _options(nodes, script.calls) | _of_devices(script, nodes) | imported
     found["call:NAMES"] = f" {' '.join(sorted(names))} ", 0
     found["call:FOREIGN"] = " ".join(sorted(roots - _PLAIN)) or "none", 0
     for key, waiting in script.of_one(tree).items():
         found[key] = dotted(waiting.func), waiting.lineno - 1
+    return found
+
+
+def _imports(tree: ast.Module) -> dict[str, tuple[Any, int]]:
+    """Return what a script certainly imports first, and the modules that this is in, as far as others went missing."""
+    found: dict[str, tuple[Any, int]] = {}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) and not node.level else ""
+            for one in node.names if module or isinstance(node, ast.Import) else ():
+                parts = f"{module}{one.name}".split(".")
+                for name in {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & _GONE:
+                    found[f"call:IMPORT/{name}"] = True, node.lineno - 1
     return found
 
 
