@@ -251,7 +251,7 @@ def test_what_is_missing_has_a_row_each(kubectl: Fake, tmp_path: Path) -> None:
     assert missing(result.stdout) == [
         "WorkloadPriorityClass prod - - not found create it before the job starts",
         "ServiceAccount team-a/trainer - - not found create it before the job starts",
-        "Secret team-a/registry - - not found create it before the job starts, or use hf",
+        "Secret team-a/registry - - not found create it before the job starts",
         "PersistentVolumeClaim team-a/datasets - - not found did you mean dataset?",
         "Secret team-a/hf, key token - - not found did you mean tokn?",
     ]

@@ -376,9 +376,9 @@ class _Explainer:
         if self.queue.namespaces and (labels := self.queue.namespaces.get("matchLabels")):
             hint = f"label the namespace with {', '.join(f'{key}: {value}' for key, value in labels.items())}"
             for key, value in labels.items():
-                values = [*{space[key] for space in self.state.cluster.namespaces.values() if key in space}]
+                values = {space[key] for space in self.state.cluster.namespaces.values() if key in space}
                 if len(values) == 1 and value not in values:
-                    hint = f'write {key}: "{values[0]}" in its namespaceSelector: no namespace here has another one'
+                    hint = f'write {key}: "{values.pop()}" in its namespaceSelector: no namespace here has another one'
         message = f"{self._queue_name} does not accept jobs from namespace {name} (see its namespaceSelector)"
         return Shortfall(message, hint)
 
