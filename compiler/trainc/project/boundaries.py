@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from trainc.findings import Diagnostic, Finding, Hint, Path, Severity, Source
 from trainc.findings.codes import codes
 from trainc.findings.policy import Level, Rule, matches
-from trainc.findings.text import first_of
+from trainc.findings.text import did_you_mean, first_of
 from trainc.kube.bounds import decimal
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.jobset import JobSet
@@ -108,7 +108,8 @@ def _foreign_namespace(
         return None
     where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
     message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ())}"
-    hint = "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
+    hint = did_you_mean(namespace, allowed or ())
+    hint = hint or "use a namespace of this folder, move the file, or change `namespaces` in trainc.yaml"
     if allowed == ():
         message = f"{inside} may not have jobs: `namespaces` in trainc.yaml allows {globs[-1]} none"
         others = [glob for glob, names in namespaces.items() if any(matches(namespace, name) for name in names)]
@@ -120,7 +121,7 @@ def _foreign_namespace(
     if earlier := [glob for glob in globs[:-1] if any(matches(namespace, name) for name in namespaces[glob])]:
         hint = f"the last glob that matches counts: write {globs[-1]} before {earlier[-1]} in trainc.yaml"
     if globs:
-        hint = Hint(hint, rule=place(globs[-1]))
+        hint = Hint(hint, *(hint.fixes if isinstance(hint, Hint) else ()), rule=place(globs[-1]))
     finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
     return original.diagnose(finding, label_of(document.data))
 

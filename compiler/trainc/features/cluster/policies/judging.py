@@ -10,8 +10,9 @@ from typing import Any
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Finding, Path, Severity, did_you_mean
 from trainc.api.kube import documents
-from trainc.api.records import dataclass, field, replace
+from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.policies import cel, matching
+from trainc.features.cluster.policies.cel.syntax import parse
 from trainc.features.cluster.policies.children import Subject, as_stored, children
 from trainc.features.cluster.policies.loading import MISSING, Binding, Expression, Policy, PolicySet, Validation
 from trainc.features.cluster.policies.pod_security import LABEL, Violation, standards, together, violations
@@ -28,6 +29,8 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
     "Audit": ("PolicyAudited", "info"),
 }
 _POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+# A function of a single parameter.
+_CONVERTED = pattern(r"(?<![\w.])(\w+)\(params\.(\w+(?:\.\w+)*)\)")
 _FOR_THE_USER = cel.Unknown("it depends on who creates the object")
 _AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
 
@@ -124,7 +127,8 @@ class Judge:
                 allowed = min(MOST_STEPS, steps.steps)
                 evaluation = cel.Evaluation(cel.Budget(allowed), data)
                 try:
-                    yield from _Case(binding, subject, evaluation, {**scope, "params": params}).findings()
+                    home = next((d for d in self.policies.other_documents if d.data is params), None)
+                    yield from _Case(binding, subject, evaluation, {**scope, "params": params}, home).findings()
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
         except matching.UndecidedError as error:
@@ -199,8 +203,16 @@ def _are_secured(namespaces: Mapping[str, Any]) -> bool:
 class _Case:
     """One policy with its binding and one parameter, applied to one object."""
 
-    def __init__(self, binding: Binding, subject: Subject, evaluation: cel.Evaluation, scope: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        binding: Binding,
+        subject: Subject,
+        evaluation: cel.Evaluation,
+        scope: dict[str, Any],
+        parameter: Document | None,
+    ) -> None:
         self._binding = binding
+        self._parameter = parameter
         self._policy: Policy = binding.policy
         self._subject = subject
         self._evaluation = evaluation
@@ -304,8 +316,10 @@ class _Case:
 
     def _denials(self, message: str, expression: Expression | None) -> Iterator[Finding]:
         path = self._evaluation.last_read
-        for action in self._binding.spec["validationActions"]:
-            yield self._finding(action, message, expression, path)
+        actions = self._binding.spec["validationActions"]
+        for action in actions:
+            if action != "Audit" or "Deny" not in actions:  # What is denied is said once.
+                yield self._finding(action, message, expression, path)
 
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]
@@ -326,6 +340,16 @@ class _Case:
         place = failed[0] if failed else expression
         source = self._policy.document.locate(("spec",) if place is None else place.path)
         where = f" ({source.file}:{source.line})" if source else ""
+        home = self._parameter
+        for call in _CONVERTED.finditer(place.text if home and place else ""):
+            try:
+                self._evaluation.value(parse(call[0]), self._scope)
+            except cel.EvaluationError as error:
+                parameter = tuple(call[2].split("."))
+                if home and str(error) in message and documents.path_exists(home.data, parameter):
+                    value = documents.value_at(home.data, parameter)
+                    text = f"the parameter {call[2]} is {value!r}, which {call[1]}() cannot read: correct it; "
+                    source = home.locate(parameter)
         hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
         hint = source.refusing(hint) if source else hint
         return self._place(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
