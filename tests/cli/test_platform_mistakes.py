@@ -247,8 +247,13 @@ def test_what_only_refuses_more_loosens_nothing() -> None:
     write("trainc.yaml", SETTINGS + RULES + 'rules: {"job/**": {MovingImageTag: ignore}}\n')
     assert "SettingsLoosened" not in run("check", "--base", "main").stderr
     assert "less strict" not in run("diff", "git:main").stdout
+    edit("policies/acme.yaml", "name: ads}", "name: ads, labels: {acme.com/floor: '2'}}")
+    assert "SettingsLoosened" not in run("check", "--base", "main").stderr
+    edit("cluster/kueue.yaml", "namespaceSelector: {}", "namespaceSelector: {matchLabels: {acme.com/floor: '1'}}")
+    said = 'Namespace ads: metadata.labels["acme.com/floor"] has changed, which may let more pass'
+    assert said in run("check", "--base", "main").stderr
     edit("policies/acme.yaml", "enforce: restricted", "enforce: privileged")
-    assert "is privileged; it was baseline" in run("check", "--base", "main").stderr
+    assert "is privileged; it was baseline, which may let more pass" in run("check", "--base", "main").stderr
 
 
 def test_a_limit_range_gives_a_kept_job_a_note() -> None:

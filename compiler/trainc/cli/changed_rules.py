@@ -7,17 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Source, format_path
-from trainc.kube.documents import Json, identity_of, path_exists, value_at, walk, with_value
+from trainc.kube.documents import Json, identity_of, mapping, path_exists, value_at, walk, with_value
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import CONFIGURATION_FILE
+from trainc.startup.patterns import pattern
 
 # A value is said up to this number of letters.
 _LONG = 60
+_READERS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ClusterQueue")
+_OURS = pattern(r"(k8s|kubernetes)\.io/")
+# A parameter of that kind, or an expression that reads more of a Namespace than labels and annotations that it names.
+_READS_ALL = pattern(
+    r"\"Namespace\"|namespaceObject(?!\.metadata\.(?:name\b|(?:labels|annotations)(?:\.\w+\b(?!\()|\[\??\\?['\"][^'\"\\]+\\?['\"]\])))"
+)
 _LEVELS = ("privileged", "baseline", "restricted")
 
 
-def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str) -> Iterator[Diagnostic]:
-    """Yield where and how rules are others than before, apart from the texts that they print."""
+def changed_rules(
+    before: Sequence[Document], now: Sequence[Document], base: str, readers: Sequence[Document] = ()
+) -> Iterator[Diagnostic]:
+    """Yield where and how rules are others than before, apart from the texts that they print.
+
+    The `readers` are the documents that may read labels of Namespaces: those of all folders, and of the clusters.
+    """
     hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
 
     def about(source: Source | None, sentence: str) -> Diagnostic:
@@ -28,6 +40,9 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
     for label, document in there.items():
         was = _without_texts(document.data)
         new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
+        if new is not None and was != new and new.get("kind") == "Namespace":
+            text = json.dumps([d.data for d in readers if d.data.get("kind") in _READERS], default=str)
+            was, new = _as_read(was, text), _as_read(new, text)
         if new is None:
             source = next((d.locate(()) for d in now if d.file == document.file), None) or _place_of_name(document, now)
             what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
@@ -42,10 +57,27 @@ def changed_rules(before: Sequence[Document], now: Sequence[Document], base: str
             if lost := () if gone else _lost_items(value_at(document.data, at), value_at(here[label].data, at)):
                 what = f"has lost {', '.join(lost)}"
             source = here[label].locate(at[:-1] if gone else at)
-            yield about(source, f"{label}: {format_path(at)} {what}{', which lets more pass' * (old == 'Deny')}")
+            passes = "" if gone or lost else f", which {'lets' if old == 'Deny' else 'may let'} more pass"
+            yield about(source, f"{label}: {format_path(at)} {what}{passes}")
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
             yield about(here[label].locate(()), f"{label} is new")
+
+
+def _as_read(namespace: Json, readers: str) -> Json:
+    """Return a Namespace without the labels and annotations that nothing reads."""
+    if _READS_ALL.search(readers):
+        return namespace
+    metadata = mapping(namespace.get("metadata"))
+    parts = {
+        part: {
+            key: value
+            for key, value in mapping(metadata.get(part)).items()
+            if _OURS.search(str(key)) or str(key) in readers
+        }
+        for part in ("labels", "annotations")
+    }
+    return {**namespace, "metadata": {**metadata, **parts}}
 
 
 def _place_of_name(document: Document, now: Sequence[Document]) -> Source | None:

@@ -515,7 +515,9 @@ def _court_at_base(bases: Bases, court: Court) -> tuple[Judge | None, Court, lis
     revision = bases.get()
     before, judge, snapshot = revision.within(settings.configuration.environment, answer)
     name = str(bases.arguments.base)
-    loosened = [d for path in before if path in now for d in changed_rules(before[path], now[path], name)]
+    clusters = [side[0] for side in (snapshot, court.snapshot) if side is not None]
+    readers = [d for side in (*before.values(), *now.values(), *clusters) for d in side]
+    loosened = [d for path in before if path in now for d in changed_rules(before[path], now[path], name, readers)]
     mine = [d.data for d in court.snapshot[0]] if court.snapshot else None
     if snapshot is not None and mine is not None and [d.data for d in snapshot[0]] != mine:
         court = replace(court, at_base=replace(court, snapshot=snapshot))
