@@ -617,7 +617,8 @@ def resize(months: Months) -> Request:
 
 def in_place(months: Months) -> Request:
     job = months.a_job()
-    if job.name in months.world.frozen:
+    # What of a change arrives, compiling the job says, and without its runtime it is not compiled.
+    if job.name in months.world.frozen or job.runtime not in months.world.runtimes:
         return comment(months)
     match months.random.randrange(5):
         case 0:
