@@ -5,9 +5,9 @@ Explaining a job takes longer than compiling it, so this is done only for jobs w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from trainc.explain.model import ExplainedField, ExplainedObject
+from trainc.explain.model import ExplainedObject
 from trainc.explain.replay import Recorder
 from trainc.findings import Diagnostic, Path, Report, Source
 from trainc.pipeline.compiler import Result, assemble
@@ -40,7 +40,11 @@ def place_built(result: Result) -> list[Diagnostic]:
         if finding.severity != "info" and built in objects:
             if built not in sources:
                 sources[built] = _sources_by_path(objects[built])
-            source = _nearest(sources[built], finding.source_path or finding.path)
+            ways = [
+                _nearest(sources[built], finding.source_path or finding.path),
+                *map(sources[built].get, finding.numbers),
+            ]
+            source = next((way for way in ways if way and way.file == result.job.document.file), ways[0])
             placed[i] = replace(placed[i], source=source or placed[i].source)
             if finding.code in NOT_OF_MIRRORS:
                 placed[i] = _as_written(placed[i], finding.path, objects[built], result)
@@ -73,7 +77,7 @@ def explained_jobset(session: Session, job: ValidDocument) -> ExplainedObject | 
 def _sources_by_path(described: ExplainedObject) -> dict[Path, Source | None]:
     """Where each field was written; one that holds others, where the first of them was, if possible unchanged."""
     sources: dict[Path, Source | None] = {}
-    fields = [(field, next(_sources(field), None)) for field in described.fields]
+    fields = [(one, next((i.source for i in one.origin.inputs if i.source), None)) for one in described.fields]
     copied = [(field, source) for field, source in fields if source and field.origin.kind in _COPIED]
     for field, source in (*copied, *(pair for pair in fields if pair[1]), *fields):
         for length in range(2, len(field.index) + 1):
@@ -83,7 +87,3 @@ def _sources_by_path(described: ExplainedObject) -> dict[Path, Source | None]:
 
 def _nearest(sources: Mapping[Path, Source | None], path: Path) -> Source | None:
     return next((sources[path[:end]] for end in range(len(path), 1, -1) if path[:end] in sources), None)
-
-
-def _sources(field: ExplainedField) -> Iterator[Source]:
-    return (origin_input.source for origin_input in field.origin.inputs if origin_input.source is not None)

@@ -165,9 +165,8 @@ class Finding:
 
     `about` is what `path` refers to: "trainjob" (including its patches), "runtime", "file", or the label of a built object,
     such as "JobSet team-a/llm". A file is a text in `document`, another one of the input, and `line` its line, from 0.
-    `source_path` is a more precise path for the source position, if upstream reports a coarser
-    one. If the cluster makes the object, `built_by` is the label of the one that trainc writes, and that `source_path`
-    refers to. `stage` is set by the `Report` to which the finding is added.
+    `source_path` is a more precise path for the position; `numbers` are others that decide as well. If the cluster makes
+    the object, `built_by` labels the one that trainc writes, which these refer to. The `Report` sets `stage`.
     """
 
     code: str
@@ -181,6 +180,7 @@ class Finding:
     stage: str = ""
     document: Any = None
     line: int = 0
+    numbers: tuple[Path, ...] = ()
 
     @classmethod
     def of_failure(cls, unknown: str, function: str, error: Exception, path: Path = ("metadata", "name")) -> Finding:

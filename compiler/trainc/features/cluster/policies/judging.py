@@ -316,10 +316,11 @@ class _Case:
 
     def _denials(self, message: str, expression: Expression | None) -> Iterator[Finding]:
         path = self._evaluation.last_read
+        numbers = tuple(dict.fromkeys(map(self._subject.source, self._evaluation.other_numbers(path))))
         actions = self._binding.spec["validationActions"]
         for action in actions:
             if action != "Audit" or "Deny" not in actions:  # What is denied is said once.
-                yield self._finding(action, message, expression, path)
+                yield replace(self._finding(action, message, expression, path), numbers=numbers)
 
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]

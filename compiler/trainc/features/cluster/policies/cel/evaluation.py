@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from trainc.api.findings import Path, did_you_mean
+from trainc.api.kube import documents
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.policies.cel import values
 from trainc.features.cluster.policies.cel.functions import FUNCTIONS, Overload, apply, list_index, map_key
@@ -354,6 +355,14 @@ class Evaluation:
             if id(base) in paths:
                 return (*paths[id(base)], *(step for step in steps if isinstance(step, str | int)))
         return ()
+
+    def other_numbers(self, last: Path) -> Iterator[Path]:
+        """The paths of the numbers that were read, if the last field is one of them or a quantity."""
+        if str(documents.value_at(self.subject, last))[:1].isdigit():
+            paths = paths_of(self.subject)
+            for base, steps in self.reads:
+                if id(base) in paths and type(documents.value_at(base, steps)) is int:
+                    yield (*paths[id(base)], *steps)
 
     def value(self, node: Node, scope: Scope) -> Any:
         """The value of a node. Raises EvaluationError, UnknownError or CostExceededError."""
