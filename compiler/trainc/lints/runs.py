@@ -104,6 +104,7 @@ class Run:
         """Return where a fact of the job is that is in no command, variable or file; None if it is not said there."""
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
+        where = self.training.job, self.training.info, entry.pod_set.name
         amount = {"job:device": device, "job:no_slice": device, **_AMOUNTS}.get(key)
         places: dict[str, tuple[Path, About]] = {
             "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime"),
@@ -115,10 +116,16 @@ class Run:
         if amount in limits:
             places[key] = ("spec", "trainer", "resourcesPerNode", "limits", str(amount)), "trainjob"
         if key in ("job:shape", "job:product", "job:gke"):
-            selector = self.training.info.pod_spec(entry.pod_set.name).get("nodeSelector") or {}
+            selector = where[1].pod_spec(where[2]).get("nodeSelector") or {}
             product = next((one for one in _PRODUCTS if one in selector), "")
             label = {"job:shape": _TOPOLOGY, "job:gke": "cloud.google.com/gke-accelerator"}.get(key, product)
-            return pod_path(self.training.job, self.training.info, entry.pod_set.name, "nodeSelector", label)
+            return pod_path(*where, "nodeSelector", label)
+        if (field := _SECURITY.get(key.removeprefix("job:"))) is not None:
+            is_own = field in mapping(entry.container.fields.get("securityContext"))
+            return entry.at("securityContext", field) if is_own else pod_path(*where, "securityContext", field)
+        if key == "job:shm_size":
+            volume = "name", volume_at(self.training, "/dev/shm")[1]  # noqa: S108
+            return pod_path(*where, "volumes", volume, "emptyDir", "sizeLimit")
         return entry.image_path() if key == "job:image" else places.get(key)
 
 
@@ -421,6 +428,7 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     wanted = ("memory_asked", {**limits, **mapping(container.resources.get("requests"))}.get("memory"))
     for key, amount in (*sizes, wanted, ("shm_size", in_memory.get("sizeLimit"))):
         read = read_quantity(amount)
+        yield Fact(f"job:{key}_given", str(amount), key)
         yield Fact(f"job:{key}", read.units >> 20 if read is not None else None, f"{key.split('_')[0]}: {amount}")
 
 

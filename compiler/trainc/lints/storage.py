@@ -33,6 +33,7 @@ _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:di
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
 _NAMES, _PATH_ENDS = pattern(r"[A-Za-z]{4,}"), pattern(r"[\s=:,'\"]+")
 _FOR_OUTPUT = ("out", "ckpt", "checkpoint", "result", "saved", "runs")
+_CACHE = pattern(r"CACHE|_HOME$")
 _LOADED = ("load", "resume", "init", "pretrained", "from")
 # Where clusters mount data; other folders may be part of the image.
 _SHARED = pattern(
@@ -189,14 +190,12 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
             message = f"{path} is {where}, so what the program writes there is gone with its pod"
-            unused = unused_claim(training, path) if is_output and kind is None else ""
-            if unused:
-                message = (
-                    f"{path} is in no volume, and nothing uses the claim at {unused}: the output is gone with its pod"
-                )
-                yield training.finding("OutputNotKept", "warning", message, f"write to {unused}", index)
-                return
-            yield training.finding("OutputNotKept", "info", message, _claim_at(training, path), index)
+            may_use = is_output and kind is None
+            if unused := may_use and unused_claim(training, path):
+                message = f"{path} is {where}, and no output goes to the claim at {unused}: it is gone with its pod"
+            kept = unused or (may_use and unused_claim(training, path, used=True))
+            hint = f"write to {kept}/{basename(path)}" if kept else _claim_at(training, path)
+            yield training.finding("OutputNotKept", "warning" if unused else "info", message, hint, index)
         elif (is_output or "cache" in key) and (why := unwritable(training, path)):
             yield training.finding("OutputNotKept", "warning", *why, index)
     elif _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
@@ -240,26 +239,30 @@ def security_of(entry: Entrypoint, field: str) -> Any:
     return mapping(entry.container.fields.get("securityContext")).get(field, of_pod.get(field))
 
 
-def unused_claim(training: Training, path: str, *, alike: bool = False) -> str:
+def unused_claim(training: Training, path: str, *, alike: bool = False, used: bool = False) -> str:
     """Return where a claim is mounted that no word or variable names, in the same folder as a path or meant for output; or nothing.
 
-    With `alike`, it is one that has a word of the path in its own.
+    A variable of a cache is no use of it. With `alike`, it is one that has a word of the path in its own, with `used` one
+    that is meant for output and may be named.
     """
     container = training.entry.container
     files = (file.text or "" for file in visible_files(training))
-    named = " ".join((training.text, *(value or "" for value in training.variables.values()), *files))
+    values = (value or "" for name, value in training.variables.items() if not _CACHE.search(name))
+    named = " ".join((training.text, *values, *files))
     named = "\n".join(_PATH_ENDS.split(named)) if alike else named
     top = "/".join(path.split("/")[:2])
     for mount in container.mounts:
         place = str(mount.get("mountPath", "")).rstrip("/")
-        related = place.startswith(f"{top}/") or any(word in place.split("/")[-1] for word in _FOR_OUTPUT)
+        related = (place.startswith(f"{top}/") and not used) or any(
+            word in place.split("/")[-1] for word in _FOR_OUTPUT
+        )
         related = bool({*_NAMES.findall(place)} & {*_NAMES.findall(path)}) if alike else related
         kind = _kind(_volume(training, str(mount.get("name"))))
         if (
             related
             and kind in ("persistentVolumeClaim", "claim")
             and (alike or not _is_read_only(training, place))
-            and (f"\n{place}" if alike else place) not in named
+            and (used or (f"\n{place}" if alike else place) not in named)
         ):
             return place
     return ""

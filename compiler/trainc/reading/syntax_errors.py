@@ -169,6 +169,9 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     if conflict := _CONFLICT.search(chunk.text):
         hint = "keep one of the two versions, and remove the lines with <<<<<<<, ======= and >>>>>>>"
         return chunk.error("YAMLSyntax", conflict.start(), "this is an unresolved merge conflict", hint)
+    if chunk.file.endswith(".json") and chunk.text.lstrip().startswith("{") and not chunk.text.rstrip().endswith("}"):
+        end, hint = len(chunk.text.rstrip()), "export or publish the whole file again"
+        return chunk.error("YAMLSyntax", end, "this file ends in the middle of this line", hint)
     return _explain(error, chunk)
 
 
