@@ -12,6 +12,8 @@ from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from trainc.startup.typing import Self
 
 
@@ -182,12 +184,39 @@ class Finding:
     line: int = 0
     numbers: tuple[Path, ...] = ()
 
-    @classmethod
-    def of_failure(cls, unknown: str, function: str, error: Exception, path: Path = ("metadata", "name")) -> Finding:
-        """Say that a check failed at an object which no schema has checked, so that the command can go on."""
-        message = f"{unknown} is unknown: {function} failed with {type(error).__name__}"
+    @staticmethod
+    def guard(unknown: str, judge: str = "", path: Path = ("metadata", "name")) -> Guard:
+        """Return a context in which what a judge raises is a finding, that something is `unknown`."""
+        return Guard(unknown, judge, path)
+
+
+class Guard:
+    """What a judge raises in its `with` block, such as at an object which no schema has checked, is one of `failures`.
+
+    So that the command goes on. What fails in the same way again is said once. A judge is called by its function's name
+    unless it is named.
+    """
+
+    __slots__ = ("failures", "judge", "path", "unknown")
+
+    def __init__(self, unknown: str, judge: str, path: Path) -> None:
+        self.unknown, self.judge, self.path = unknown, judge, path
+        self.failures: list[Finding] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            return False
+        called = trace and trace.tb_next
+        judge = self.judge or (called.tb_frame.f_code.co_name if called else "a check")
+        message = f"{self.unknown} is unknown: {judge} failed with {type(error).__name__}"
         hint = "write or export this object again; if it is as trainc or the cluster wrote it, please report this"
-        return cls("WrongType", "error", message, hint, path)
+        failure = Finding("WrongType", "error", message, hint, self.path)
+        if failure not in self.failures:
+            self.failures.append(failure)
+        return True
 
 
 # What all stages of the compilation of one job have found.

@@ -11,6 +11,7 @@ The arguments of a lint's function depend on its stage:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache, cached_property
 
 from trainc.findings import Finding
@@ -257,18 +258,24 @@ def lint(
     arguments: dict[str, Sequence[Any]] = {"job": whole, "input": (job, info, around)}
     subjects = _Subjects(job, info, around)
     findings: list[Finding] = []
+    # What a plugin of others raises is said as such.
+    guard = nullcontext() if info.plugins else Finding.guard("whether it works")
     for group in _at(stage, info.plugins):
         per, when = group.per, group.when
-        if group.applies_to is not None and not group.applies_to(job, info):
-            continue
-        if per in arguments:
-            for function in group.functions if per == "job" or around else ():
-                findings += function(*arguments[per])
-            continue
-        for subject in subjects[per]:
-            if when is None or when(subject):
-                for function in group.functions:
-                    findings += function(subject)
+        with guard:
+            if group.applies_to is not None and not group.applies_to(job, info):
+                continue
+            if per in arguments:
+                for function in group.functions if per == "job" or around else ():
+                    with guard:
+                        findings += function(*arguments[per])
+                continue
+            for subject in subjects[per]:
+                if when is None or when(subject):
+                    for function in group.functions:
+                        with guard:
+                            findings += function(subject)
+    findings += getattr(guard, "failures", ())
     if info.gitops:
         return findings
     return [replace(finding, severity="warning") if finding.severity == "error" else finding for finding in findings]
@@ -320,10 +327,9 @@ def lint_rendered(
 
 
 def _guarded(stage: Stage, options: Options, unknown: str, *arguments: Any) -> Iterator[Finding]:
-    """Run lints of which one that fails, at what no schema has checked, is a finding, not the end of everybody's check."""
+    guard = Finding.guard(unknown)
     for group in _at(stage, options.plugins):
         for function in group.functions:
-            try:
+            with guard:
                 yield from function(*arguments)
-            except Exception as error:  # noqa: BLE001 - see above
-                yield Finding.of_failure(unknown, function.__name__, error)
+    yield from guard.failures

@@ -239,11 +239,12 @@ def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answ
 
 def _rows(answers: Answers, requirements: Requirements, *, live: bool) -> Iterator[Row]:
     """The rows of a table. No schema has checked the answers: where a comparison fails, that is a row of its own."""
-    try:
+    guard = Finding.guard("the rest", "the comparison", ())
+    with guard:
         yield from compare(answers.documents, requirements, answers.unanswered, live=live)
+    with guard:
         yield from missing_rows(requirements, answers.dump)
-    except Exception as error:  # noqa: BLE001 - see above
-        failure = Finding.of_failure("the rest", "the comparison", error, ())
+    for failure in guard.failures:
         yield Row("the cluster", "", "", "unknown", f"{failure.message}; {failure.hint}", visible=False)
 
 

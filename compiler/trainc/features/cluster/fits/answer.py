@@ -156,12 +156,12 @@ def fits_named(  # noqa: PLR0913 - two go by their names
     judge = _Judge(state)
     jobs, alone = list[_Job](), list[Fit]()
     for name, jobset in over("judging", jobsets):
-        try:
+        guard = Finding.guard("whether the cluster can run it", "its judgement")
+        with guard:
             job = _readable_job(name, jobset, cluster, created)
             alone.append(judge.judge(job))
-        except Exception as error:  # noqa: BLE001 - a defect, or an object that no schema has checked: the others go on
-            failure = Finding.of_failure("whether the cluster can run it", "its judgement", error)
-            job = _Job(name, verdict="unknown", cause="failed", diagnostics=tuple(findings.about_job(name, [failure])))
+        if failed := tuple(findings.about_job(name, guard.failures)):
+            job = _Job(name, verdict="unknown", cause="failed", diagnostics=failed)
             alone.append(judge.judge(job))
         jobs.append(job)
     about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]

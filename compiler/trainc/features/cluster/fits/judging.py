@@ -74,11 +74,11 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
     created = created_by(applied, options.namespace or "")
     dump = Dump.of_documents(snapshot)
-    try:
+    guard = Finding.guard("what the cluster can run", "reading this dump", ())
+    with guard:
         fits = fits_named(sorted(jobsets.items()), dump, created, options.kueue, over, now=now)
-    except Exception as error:  # noqa: BLE001 - of objects that no schema has checked; the command goes on
-        failure = Finding.of_failure("what the cluster can run", "reading this dump", error, ())
-        return ClusterVerdicts(None, [*problems, Document.of({}).diagnose(failure, cluster)])
+    if guard.failures:
+        return ClusterVerdicts(None, [*problems, *(Document.of({}).diagnose(one, cluster) for one in guard.failures)])
     problems += place_in_snapshot(fits.diagnostics, snapshot)
     if has_errors(problems):
         return ClusterVerdicts(None, problems)

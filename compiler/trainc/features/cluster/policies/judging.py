@@ -80,11 +80,10 @@ class Judge:
         findings: list[tuple[str, Finding]] = []
         steps = cel.Budget(_STEPS_PER_JOB)
         for manifest in manifests:
-            label = label_of(manifest)
-            try:
+            label, guard = label_of(manifest), Finding.guard("whether policies allow it", "their evaluation")
+            with guard:
                 findings += self._about(manifest, label, steps)
-            except Exception as error:  # noqa: BLE001 - see above
-                findings.append((label, Finding.of_failure("whether policies allow it", "their evaluation", error)))
+            findings += ((label, failure) for failure in guard.failures)
         return findings
 
     def _about(self, manifest: Mapping[str, Any], label: str, steps: cel.Budget) -> Iterator[tuple[str, Finding]]:
