@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Source, format_path
@@ -20,6 +21,7 @@ _OURS = pattern(r"(k8s|kubernetes)\.io/")
 _READS_ALL = pattern(
     r"\"Namespace\"|namespaceObject(?!\.metadata\.(?:name\b|(?:labels|annotations)(?:\.\w+\b(?!\()|\[\??\\?['\"][^'\"\\]+\\?['\"]\])))"
 )
+_WORD = pattern(r"[\w./-]+")
 _LEVELS = ("privileged", "baseline", "restricted")
 
 
@@ -36,13 +38,19 @@ def changed_rules(
         message = f"since {base}: {sentence}"
         return Diagnostic("SettingsLoosened", "info", message, hint, CONFIGURATION_FILE, source=source)
 
+    @cache
+    def read() -> frozenset[str] | None:
+        """Return all words of what reads labels of Namespaces; None if all labels may be read."""
+        text = json.dumps([d.data for d in readers if d.data.get("kind") in _READERS], default=str)
+        words = _WORD.findall(text)
+        return None if _READS_ALL.search(text) else frozenset(part for one in words for part in (one, *one.split(".")))
+
     there, here = ({label_of(d.data): d for d in side} for side in (before, now))
     for label, document in there.items():
         was = _without_texts(document.data)
         new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
-        if new is not None and was != new and new.get("kind") == "Namespace":
-            text = json.dumps([d.data for d in readers if d.data.get("kind") in _READERS], default=str)
-            was, new = _as_read(was, text), _as_read(new, text)
+        if new is not None and was != new and new.get("kind") == "Namespace" and (named := read()) is not None:
+            was, new = _as_read(was, named), _as_read(new, named)
         if new is None:
             source = next((d.locate(()) for d in now if d.file == document.file), None) or _place_of_name(document, now)
             what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
@@ -64,16 +72,14 @@ def changed_rules(
             yield about(here[label].locate(()), f"{label} is new")
 
 
-def _as_read(namespace: Json, readers: str) -> Json:
-    """Return a Namespace without the labels and annotations that nothing reads."""
-    if _READS_ALL.search(readers):
-        return namespace
+def _as_read(namespace: Json, named: Container[str]) -> Json:
+    """Return a Namespace without the labels and annotations that nothing names."""
     metadata = mapping(namespace.get("metadata"))
     parts = {
         part: {
             key: value
             for key, value in mapping(metadata.get(part)).items()
-            if _OURS.search(str(key)) or str(key) in readers
+            if _OURS.search(str(key)) or str(key) in named or not _WORD.fullmatch(str(key))
         }
         for part in ("labels", "annotations")
     }

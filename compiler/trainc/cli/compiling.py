@@ -18,7 +18,7 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import identity_of, qualified, value_at
+from trainc.kube.documents import identity_of, mapping, qualified
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -77,29 +77,24 @@ class Court:
         """Say of what the cluster does not have that this change has removed it, and from where."""
         at_base = self.at_base.snapshot[0] if self.at_base and self.at_base.snapshot else ()
         files = {label_of(one.data): one.file for one in reversed(at_base)}
-        now = self.snapshot[0] if self.snapshot else ()
+        by_hand = {label: at for one in reversed(at_base) for label, at in _listed(one)}
+        now = self.snapshot[0] if files and self.snapshot else ()
+        lists = {one.file: one for one in reversed(now) if "namespaces" in one.data}
+        new = [one for one in reversed(now) if label_of(one.data) not in files]
+        moved = {(one.data.get("kind"), identity_of(one.data)[1]): one for one in new}
         for d in found:
             gone = _GONE.search(d.message) if files else None
             kind, name, space = gone.groups("") if gone else ("", "", "")
-            file = files.get(f"{kind} {qualified(space, name)}")
-            where: Path = ()
-            if kind in _LISTED:  # In a list by hand.
-                listed: Path = ("namespaces", space, _LISTED[kind])
-                lists = ((one.file, value_at(one.data, listed)) for one in at_base)
-                by_hand = next(
-                    (path for path, names in lists if isinstance(names, list | dict) and name in names), None
-                )
-                file, where = (by_hand, listed) if by_hand else (file, where)
+            label = f"{kind} {qualified(space, name)}"
+            file, where = by_hand.get(label) or (files.get(label), ())
             if file:
                 hint = f"put it back into {file}, from which this change removes it"
-                places = [one.locate(where) for one in now if where and one.file == file]
-                moved = [one for one in now if label_of(one.data) not in files and one.data.get("kind") == kind]
-                moved = [one for one in moved if identity_of(one.data)[1] == name]
-                if moved:
-                    other = identity_of(moved[0].data)[0]
-                    places = [moved[0].locate(("metadata", "namespace"))]
-                    hint = f"put it back into namespace {space}, from which this change moves it to {other}"
-                at = next(filter(None, places), None) or (Source(file, 1, 1) if os.path.isfile(file) else None)
+                at = lists[file].locate(where) if where and file in lists else None
+                if other := moved.get((kind, name)):
+                    at = other.locate(("metadata", "namespace"))
+                    there = identity_of(other.data)[0]
+                    hint = f"put it back into namespace {space}, from which this change moves it to {there}"
+                at = at or (Source(file, 1, 1) if os.path.isfile(file) else None)
                 d = replace(d, hint=at.refusing(hint) if at else hint)  # noqa: PLW2901
             yield d
 
@@ -115,6 +110,17 @@ class Court:
 
 
 _LISTED = {"Secret": "secrets", "ConfigMap": "configMaps", "PersistentVolumeClaim": "claims", "LocalQueue": "queues"}
+
+
+def _listed(document: Document) -> Iterator[tuple[str, tuple[str, Path]]]:
+    """Yield what a list by hand says a cluster has, with the file and the list."""
+    for space, has in mapping(document.data.get("namespaces")).items():
+        for kind, plural in _LISTED.items():
+            names = mapping(has).get(plural)
+            for name in names if isinstance(names, list | dict) else ():
+                yield f"{kind} {qualified(str(space), str(name))}", (document.file, ("namespaces", space, plural))
+
+
 _GONE = pattern(r"there is no ([A-Z][A-Za-z]+) ([-a-z0-9.]+)(?: in namespace ([-a-z0-9]+))?")
 
 

@@ -40,10 +40,8 @@ def place_built(result: Result) -> list[Diagnostic]:
         if finding.severity != "info" and built in objects:
             if built not in sources:
                 sources[built] = _sources_by_path(objects[built])
-            ways = [
-                _nearest(sources[built], finding.source_path or finding.path),
-                *map(sources[built].get, finding.numbers),
-            ]
+            known, path = sources[built], finding.source_path or finding.path
+            ways = [_nearest(known, path), *map(known.get, finding.numbers)]
             source = next((way for way in ways if way and way.file == result.job.document.file), ways[0])
             placed[i] = replace(placed[i], source=source or placed[i].source)
             if finding.code in NOT_OF_MIRRORS:

@@ -150,9 +150,8 @@ def term(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Term:
         atom = _atom(facts, word, reads)
         value = number(atom.value)
         parts += atom.parts
-        if (
-            value == 1 and not atom.parts and texts and "?" in word
-        ):  # A default that changes nothing is not worth a word.
+        # A default that changes nothing is not worth a word.
+        if value == 1 and not atom.parts and texts and "?" in word:
             texts.pop()
             continue
         texts.append(atom.text if number(atom.text) is not None else f"{atom.text} {value}")
@@ -282,11 +281,8 @@ def _better(left: Term, right: Term, relation: Relation, value: Any) -> Mapping[
             better = [max(given - given % wanted, wanted), given - given % wanted + wanted] if wanted > 0 else []
         elif given is not None and wanted is not None:
             better = [wanted + {"<": -1, ">": 1}.get(relation.operator, 0)]
-            if (
-                relation.operator in ("<=", ">=")
-                and len(right.parts) == len(relation.right) == 1
-                and not _parts(relation.right[0])[1]
-            ):
+            is_alone = len(right.parts) == len(relation.right) == 1 and not _parts(relation.right[0])[1]
+            if is_alone and relation.operator in ("<=", ">="):
                 found[right.parts[0].key] = [given]
         found[left.parts[0].key] = better
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from trainc.findings import Path, format_key
@@ -370,18 +371,21 @@ def resolve_path(path: FieldPath, data: Any, known: Places | None = None) -> Pat
 
 
 def _index(item: Item, data: Any, known: Places) -> int | None:
-    if not isinstance(data, list):
-        return None
-    key = id(data), item.key
-    if key not in known:
-        known[key] = {}
-        for i, other in enumerate(data):
-            known[key].setdefault(str(mapping(other).get(item.key, "")), []).append(i)
-    same = known[key].get(item, [])
+    same = _named_in(data, item, known) if isinstance(data, list) else []
     if len(same) < 2:
         return same[0] if same else None
-    among, end = item.before
-    return same[min(sum(str(mapping(o).get(item.key, "")) == item for o in among[:end]), len(same) - 1)]
+    among, index = item.before
+    return same[min(bisect_left(_named_in(among, item, known), index), len(same) - 1)]
+
+
+def _named_in(items: Sequence[Any], item: Item, known: Places) -> list[int]:
+    """Return where a list has items of the same name."""
+    at = id(items), item.key
+    if at not in known:
+        known[at] = {}
+        for i, other in enumerate(items):
+            known[at].setdefault(str(mapping(other).get(item.key, "")), []).append(i)
+    return known[at].get(item, [])
 
 
 def format_field(path: FieldPath) -> str:

@@ -63,9 +63,10 @@ class Document:
             finding = template_finding(self.data, finding.path, self.file) or finding
         place = finding.path if finding.source_path is None else finding.source_path
         about, path = label or label_of(self.data), format_path(finding.path)
-        origin, at = self.written(place)[0] if self.written is not None else (self, place)
-        if origin is self.before and place is finding.path and len(at) == len(place):
-            path = format_path(at)  # The numbers of a list are those of the file, not of after the overlays.
+        if self.written is not None and place is finding.path and any(isinstance(step, int) for step in place):
+            origin, at = self.written(place)[0]
+            if origin is self.before and len(at) == len(place):
+                path = format_path(at)  # The numbers of a list are those of the file, not of after the overlays.
         diagnostic = Diagnostic(
             finding.code, finding.severity, finding.message, finding.hint, about, path, self.locate(place)
         )

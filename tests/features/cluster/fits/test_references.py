@@ -11,7 +11,7 @@ from clusters import Json, alone, jobset, kueue, namespace
 from commands import run
 
 from trainc.features.cluster.fits.answer import fits_named
-from trainc.features.cluster.fits.references import created_by
+from trainc.features.cluster.fits.references import NOTHING_CREATED, created_by
 from trainc.reading.cluster import Dump
 
 NAMES = "team-a"
@@ -136,7 +136,7 @@ def about(job: Json, *cluster: Json) -> list[tuple[str, str]]:
     return [(one.message, one.path) for one in found if one.code == "NotInCluster"]
 
 
-def alone_without_basics(job: Json, cluster: Any, created: Any = ()) -> Any:
+def alone_without_basics(job: Json, cluster: Any, created: Any = NOTHING_CREATED) -> Any:
     return fits_named([("j", job)], Dump.of_objects(cluster), created).alone[0].diagnostics
 
 

@@ -175,7 +175,7 @@ def _requirements(settings: Settings, stdin: bytes) -> tuple[Requirements, list[
         settings.options.semantics == "controller",
         settings.options.kubernetes,
         tuple(m for m in manifests if m["kind"] == "JobSet"),
-        frozenset(created_by(applied, settings.options.namespace or "") if created_by else ()),
+        created_by(applied, settings.options.namespace or "") if created_by else {},
     )
     return requirements, [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.cluster import Dump
 from trainc.api.documents import opening
 from trainc.api.findings import aligned
 from trainc.api.kube import Json, documents, mapping, objects, releases, value_at
-from trainc.api.records import dataclass, pattern, replace
+from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features import ask
 
 # Of each component: the suffixes of its controller's or scheduler's image path, without the tag, the first of which decides;
@@ -223,7 +223,7 @@ class Requirements:
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` are the API groups of the
     PodGroups, and `queues` are (namespace, name) of the jobs' LocalQueues. `meant` is the Kubernetes minor that the
     jobs are compiled for, None if unspecified. `uses_trainer` says whether Trainer's controller runs the jobs, as under
-    `controller` semantics. `jobs` are the JobSets, and `created` are the kinds, namespaces and names that the input creates.
+    `controller` semantics. `jobs` are the JobSets, and `created` are the names that the input creates, by kind and namespace.
     """
 
     release: str
@@ -235,7 +235,7 @@ class Requirements:
     uses_trainer: bool = False
     meant: str | None = None
     jobs: tuple[Json, ...] = ()
-    created: frozenset[tuple[str, str, str]] = frozenset()
+    created: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

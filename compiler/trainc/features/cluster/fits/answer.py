@@ -20,7 +20,7 @@ from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.cluster.fits.now import Moment
 from trainc.features.cluster.fits.pods import PODS, times_in
-from trainc.features.cluster.fits.references import Created, missing_objects
+from trainc.features.cluster.fits.references import NOTHING_CREATED, Created, missing_objects
 from trainc.features.cluster.fits.shortfall import (
     GAPS,
     PARTIAL_SLICE,
@@ -139,7 +139,7 @@ def fits(
 def fits_named(  # noqa: PLR0913 - two go by their names
     jobsets: Sequence[tuple[str, Unchecked]],
     dump: Dump,
-    created: Created = (),
+    created: Created = NOTHING_CREATED,
     kueue: str | None = None,
     over: Callable[[str, Sequence[Any]], Iterable[Any]] = lambda _, jobs: jobs,
     *,

@@ -192,5 +192,5 @@ def never_admitted(
 ) -> dict[tuple[str, str], list[Finding]]:
     """Why the queues in a dump can never admit JobSets, by their namespaces and names, with paths in the JobSet."""
     keys = {job_name(*jobset_identity(jobset)): jobset_identity(jobset) for jobset in jobsets}
-    fits = fits_named([(job_name(*jobset_identity(jobset)), jobset) for jobset in jobsets], dump, (), kueue)
+    fits = fits_named([(job_name(*jobset_identity(jobset)), jobset) for jobset in jobsets], dump, kueue=kueue)
     return {keys[fit.job]: [_finding(d) for d in fit.diagnostics if d.severity == "error"] for fit in fits.alone}

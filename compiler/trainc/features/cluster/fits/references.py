@@ -7,6 +7,7 @@ must not create the object itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
@@ -15,7 +16,9 @@ from trainc.api.kube import Unchecked, documents, mapping, objects
 from trainc.features.cluster.fits.pods import shorten
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
-Created: TypeAlias = Collection[tuple[str, str, str]]
+# Names by kind and namespace.
+Created: TypeAlias = Mapping[tuple[str, str], Collection[str]]
+NOTHING_CREATED: Created = MappingProxyType({})
 
 _OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "WorkloadPriorityClass"))
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -49,17 +52,21 @@ class Missing(NamedTuple):
         return f"{subject} has no key {self.key}" if self.key else f"there is no {subject}"
 
 
-def needed_objects(jobset: Unchecked, created: Created = ()) -> Iterator[tuple[str, Reference]]:
+def needed_objects(jobset: Unchecked, created: Created = NOTHING_CREATED) -> Iterator[tuple[str, Reference]]:
     """What a JobSet names and the cluster must have, each with its namespace; `created` is what the input creates."""
     namespace = str(mapping(jobset.get("metadata")).get("namespace") or "")
     for reference in references(jobset):
         where = "" if reference.kind in _OF_CLUSTER else namespace
-        provided = (reference.kind, reference.name) in _ALWAYS or (reference.kind, where, reference.name) in created
-        if not provided and (where or reference.kind in _OF_CLUSTER):
+        is_created = reference.name in created.get((reference.kind, where), ())
+        if (
+            not is_created
+            and (reference.kind, reference.name) not in _ALWAYS
+            and (where or reference.kind in _OF_CLUSTER)
+        ):
             yield where, reference
 
 
-def missing_objects(jobset: Unchecked, dump: Dump, created: Created = ()) -> Iterator[Missing]:
+def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CREATED) -> Iterator[Missing]:
     """What a JobSet needs and the cluster does not have. In a namespace that is missing itself, nothing else is named."""
     seen = set()
     for namespace, (kind, name, path, key) in needed_objects(jobset, created):
@@ -72,7 +79,7 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = ()) -> Ite
         # Of priorities, a name that is almost one of those that were exported is enough.
         is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, names))
         if existing is None and (is_priority or dump.is_complete(kind, namespace)):
-            ours = [other for of, where, other in created if (of, where) == (kind, namespace)]
+            ours = created.get((kind, namespace), ())
             # What a Secret or ConfigMap is for, its name does not say.
             some = shorten(() if kind in ("Secret", "ConfigMap") else names, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
@@ -155,22 +162,23 @@ _SECRET_MAKERS = {
 }
 
 
-def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> set[tuple[str, str, str]]:
+def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> dict[tuple[str, str], set[str]]:
     """What manifests create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
-    created = set()
+    created: dict[tuple[str, str], set[str]] = {}
     for document in manifests:
         kind, metadata = document.get("kind"), mapping(document.get("metadata"))
         name = metadata.get("name")
         if not isinstance(kind, str) or not isinstance(name, str):
             continue
         where = "" if kind in _OF_CLUSTER else str(metadata.get("namespace") or namespace)
-        created.add((kind, where, name))
+        created.setdefault((kind, where), set()).add(name)
+        secrets = created.setdefault(("Secret", where), set())
         if kind in _SECRET_MAKERS:
             other: Any = document
             for step in _SECRET_MAKERS[kind]:
                 other = mapping(other).get(step)
-            created.add(("Secret", where, other if isinstance(other, str) and other else name))
+            secrets.add(other if isinstance(other, str) and other else name)
         for rule in objects(document.get("rules")) if kind == "Role" else ():
             if "secrets" in documents.items(rule.get("resources")):
-                created |= {("Secret", where, str(secret)) for secret in documents.items(rule.get("resourceNames"))}
+                secrets.update(map(str, documents.items(rule.get("resourceNames"))))
     return created

@@ -50,6 +50,8 @@ class Judge:
     params: dict[tuple[int, str], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
     # Where the namespaces are.
     homes: Mapping[str, Document] = field(default_factory=dict, compare=False, repr=False)
+    # Which documents parameters are, by the identities of their objects.
+    parameters: Mapping[int, Document] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, policies: PolicySet, minor: int, cluster: Sequence[Document] = ()) -> Judge:
@@ -65,7 +67,8 @@ class Judge:
             matching.is_about(constraints, matching.CHILDREN) for constraints in about
         )
         homes = {name: d for d in (*cluster, *policies.other_documents) for name in matching.namespaces_of([d])}
-        return cls(policies, namespaces, minor, looks_inside, secured, homes=homes)
+        parameters = {id(document.data): document for document in policies.other_documents}
+        return cls(policies, namespaces, minor, looks_inside, secured, homes=homes, parameters=parameters)
 
     @property
     def is_idle(self) -> bool:
@@ -126,7 +129,7 @@ class Judge:
                 allowed = min(MOST_STEPS, steps.steps)
                 evaluation = cel.Evaluation(cel.Budget(allowed), data)
                 try:
-                    home = next((d for d in self.policies.other_documents if d.data is params), None)
+                    home = self.parameters.get(id(params))
                     yield from _Case(binding, subject, evaluation, {**scope, "params": params}, home).findings()
                 finally:
                     steps.steps -= allowed - max(evaluation.budget.steps, 0)
@@ -344,6 +347,8 @@ class _Case:
         for call in _CONVERTED.finditer(place.text if home and place else ""):
             try:
                 self._evaluation.value(parse(call[0]), self._scope)
+            except (cel.UnknownError, cel.CostExceededError):
+                break
             except cel.EvaluationError as error:
                 parameter = tuple(call[2].split("."))
                 if home and str(error) in message and documents.path_exists(home.data, parameter):

@@ -59,21 +59,22 @@ class Record:
 
 @dataclass(slots=True)
 class _Known:
-    """One side, with what was asked of it so far."""
+    """One side, with what was asked of it so far. Of documents of one label, the first one counts, in all files and in each."""
 
     side: ReadSide
     session: Session | None
     jobs: Mapping[Key, ValidDocument]
     records: dict[Key, Record | None] = field(default_factory=dict)
-    by_label: dict[tuple[str, str], Document] = field(default_factory=dict)
+    by_label: dict[str, Document] = field(default_factory=dict)
+    by_file: dict[str, dict[str, Document]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, side: ReadSide) -> _Known:
         known = cls(side, side.manifest_set.session, side.manifest_set.trainjobs)
         for document in _documents(side, known.session):
             label = label_of(document.data)
-            known.by_label.setdefault((os.path.normpath(document.file), label), document)
-            known.by_label.setdefault(("", label), document)
+            known.by_file.setdefault(os.path.normpath(document.file), {}).setdefault(label, document)
+            known.by_label.setdefault(label, document)
         return known
 
     def record(self, key: Key) -> Record | None:
@@ -97,8 +98,20 @@ class _Known:
     def like(self, document: Document) -> Document | None:
         """Return the same document of this side, in its file or in another one."""
         label = label_of(document.data)
-        same = self.by_label.get((os.path.normpath(document.file), label))
-        return same or (self.by_label.get(("", label)) if document.data.get("kind") else None)
+        same = self.by_file.get(os.path.normpath(document.file), {}).get(label)
+        return same or (self.by_label.get(label) if document.data.get("kind") else None)
+
+    def alone(self, other: _Known) -> dict[tuple[str, ...], list[Document]]:
+        """Return what the other side does not have: by file and kind in that file, by kind and name in none."""
+        found: dict[tuple[str, ...], list[Document]] = {}
+        for file, labels in self.by_file.items():
+            for label, one in labels.items():
+                if label not in other.by_file.get(file, ()):
+                    found.setdefault((file, str(one.data.get("kind"))), []).append(one)
+        for label, one in self.by_label.items():
+            if label not in other.by_label:
+                found.setdefault(("", str(one.data.get("kind")), identity_of(one.data)[1]), []).append(one)
+        return found
 
     @property
     def overlays(self) -> list[Any]:
@@ -130,13 +143,13 @@ class Causes:
     """Both sides of a comparison, asked why a job changes."""
 
     def __init__(self, before: ReadSide, after: ReadSide) -> None:
-        self._sides = _Known.of(before), _Known.of(after)
-        labels = [known.by_label for known in self._sides]
-        # The documents that one side has alone.
-        self._only = [{at: d for at, d in labels[n].items() if at not in labels[1 - n]} for n in (0, 1)]
+        was, now = self._sides = _Known.of(before), _Known.of(after)
+        self._only = was.alone(now), now.alone(was)
         self._variants: dict[str, Session] = {}
         self._shared: dict[object, Why] = {}
         self._places: documents.Places = {}
+        # Of templates, by file.
+        self._hunks: dict[str, list[tuple[int, int, int, int]]] = {}
 
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
@@ -277,12 +290,13 @@ class Causes:
 
     def _called_otherwise(self, n: int, document: Document) -> Document | None:
         """Return what the other side has instead: under another name in the same file, or of the same name elsewhere."""
-        file, kind, name = os.path.normpath(document.file), document.data.get("kind"), identity_of(document.data)[1]
-        only = [[(at, d) for at, d in of_side.items() if d.data.get("kind") == kind] for of_side in self._only if kind]
-        of_file = [[d for (home, _), d in of_side if home == file] for of_side in only]
-        if not kind or len(of_file[n]) == len(of_file[1 - n]) == 1:
-            return of_file[1 - n][0] if kind else None
-        elsewhere = [d for (home, _), d in only[1 - n] if not home and identity_of(d.data)[1] == name]
+        kind, name = str(document.data.get("kind") or ""), identity_of(document.data)[1]
+        if not kind:
+            return None
+        of_file = [only.get((os.path.normpath(document.file), kind), []) for only in self._only]
+        if len(of_file[n]) == len(of_file[1 - n]) == 1:
+            return of_file[1 - n][0]
+        elsewhere = self._only[1 - n].get(("", kind, name), [])
         return elsewhere[0] if len(elsewhere) == 1 else None
 
     def _differences(self, n: int, document: Document, path: Path, other: Document | None = None) -> Iterator[Place]:
@@ -337,11 +351,14 @@ class Causes:
         source, texts = document.locate(path), [known.side.templates for known in self._sides]
         if source is None:
             return
-        lines = [text.get(os.path.normpath(document.file), "").splitlines() for text in texts]
+        file = os.path.normpath(document.file)
+        lines = [text.get(file, "").splitlines() for text in texts]
         here = lines[n][source.line - 1] if source.line <= len(lines[n]) else ""
         if here not in lines[1 - n]:
-            hunks = differences.changes(*lines) if n == 0 else ()
+            if n == 0 and file not in self._hunks:
+                self._hunks[file] = list(differences.changes(*lines))
             # A line for a line: what it was is not gone.
+            hunks = self._hunks[file] if n == 0 else ()
             by = next((c - a for a, b, c, d in hunks if a < source.line <= b and b - a == d - c), None)
             now = None if by is None else replace(source, line=source.line + by)
             yield (n, document, path) if now is None else (1, replace(document, locate=lambda _: now), path)
@@ -402,10 +419,10 @@ class Causes:
         data = [before.document.data, after.document.data] if None in data else data
         for n, document, path in smallest(whole, *data):
             if path[:1] == ("configMaps",):
-                file = os.path.normpath(document.file)
-                for own in (d for (home, _), d in self._sides[n].by_label.items() if home == file):
-                    if own.data.get("kind") == "ConfigMap" and path[1:2] in ((), identity_of(own.data)[1:]):
-                        yield from self._differences(n, own, path[2:])
+                of_file = self._sides[n].by_file.get(os.path.normpath(document.file), {})
+                maps = [own for own in of_file.values() if own.data.get("kind") == "ConfigMap"]
+                for own in (own for own in maps if path[1:2] in ((), identity_of(own.data)[1:])):
+                    yield from self._differences(n, own, path[2:])
             yield from self._written(n, document, path, value_at(document.data, path))
 
     def _overlaid(self, fields: Sequence[str] = ()) -> Iterator[Place]:
@@ -482,7 +499,7 @@ class Causes:
     def _named(self, n: int, document: Document) -> Iterator[Place]:
         """Yield why nothing of the other side is called like a job."""
         name, file = identity_of(document.data)[1], os.path.normpath(document.file)
-        here = (other for (home, _), other in self._sides[1 - n].by_label.items() if home == file)
+        here = self._sides[1 - n].by_file.get(file, {}).values()
         called = self._called_otherwise(n, document) or next((d for d in here if identity_of(d.data)[1] == name), None)
         found = list(self._identity(n, document, called, _IDENTITY))
         if called is None and n == 0 and os.path.isfile(document.file):  # The job is there, and something omits it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any
@@ -56,15 +57,15 @@ def compile_regex(text: str) -> Any:
         import re2
     except ModuleNotFoundError:
         raise UnknownError("regular expressions need the extra `policy`") from None
-    none = [escape[0] for escape in _ESCAPE.finditer(text) if escape[0] == r"\C"]
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile("(" if none else text, options)
-    except re2.error:
-        unknown = none or _LOOKING.findall(text)
-        why = f": RE2 has no {unknown[0]} (compare in CEL instead)" if unknown else ""
-        raise ValueError(f"{text!r} is not a regular expression{why}") from None
+    unknown = [escape[0] for escape in _ESCAPE.finditer(text) if escape[0] == r"\C"]
+    if not unknown:
+        options = re2.Options()
+        options.log_errors = False
+        with suppress(re2.error):
+            return re2.compile(text, options)
+    unknown = unknown or _LOOKING.findall(text)
+    why = f": RE2 has no {unknown[0]} (compare in CEL instead)" if unknown else ""
+    raise ValueError(f"{text!r} is not a regular expression{why}")
 
 
 @define("matches(string, string) -> bool", "<string>.matches(string) -> bool")
