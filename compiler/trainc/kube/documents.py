@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -374,6 +373,8 @@ def _index(item: Item, data: Any, known: Places) -> int | None:
     same = _named_in(data, item, known) if isinstance(data, list) else []
     if len(same) < 2:
         return same[0] if same else None
+    from bisect import bisect_left
+
     among, index = item.before
     return same[min(bisect_left(_named_in(among, item, known), index), len(same) - 1)]
 
