@@ -17,6 +17,9 @@ def main() -> None:
     """Run each command in a copy of examples/demo."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     shutil.copytree(ROOT / "examples" / "demo", FOLDER)
+    # A repository of its own: what this one ignores, build/, is not said of the demo.
+    if shutil.which("git"):
+        subprocess.run(["git", "init", "-q", FOLDER], check=True)
     job = JOB.read_text(encoding="utf-8")
     title("Three TrainJobs compile to the manifests that a cluster runs. Nothing here asks a cluster.")
     trainc("build")
