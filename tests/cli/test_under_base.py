@@ -215,3 +215,65 @@ def test_names_with_braces_are_said_as_they_are() -> None:
     on_branch()
     edit("trainc.yaml", "rendered {0.__class__}", "rendered")
     assert "ends its 1 job" in run("check", "--base", "HEAD@{0}").stderr
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["returns to what it was", "changed in place"])
+def test_a_file_that_nothing_compiles_again_meets_the_rules_of_the_base(is_back: bool) -> None:
+    own = SETTINGS.replace("images: {pinned: true}\n", "policies: [policies]\nrebuild: changed-jobs\n")
+    write("trainc.yaml", own)
+    write("policies/p.yaml", "")
+    run("build")
+    commit("first")
+    denied = "object.spec.replicatedJobs.all(j, j.template.spec.completions != 2)"
+    if is_back:
+        edit("jobs/a/llm.yaml", "numNodes: 2", "numNodes: 1")
+        run("build")
+    else:
+        denied = "!('tier' in object.metadata.labels)"
+    write("policies/p.yaml", policy("p", denied))
+    on_branch()
+    write("policies/p.yaml", policy("p", denied).replace("[Deny]", "[Audit]"))
+    if is_back:
+        edit("jobs/a/llm.yaml", "numNodes: 1", "numNodes: 2")
+    else:
+        edit("jobs/a/llm.yaml", "namespace: a", "namespace: a, labels: {tier: b}")
+    edit(
+        "runtimes/torch-h100.yaml", "value: WARN", "value: INFO"
+    )  # Pending, so that the file differs from a new build.
+    result = run("build", "--base", "main")
+    assert "value: WARN" in Path("rendered/a/llm.yaml").read_text(), result.stderr
+    assert "error[PolicyDenied]" in run("check", "--base", "main").stderr
+
+
+def test_a_job_that_returns_to_its_size_meets_the_quota_of_the_base() -> None:
+    write("trainc.yaml", SETTINGS.replace("images: {pinned: true}\n", "cluster: cluster\nrebuild: changed-jobs\n"))
+    queues = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: q}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q, namespace: a}, spec: {clusterQueue: q}}
+"""
+    write("cluster/queues.yaml", queues)
+    edit("jobs/a/llm.yaml", "namespace: a", "namespace: a, labels: {kueue.x-k8s.io/queue-name: q}")
+    run("build")
+    commit("two nodes")
+    edit("jobs/a/llm.yaml", "numNodes: 2", "numNodes: 1")
+    edit("cluster/queues.yaml", "nominalQuota: 16", "nominalQuota: 8")
+    run("build")
+    on_branch()
+    edit("jobs/a/llm.yaml", "numNodes: 1", "numNodes: 2")
+    edit("cluster/queues.yaml", "nominalQuota: 8", "nominalQuota: 16")
+    edit("runtimes/torch-h100.yaml", "value: WARN", "value: INFO")
+    run("build")
+    assert "value: WARN" in Path("rendered/a/llm.yaml").read_text()
+    result = run("check", "--base", "main")
+    assert "so says `cluster` of the base" in result.stderr
+    assert result.status == 1

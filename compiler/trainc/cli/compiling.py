@@ -252,8 +252,8 @@ class Run:
             judged_jobs = jobs if judgement is None else list(filter(None, map(judgement.judged_objects, jobs)))
             found = court.of_cluster(judged_jobs, self.inputs.documents, session)
             if court.at_base is not None:  # The cluster as the base has it, about the jobs that are built now.
-                is_built = (lambda _, __: True) if judgement is None else judgement.is_built
-                built = [job for job in judged_jobs if is_built((job.namespace, job.name), job.manifests)]
+                meets_base = (lambda _, __: True) if judgement is None else judgement.meets_base
+                built = [job for job in judged_jobs if meets_base((job.namespace, job.name), job.manifests)]
                 known = {(d.code, d.object) for d in found}
                 more = court.at_base.of_cluster(built, self.inputs.documents, session)
                 more = [d for d in more if d.severity == "error" and (d.code, d.object) not in known]

@@ -134,7 +134,9 @@ class Judgement:
                 standing = self._standing(key)
             # A TrainJob that is not valid itself is not built at all.
             if standing == "changed" or (standing == "in place" and key not in jobs):
-                errors += [*found.pop(key, ()), *(self._errors_at_base(jobs[key]) if key in jobs else ())]
+                rebuilt, known = self.keeping.rebuilt.get(key, ()), self.keeping.refused.get(key, ())
+                at_base = self._errors_at_base(jobs[key], rebuilt, known) if key in jobs else ()
+                errors += [*found.pop(key, ()), *at_base]
             elif standing in ("in place", "back") and key in jobs:
                 errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
                 answering |= self._not_compiled(rendered, standing)
@@ -183,13 +185,19 @@ class Judgement:
             return not self.keeping.is_as_at_base(*key, raw)
         return rendered.standing == "compiled" or self._standing(rendered.key) == "changed"
 
-    def _errors_at_base(self, job: ValidDocument) -> list[Diagnostic]:
-        """Return what the rules of the base find in the objects of a job that an earlier build of this change wrote."""
-        rebuilt = self.keeping.rebuilt.get(job.key, ())
+    def meets_base(self, key: JobKey, raw: Sequence[Manifest] = ()) -> bool:
+        """Return whether the rules of the base judge a job as well: one that is built, or returns to what it was."""
+        rendered = self.keeping.rendered.get(key)
+        return self.is_built(key, raw) or (rendered is not None and self._standing(rendered.key) == "back")
+
+    def _errors_at_base(
+        self, job: ValidDocument, objects: Sequence[Manifest], known: Iterable[Diagnostic]
+    ) -> list[Diagnostic]:
+        """Return what the rules of the base find in objects that this change wrote, beyond what today's find."""
         at_base = replace(self.session, judge=self.session.judge_at_base)
-        known = {(d.code, d.message) for d in self.keeping.refused.get(job.key, ())}
-        found = at_base.find_as_it_stands(job, rebuilt)
-        return [d for d in found if d.severity == "error" and (d.code, d.message) not in known]
+        texts = {(d.code, d.message) for d in known}
+        found = at_base.find_as_it_stands(job, objects)
+        return [d for d in found if d.severity == "error" and (d.code, d.message) not in texts]
 
     def _is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
@@ -240,10 +248,11 @@ class Judgement:
         return [d for d in now if _identity(d) not in known]
 
     def _errors_of(self, job: ValidDocument, body: str, of_cluster: Iterable[Diagnostic]) -> list[Diagnostic]:
-        found = [*self.session.find_as_it_stands(job, self._objects(body)), *of_cluster]
+        objects = self._objects(body)
+        found = [*self.session.find_as_it_stands(job, objects), *of_cluster]
         return [
             d
-            for d in found
+            for d in [*found, *self._errors_at_base(job, objects, found)]
             if d.severity == "error" and (job_of(d) == job.key or d.object == job.label or not d.object)
         ]
 
