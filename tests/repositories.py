@@ -73,6 +73,27 @@ def edit(path: str, old: str, new: str) -> None:
     write(path, text.replace(old, new))
 
 
+def queue(gpus: int, namespace: str = "nlp", name: str = "main", cluster_queue: str = "h100") -> str:
+    """A ClusterQueue of GPUs and nothing else, its flavor h100, and its LocalQueue in a namespace."""
+    return f"""\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: {cluster_queue}}}
+spec:
+  namespaceSelector: {{}}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{{name: h100, resources: [{{name: nvidia.com/gpu, nominalQuota: {gpus}}}]}}]
+---
+{{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {{name: h100}}, spec: {{}}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: {name}, namespace: {namespace}}}
+spec: {{clusterQueue: {cluster_queue}}}
+"""
+
+
 def job(team: str, name: str, runtime: str = "torch-h100") -> None:
     """Write a TrainJob."""
     write(f"jobs/{team}/{name}.yaml", JOB.replace("NAME", name).replace("TEAM", team).replace("RUNTIME", runtime))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import Result, run
-from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, write
+from repositories import SETTINGS, build, commit, edit, git, job, queue, read, runtime, write
 
 from trainc.output.keeping import digest_of
 
@@ -415,31 +415,10 @@ def test_graph_and_report_show_what_git_has_and_explain_what_a_rebuild_gives() -
     assert "kept as built" not in run("report", "-o", "-").stdout
 
 
-QUEUES = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: h100}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: h100}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: queue, namespace: nlp}
-spec: {clusterQueue: h100}
-"""
-
-
 def test_fits_judges_the_pods_that_git_has() -> None:
     edit(SOURCE, "namespace: nlp}", "namespace: nlp, labels: {kueue.x-k8s.io/queue-name: queue}}")
     build()
-    write("cluster/all.yaml", QUEUES)
+    write("cluster/all.yaml", queue(16, name="queue"))
     verdict = [fit["verdict"] for fit in _alone()]
     assert verdict == ["fits"]
     # A rebuild would not fit.

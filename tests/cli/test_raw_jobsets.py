@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import run
-from repositories import SETTINGS, branch, build, commit, edit, git, job, read, runtime, write
+from repositories import SETTINGS, branch, build, commit, edit, git, job, queue, read, runtime, write
 
 RAW, RENDERED = "jobs/nlp/raw.yaml", "rendered/nlp/raw.yaml"
 JOBSET = """\
@@ -36,25 +36,6 @@ spec:
               resources:
                 limits: {nvidia.com/gpu: 8}
 """
-QUEUE = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: h100}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 64}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: f}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: h100, namespace: nlp}
-spec: {clusterQueue: h100}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +44,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", f"{SETTINGS}cluster: cluster\n")
-    write("cluster/queue.yaml", QUEUE)
+    write("cluster/queue.yaml", queue(64, name="h100"))
     runtime()
     job("nlp", "llm")
     write(RAW, JOBSET)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from commands import run
 from hostile_inputs import policy
-from repositories import commit, edit, git, job, runtime, write
+from repositories import commit, edit, git, job, queue, runtime, write
 from tables import cases
 
 SETTINGS = """\
@@ -247,22 +247,8 @@ def test_a_file_that_nothing_compiles_again_meets_the_rules_of_the_base(is_back:
 
 def test_a_job_that_returns_to_its_size_meets_the_quota_of_the_base() -> None:
     write("trainc.yaml", SETTINGS.replace("images: {pinned: true}\n", "cluster: cluster\nrebuild: changed-jobs\n"))
-    queues = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: q}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}}
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q, namespace: a}, spec: {clusterQueue: q}}
-"""
-    write("cluster/queues.yaml", queues)
-    edit("jobs/a/llm.yaml", "namespace: a", "namespace: a, labels: {kueue.x-k8s.io/queue-name: q}")
+    write("cluster/queues.yaml", queue(16, "a"))
+    edit("jobs/a/llm.yaml", "namespace: a", "namespace: a, labels: {kueue.x-k8s.io/queue-name: main}")
     run("build")
     commit("two nodes")
     edit("jobs/a/llm.yaml", "numNodes: 2", "numNodes: 1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
-from repositories import commit, edit, git, job, runtime, write
+from repositories import commit, edit, git, job, queue, runtime, write
 
 SETTINGS = """\
 release: "2.3"
@@ -20,21 +20,9 @@ environments:
   staging: {output: rendered/staging}
   prod: {output: rendered/prod}
 """
-QUEUES = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: big}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 64}]}]
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {}}
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: nlp}, spec: {clusterQueue: big}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: nlp}}
+QUEUES = f"""\
+{queue(64, cluster_queue="big")}---
+{{apiVersion: v1, kind: Namespace, metadata: {{name: nlp}}}}
 """
 POLICY = """\
 apiVersion: admissionregistration.k8s.io/v1

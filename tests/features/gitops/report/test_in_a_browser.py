@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from chromium import Page
 from commands import run
-from repositories import git
+from repositories import git, queue
 
 pytestmark = pytest.mark.browser
 
@@ -28,25 +28,13 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: NODES, command: [torchrun, t.py], resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}
 """
-QUEUES = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: big}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 64}]}]
+QUEUES = f"""\
+{queue(64, cluster_queue="big")}---
+{{apiVersion: v1, kind: Namespace, metadata: {{name: nlp}}}}
 ---
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {}}
+{{apiVersion: v1, kind: Namespace, metadata: {{name: ads}}}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: nlp}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: ads}}
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: nlp}, spec: {clusterQueue: big}}
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: ads}, spec: {clusterQueue: big}}
+{{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {{name: main, namespace: ads}}, spec: {{clusterQueue: big}}}}
 """
 # By the number of jobs, the number of environments.
 PAGES = {60: 1, 180: 3, 2000: 1}

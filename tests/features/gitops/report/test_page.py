@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from markupsafe import escape
+from repositories import queue
 
 from trainc.features.gitops.report.command import MOST_IN_FULL
 
@@ -267,21 +268,9 @@ def test_a_browser_sorts_filters_and_opens_what_a_link_leads_to(two: str, tmp_pa
     assert 'aria-sort="ascending"' in dom
 
 
-QUEUES = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: big}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-    - coveredResources: [nvidia.com/gpu]
-      flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 32}]}]
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {}}
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: nlp}, spec: {clusterQueue: big}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: nlp}}
+QUEUES = f"""\
+{queue(32, cluster_queue="big")}---
+{{apiVersion: v1, kind: Namespace, metadata: {{name: nlp}}}}
 """
 POLICY = """\
 apiVersion: admissionregistration.k8s.io/v1
