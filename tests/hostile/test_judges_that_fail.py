@@ -17,13 +17,19 @@ from trainc.cli.command import COMMANDS
 from trainc.cli.parser import build_parser, parse_arguments
 from trainc.features.authoring.lsp.workspace import Workspace
 from trainc.features.cluster.doctor import command as doctor
-from trainc.features.cluster.fits import answer
+from trainc.features.cluster.fits import answer, scheduling, snapshot, usage
+from trainc.features.cluster.fits import findings as fits_findings
+from trainc.features.cluster.fits import judging as fits_judging
 from trainc.features.cluster.policies import judging as policy_judging
+from trainc.features.gitops.diff import command as diff_command
+from trainc.features.gitops.diff import comparison, live, model
+from trainc.features.gitops.report import command as report_command
+from trainc.kube import live_objects
 from trainc.lints import registry
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: NAME, namespace: team-a}
+metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: q}}
 spec: {runtimeRef: {name: torch-distributed}, trainer: {image: "a:latest", command: [torchrun, t.py]}}
 ---
 """
@@ -45,7 +51,28 @@ KUEUE = {
     "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
     "spec": {"template": {"spec": {"containers": [{"image": "kueue/kueue:v0.19.0"}]}}},
 }
-DUMP = [clusters.queue("q", 8), clusters.local("q"), clusters.flavor(), clusters.node("n", "r"), KUEUE]
+LIVE = [
+    {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": "team-a", "uid": "u"},
+        "spec": {"suspend": True, "replicatedJobs": []},
+    }
+    for name in ("llm", "bad")
+]
+WORKLOADS = [
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name, "namespace": "team-a"}}
+    for name in ("waits", "other")
+]
+DUMP = [
+    clusters.queue("q", 8),
+    clusters.local("q"),
+    clusters.flavor(),
+    clusters.node("n", "r"),
+    KUEUE,
+    *LIVE,
+    *WORKLOADS,
+]
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: team-a}\ndata: {a: b}\n"
 FILES = {
     "jobs/llm.yaml": JOB.replace("NAME", "llm") + MAP,
@@ -95,6 +122,19 @@ def _fails(module: Any, function: str, name: str = "llm") -> Any:
     return lambda monkeypatch: monkeypatch.setattr(module, function, partial(failing, getattr(module, function)))
 
 
+def _fails_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job which fails when it is submitted after others."""
+    submit = scheduling.Scheduler.submit
+
+    def failing(self: Any, entry: Any, queue: Any) -> None:
+        if "llm" in str(entry.workload) and entry.order != (0,):
+            raise KeyError("llm")
+        submit(self, entry, queue)
+
+    monkeypatch.setattr(scheduling.Scheduler, "submit", failing)
+
+
+NOW, DIFF, LIVE_DIFF = "fits --now --stale", "diff less.yaml jobs", "diff jobs --live dump"
 LINTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "of a lowered job": _group("lowered"),
     "of a container": _group("sized", "container"),
@@ -128,12 +168,31 @@ RAISES: dict[str, Any] = {
                 ("check", "build -o out", "report -o -", "the language server"),
             ),
             ("a job in the cluster", answer, "_readable_job", "llm", ("check", "fits", "the language server")),
-            ("the cluster", answer, "read_cluster", "", ("check", "fits")),
+            ("the cluster", answer, "read_cluster", "", ("check", "fits", "report -o -")),
+            ("a node", snapshot, "_node", "n", ("check", "fits", "report -o -")),
+            ("what all jobs say of the cluster", fits_findings, "about_snapshot", "", ("check", "fits")),
+            ("places of findings", fits_judging, "place_in_input", "", ("check", "fits")),
+            ("a Workload", usage, "_read", "waits", (NOW,)),
+            ("a job now", answer, "_now", "llm", (NOW,)),
+            ("all that is in use", answer, "moment_at", "", (NOW,)),
+            ("a changed job", comparison, "_job_diff", "llm", (DIFF, f"{DIFF} --format markdown")),
+            ("causes", model, "explain_groups", "llm", (DIFF, f"{DIFF} --format markdown")),
+            *(
+                (f"changes of {name}", diff_command, name, "", (DIFF,))
+                for name in ("_loosened", "denials", "_cluster", "_sweeps", "_budgets", "with_places")
+            ),
+            ("an object of the cluster and git", live, "compare_manifests", "llm", (LIVE_DIFF,)),
+            ("an object of the cluster", live, "_drop_malformed", "'llm'", (LIVE_DIFF,)),
+            ("a drawn job", report_command, "_details", "llm", ("report -o -",)),
+            ("the first page", report_command, "overview_of", "", ("report -o -",)),
+            ("the cluster of a report", fits_judging, "read_cluster", "", ("report -o -",)),
+            ("a state of a report", live_objects, "state_of", "'llm'", ("report -o - --live dump",)),
             ("versions of the cluster", doctor, "compare", "", ("doctor --from dump",)),
             ("what the cluster lacks", doctor, "missing_rows", "", ("doctor --from dump",)),
         )
         for words in commands
     },
+    "all jobs together | fits": ("fits", _fails_together),
 }
 
 
@@ -170,10 +229,11 @@ def test_what_raises_is_one_finding_and_the_command_goes_on(
     status, broken = _said(words)
     assert status in (0, 1), broken
     # The page of a report and the answer to kustomize hold what is on the standard error too.
-    twice = words.startswith(("krm", "report"))
+    twice = words.startswith(("krm", "report")) or "markdown" in words
     assert broken.count("failed with KeyError") in ((1, 2) if twice else (1,)), broken
     assert broken.count("WrongType") >= 1 or words.startswith("doctor") or words == "the language server", broken
     assert "bad" in sound or words.startswith(("doctor", "explain")), sound
     # What refuses one job refuses the whole answer to kustomize; a cluster that cannot be read answers nothing.
-    if words != "krm" and not case.startswith("the cluster"):
+    alone = ("the cluster", "the first page", "all that is in use", "an object")
+    if words != "krm" and not case.startswith(alone):
         assert _rest(sound) <= _rest(broken), broken

@@ -184,39 +184,41 @@ class Finding:
     line: int = 0
     numbers: tuple[Path, ...] = ()
 
-    @staticmethod
-    def guard(unknown: str, judge: str = "", path: Path = ("metadata", "name")) -> Guard:
-        """Return a context in which what a judge raises is a finding, that something is `unknown`."""
-        return Guard(unknown, judge, path)
+    class Guard:
+        """What a judge raises in the `with` block is one of `failures`, and the command goes on.
 
+        It says that something is `unknown` of the trainjob, or what the guard was called with last, once. A judge has the
+        name of its function, or `judge`.
+        """
 
-class Guard:
-    """What a judge raises in its `with` block, such as at an object which no schema has checked, is one of `failures`.
+        def __init__(self, unknown: str, judge: str = "", path: Path = ("metadata", "name")) -> None:
+            self.unknown, self.judge, self.path, self.about = unknown, judge, path, "trainjob"
+            self.failures: list[Finding] = []
 
-    So that the command goes on. What fails in the same way again is said once. A judge is called by its function's name
-    unless it is named.
-    """
+        def __call__(self, about: str) -> Self:
+            """Name what the block is about."""
+            self.about = about
+            return self
 
-    __slots__ = ("failures", "judge", "path", "unknown")
+        def __enter__(self) -> None: ...
 
-    def __init__(self, unknown: str, judge: str, path: Path) -> None:
-        self.unknown, self.judge, self.path = unknown, judge, path
-        self.failures: list[Finding] = []
+        def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+            if not isinstance(error, Exception) or isinstance(error, (MemoryError, CompileError)):
+                return False
+            called = trace and trace.tb_next
+            judge = self.judge or (called.tb_frame.f_code.co_name if called else "a check")
+            message = f"{self.unknown} is unknown: {judge} failed with {type(error).__name__}"
+            hint = "write or export this object again; if it is as trainc or the cluster wrote it, please report this"
+            failure = Finding("WrongType", "error", message, hint, self.path, self.about)
+            self.failures = [*dict.fromkeys((*self.failures, failure))]
+            return True
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, MemoryError):
-            return False
-        called = trace and trace.tb_next
-        judge = self.judge or (called.tb_frame.f_code.co_name if called else "a check")
-        message = f"{self.unknown} is unknown: {judge} failed with {type(error).__name__}"
-        hint = "write or export this object again; if it is as trainc or the cluster wrote it, please report this"
-        failure = Finding("WrongType", "error", message, hint, self.path)
-        if failure not in self.failures:
-            self.failures.append(failure)
-        return True
+        @property
+        def diagnostics(self) -> list[Diagnostic]:
+            """The failures, each with the object that the guard was called with."""
+            return [
+                Diagnostic(f.code, f.severity, f.message, f.hint, f.about, format_path(f.path)) for f in self.failures
+            ]
 
 
 # What all stages of the compilation of one job have found.

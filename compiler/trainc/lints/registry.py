@@ -259,7 +259,7 @@ def lint(
     subjects = _Subjects(job, info, around)
     findings: list[Finding] = []
     # What a plugin of others raises is said as such.
-    guard = nullcontext() if info.plugins else Finding.guard("whether it works")
+    guard = nullcontext() if info.plugins else Finding.Guard("whether it works")
     for group in _at(stage, info.plugins):
         per, when = group.per, group.when
         with guard:
@@ -286,9 +286,7 @@ class _Subjects(dict[str, Sequence[Any]]):
 
     def __init__(self, job: TrainJob, info: Info, around: Surroundings) -> None:
         super().__init__()
-        self.job = job
-        self.info = info
-        self.around = around
+        self.job, self.info, self.around = job, info, around
 
     def __missing__(self, per: str) -> Sequence[Any]:
         if per == "container":
@@ -327,7 +325,7 @@ def lint_rendered(
 
 
 def _guarded(stage: Stage, options: Options, unknown: str, *arguments: Any) -> Iterator[Finding]:
-    guard = Finding.guard(unknown)
+    guard = Finding.Guard(unknown)
     for group in _at(stage, options.plugins):
         for function in group.functions:
             with guard:

@@ -239,7 +239,7 @@ def _answers(arguments: Arguments, requirements: Sequence[Requirements]) -> Answ
 
 def _rows(answers: Answers, requirements: Requirements, *, live: bool) -> Iterator[Row]:
     """The rows of a table. No schema has checked the answers: where a comparison fails, that is a row of its own."""
-    guard = Finding.guard("the rest", "the comparison", ())
+    guard = Finding.Guard("the rest", "the comparison", ())
     with guard:
         yield from compare(answers.documents, requirements, answers.unanswered, live=live)
     with guard:

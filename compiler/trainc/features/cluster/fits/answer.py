@@ -110,6 +110,11 @@ class Fits:
     moment: Moment | None = field(default=None, repr=False)
     before: Fits | None = field(default=None, repr=False)
 
+    @property
+    def is_of_all(self) -> bool:
+        """Return whether all of the snapshot was read; what a judgement of it raised leaves the other answers as they are."""
+        return all(d.severity != "error" or d.code == "WrongType" for d in self.diagnostics)
+
 
 def fits(
     jobsets: Sequence[Unchecked],
@@ -153,33 +158,41 @@ def fits_named(  # noqa: PLR0913 - two go by their names
     """
     cluster, problems = read_cluster(dump, kueue)
     state = scheduling.idle_state(cluster)
-    judge = _Judge(state)
+    judge, guard = _Judge(state), Finding.Guard("whether the cluster can run it", "its judgement")
     jobs, alone = list[_Job](), list[Fit]()
     for name, jobset in over("judging", jobsets):
-        guard = Finding.guard("whether the cluster can run it", "its judgement")
-        with guard:
+        with guard(f"JobSet {name}"):
             job = _readable_job(name, jobset, cluster, created)
             alone.append(judge.judge(job))
-        if failed := tuple(findings.about_job(name, guard.failures)):
-            job = _Job(name, verdict="unknown", cause="failed", diagnostics=failed)
+        if len(alone) == len(jobs):
+            job = _Job(name, verdict="unknown", cause="failed")
             alone.append(judge.judge(job))
         jobs.append(job)
-    about = [*findings.about_kueue(dump, kueue), *findings.about_snapshot(cluster, alone)]
-    answers = Fits(alone, _together(jobs, alone, state), [*problems, *about])
-    return _with_now(answers, jobs, state, at) if now else answers
+    about_all = Finding.Guard("what the cluster can run", "the judgement of all jobs", ())
+    with about_all(""):
+        problems += findings.about_kueue(dump, kueue)
+        problems += findings.about_snapshot(cluster, alone)
+    answers = Fits(alone, _together(jobs, alone, state, guard), problems)
+    if now:
+        answers = replace(answers, now=[replace(fit, verdict="unknown", cause="failed") for fit in alone])
+        with about_all(""):
+            answers = _with_now(answers, jobs, state, at, guard)
+    failed = {d.object: d for d in guard.diagnostics}
+    alone = [replace(f, diagnostics=(*f.diagnostics, *filter(None, [failed.get(f"JobSet {f.job}")]))) for f in alone]
+    return replace(answers, alone=alone, diagnostics=[*answers.diagnostics, *about_all.diagnostics])
 
 
-def _with_now(answers: Fits, jobs: Sequence[_Job], idle: State, at: str | None) -> Fits:
+def _with_now(answers: Fits, jobs: Sequence[_Job], idle: State, at: str | None, guard: Finding.Guard) -> Fits:
     """The answers together with those about the moment of the snapshot."""
     dump = idle.cluster.dump
     taken, stated = (at, True) if at else dump_time(dump)
     moment, seconds, problems = moment_at(taken, idle)
     taken = taken if seconds is not None else ""
     unseen = findings.unseen_workloads(dump, stated=stated)
-    now = [
-        _now(job, alone, moment, seconds, is_known=unseen is None)
-        for job, alone in zip(jobs, answers.alone, strict=True)
-    ]
+    now = [*answers.now]
+    for order, job in enumerate(jobs):
+        with guard(f"JobSet {job.name}"):
+            now[order] = _now(job, answers.alone[order], moment, seconds, is_known=unseen is None)
     diagnostics = [*answers.diagnostics, *problems, *([unseen] if unseen else [])]
     return replace(answers, now=now, at=taken, moment=moment, diagnostics=diagnostics)
 
@@ -428,14 +441,22 @@ class _Judge:
         return (findings.never_runs(job.name, workload, outcome.why, outcome.cause, job.queue, scaler),)
 
 
-def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
-    """All jobs, submitted in order. A waiting job may still be admitted when a later one is submitted."""
+def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State, guard: Finding.Guard) -> list[Fit]:
+    """All jobs, submitted in order. A waiting job may still be admitted when a later one is submitted.
+
+    Without one that fails, the others are submitted again.
+    """
     everyone = scheduling.Scheduler(state)
     entries: dict[int, scheduling.Entry] = {}
     for order, job in enumerate(jobs):
         if job.workload and job.queue:
             entries[order] = scheduling.Entry((order,), job.workload)
-            everyone.submit(entries[order], job.queue)
+            with guard(f"JobSet {job.name}"):
+                everyone.submit(entries[order], job.queue)
+                continue
+            unknown = replace(alone[order], verdict="unknown", cause="failed")
+            others = [*jobs[:order], replace(job, workload=None), *jobs[order + 1 :]]
+            return _together(others, [*alone[:order], unknown, *alone[order + 1 :]], state, guard)
     together = list(alone)
     for order, entry in entries.items():
         if entry.cause == scheduling.ADMITTED and alone[order].verdict != "unknown":

@@ -136,7 +136,7 @@ def fit_changes(before: Side, after: Side, outputs: Sequence[Sequence[Unchecked]
     created = list(map(created_by, outputs))
     in_use = bool(dumps[1].of_group(names.KUEUE_GROUP, "Workload"))
     answers = fits_named(before[0], dumps[0], created[0]), fits_named(after[0], dumps[1], created[1], now=in_use)
-    if any(diagnostic.severity == "error" for fits in answers for diagnostic in fits.diagnostics):
+    if not all(fits.is_of_all for fits in answers):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."
         ]

@@ -57,51 +57,55 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     problems = [*problems, *misspelt(snapshot)]
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
-    built = [(job, manifest) for job in compiled for manifest in job.manifests]
-    jobsets: dict[str, Mapping[str, Any]] = {
-        job_name(job.namespace, job.name): manifest for job, manifest in built if manifest["kind"] == "JobSet"
-    }
-    homes: dict[str, Document] = {}
-    for document in documents:
-        if document.data.get("kind") in names.JOB_KINDS:
-            homes[job_name(*jobset_identity(document.data, options.namespace))] = document
-    for document in documents:
-        if document.data.get("kind") == "JobSet":
-            homes.setdefault(job_name(*jobset_identity(document.data)), document)
-    for job, document in _find_rendered(documents, jobsets, options):
-        jobsets[job] = _with_namespace(document.data, options)
-        homes.setdefault(job, document)
-    applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
-    created = created_by(applied, options.namespace or "")
-    dump = Dump.of_documents(snapshot)
-    guard = Finding.guard("what the cluster can run", "reading this dump", ())
-    with guard:
+    answers, guard = None, Finding.Guard("what the cluster can run", "reading this dump", ())
+    with guard(cluster):
+        built = [(job, manifest) for job in compiled for manifest in job.manifests]
+        jobsets: dict[str, Mapping[str, Any]] = {
+            job_name(job.namespace, job.name): manifest for job, manifest in built if manifest["kind"] == "JobSet"
+        }
+        homes: dict[str, Document] = {}
+        for document in documents:
+            if document.data.get("kind") in names.JOB_KINDS:
+                homes[job_name(*jobset_identity(document.data, options.namespace))] = document
+        for document in documents:
+            if document.data.get("kind") == "JobSet":
+                homes.setdefault(job_name(*jobset_identity(document.data)), document)
+        for job, document in _find_rendered(documents, jobsets, options):
+            jobsets[job] = _with_namespace(document.data, options)
+            homes.setdefault(job, document)
+        applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
+        created = created_by(applied, options.namespace or "")
+        dump = Dump.of_documents(snapshot)
         fits = fits_named(sorted(jobsets.items()), dump, created, options.kueue, over, now=now)
-    if guard.failures:
-        return ClusterVerdicts(None, [*problems, *(Document.of({}).diagnose(one, cluster) for one in guard.failures)])
-    problems += place_in_snapshot(fits.diagnostics, snapshot)
-    if has_errors(problems):
-        return ClusterVerdicts(None, problems)
-    # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
-    findings = [d for fit in fits.alone for d in fit.diagnostics if d.code != "SnapshotIncomplete"]
-    placed, others = _place_in_fields(findings, session) if session else ([], findings)
-    return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets, snapshot), *placed])
+        problems += place_in_snapshot(fits.diagnostics, snapshot)
+        if not fits.is_of_all:
+            return ClusterVerdicts(None, problems)
+        answers = fits
+        # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
+        findings = [d for fit in fits.alone for d in fit.diagnostics if d.code != "SnapshotIncomplete"]
+        placed, others = _place_in_fields(findings, session) if session else ([], findings)
+        return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets, snapshot), *placed])
+    return ClusterVerdicts(answers, [*problems, *guard.diagnostics])
 
 
 def facts_for_report(
     compiled: Sequence[CompiledJob], documents: Sequence[Document], cluster: str, options: Options
 ) -> tuple[
-    dict[str, tuple[str, str, dict[str, str]]], dict[tuple[str, str], tuple[str, dict[str, int]]], dict[str, Any]
+    dict[str, tuple[str, str, dict[str, str]]],
+    dict[tuple[str, str], tuple[str, dict[str, int]]],
+    dict[str, Any],
+    list[Diagnostic],
 ]:
-    """What the report shows of a cluster, all empty if the snapshot cannot be read.
+    """What the report shows of a cluster, all empty if the snapshot cannot be read, and what has failed.
 
     For each job, the verdict in a word and in full, and the flavor of each of its pod sets; for each LocalQueue, by
     namespace and name, the ClusterQueue with its quotas by resource, over all flavors; what the queues hold now.
     """
     contents = files.read_paths([cluster], options.limits, everything=True)
-    answers = judge_jobs(compiled, documents, cluster, options, contents).answers
+    verdicts = judge_jobs(compiled, documents, cluster, options, contents)
+    answers, failed = verdicts.answers, [d for d in verdicts.diagnostics if d.code == "WrongType"]
     if answers is None:
-        return {}, {}, {}
+        return {}, {}, {}, failed
     texts = fits_by_job(answers)
     jobs: dict[str, tuple[str, str, dict[str, str]]] = {}
     for fit in answers.alone:
@@ -119,7 +123,7 @@ def facts_for_report(
                 amounts[resource] = amounts.get(resource, 0) + quota.nominal
             quotas[key] = queue.name, amounts
     moment, _, problems = moment_at(taken, idle_state(cluster_state))
-    return jobs, quotas, queues_now(moment, taken, [problem.message for problem in problems])
+    return jobs, quotas, queues_now(moment, taken, [problem.message for problem in problems]), failed
 
 
 # What explains a field is slow, so of many jobs with the same problem all are located at their own documents.

@@ -13,7 +13,7 @@ from trainc.api.cluster import (
     kueue_versions,
 )
 from trainc.api.documents import label_of
-from trainc.api.findings import Diagnostic
+from trainc.api.findings import Diagnostic, Finding
 from trainc.api.kube import Json, Unchecked, documents, mapping, objects, parse_quantity, releases
 from trainc.api.records import replace
 from trainc.api.schema import unknown_fields
@@ -286,15 +286,16 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     problems += [unreadable(d, "metadata.name", "it has no name") for d in dump.nameless if _is_read(d)]
     problems += [_twice(document) for document in dump.repeated if _is_read(document)]
 
+    guard = Finding.Guard("what the cluster can run", "reading this object", ())
+
     def readable(kind: str, parse: Callable[[str, Unchecked], Any]) -> Iterator[tuple[tuple[str, str], Any]]:
         for key, document in dump.of(kind).items():
-            try:
-                check_shape(document, _SHAPES[kind], "")
-                value = parse(key[1], document)
-            except ValueError as error:
-                problems.append(unreadable(document, getattr(error, "path", ""), str(error)))
-            else:
-                yield key, value
+            with guard(label_of(document)):
+                try:
+                    check_shape(document, _SHAPES[kind], "")
+                    yield key, parse(key[1], document)
+                except ValueError as error:
+                    problems.append(unreadable(document, getattr(error, "path", ""), str(error)))
 
     def by_name(kind: str, parse: Callable[[str, Unchecked], Any]) -> dict[str, Any]:
         return {name: value for (_, name), value in readable(kind, parse)}
@@ -303,17 +304,20 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
     for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
         ranges.setdefault(namespace, []).append(limit_range)
     nodes = list(by_name("Node", _node).values())
-    queues = by_name("ClusterQueue", _cluster_queue)
-    flavors, unknown = by_name("ResourceFlavor", _flavor), frozenset(k for k in READ_KINDS if not dump.covers(k))
+    queues, flavors = by_name("ClusterQueue", _cluster_queue), by_name("ResourceFlavor", _flavor)
+    topologies = by_name("Topology", _levels)
+    namespaces = by_name("Namespace", lambda name, document: {NAME_LABEL: name, **_labels(document)})
+    failed = {failure.about.partition(" ")[0] for failure in guard.failures}
+    unknown = frozenset(kind for kind in READ_KINDS if kind in failed or not dump.covers(kind))
     cluster = Cluster(
         _with_vague_flavors(flavors, queues, unknown),
-        by_name("Topology", _levels),
+        topologies,
         tuple(node for node in nodes if node.ready),
         tuple(node for node in nodes if not node.ready),
         _low_enough(by_name("Cohort", _cohort), dump.of("Cohort"), problems),
         queues,
         dict(readable("LocalQueue", _local_queue)),
-        by_name("Namespace", lambda name, document: {NAME_LABEL: name, **_labels(document)}),
+        namespaces,
         {namespace: merged_limits(documents) for namespace, documents in ranges.items()},
         by_name("RuntimeClass", _overhead),
         by_name("AdmissionCheck", lambda _, document: mapping(document.get("spec")).get("controllerName") or ""),
@@ -322,7 +326,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
         unknown,
         dump,
     )
-    return cluster, problems
+    return cluster, [*problems, *guard.diagnostics]
 
 
 def _with_vague_flavors(

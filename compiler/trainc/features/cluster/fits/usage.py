@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trainc.api.cluster import Dump, live_objects
-from trainc.api.findings import Diagnostic
+from trainc.api.documents import label_of
+from trainc.api.findings import Diagnostic, Finding
 from trainc.api.jobs import JobSet
 from trainc.api.kube import Unchecked, documents, identity_of, mapping, names, objects
 from trainc.api.records import dataclass, field, replace
@@ -85,15 +86,16 @@ class Usage:
 
 def read_usage(cluster: Cluster, at: float) -> tuple[Usage, list[Diagnostic]]:
     """Read the Workloads of a dump that was made `at` a time; one that cannot be read is reported and left out."""
-    usage, problems = Usage(), list[Diagnostic]()
+    usage, problems, guard = Usage(), list[Diagnostic](), Finding.Guard("what is in use", "reading this object", ())
     for (namespace, name), document in cluster.dump.of_group(names.KUEUE_GROUP, "Workload").items():
-        try:
-            check_shape(document, _SHAPE, "")
-            _read(job_name(namespace, name), namespace, document, cluster, at, usage)
-        except ValueError as error:
-            problems.append(unreadable(document, getattr(error, "path", ""), str(error), WORKLOADS))
+        with guard(label_of(document)):
+            try:
+                check_shape(document, _SHAPE, "")
+                _read(job_name(namespace, name), namespace, document, cluster, at, usage)
+            except ValueError as error:
+                problems.append(unreadable(document, getattr(error, "path", ""), str(error), WORKLOADS))
     usage.pending.sort(key=lambda pending: pending.entry.order)
-    return usage, problems
+    return usage, [*problems, *guard.diagnostics]
 
 
 def _read(  # noqa: PLR0913, PLR0917 - what is known of one Workload

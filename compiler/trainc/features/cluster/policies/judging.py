@@ -83,7 +83,7 @@ class Judge:
         findings: list[tuple[str, Finding]] = []
         steps = cel.Budget(_STEPS_PER_JOB)
         for manifest in manifests:
-            label, guard = label_of(manifest), Finding.guard("whether policies allow it", "their evaluation")
+            label, guard = label_of(manifest), Finding.Guard("whether policies allow it", "their evaluation")
             with guard:
                 findings += self._about(manifest, label, steps)
             findings += ((label, failure) for failure in guard.failures)

@@ -15,10 +15,12 @@ from trainc.api.documents import yaml_reader
 from trainc.api.findings import (
     CompileError,
     Diagnostic,
+    Finding,
     Source,
     counted,
     escape_report,
     first_of,
+    has_errors,
     policy,
 )
 from trainc.api.git import git
@@ -94,6 +96,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
             live, problems = compare_with_dump(before, after, arguments, streams.stdin)
             diagnostics += problems
+            has_failed |= has_errors(problems)
             after = after if live is not None else None
         found[name] = diagnostics
         after = after and _judged(after, environment)
@@ -106,7 +109,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
-        errors = [*before.manifest_set.errors, *after.manifest_set.errors, *after.unread]
+        errors = [*before.manifest_set.errors, *after.manifest_set.errors, *after.unread, *diffs[name].review.failures]
         found[name] = [*diagnostics, *errors, *new]
         has_failed |= bool(errors)
     streams.progress.clear()
@@ -295,9 +298,15 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
 
         diff = with_each(diff, with_state)
     notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
-    groups = explain_groups(diff.groups, Causes(before, after))
-    diff = replace(diff, notes=(*notes, *diff.notes), groups=groups, review=review_of(before, after, finished))
-    return with_places(diff, after.manifest_set.manifests, after.cluster)
+    diff = replace(diff, notes=(*notes, *diff.notes))
+    guard = Finding.Guard("why it changes", "the search for causes", ())
+    with guard(after.label):
+        diff = replace(diff, groups=explain_groups(diff.groups, Causes(before, after)))
+    with guard(after.label):
+        diff = with_places(diff, after.manifest_set.manifests, after.cluster)
+    review = review_of(before, after, finished)
+    failures = (*diff.review.failures, *guard.diagnostics)
+    return replace(diff, review=replace(review, errors=(*review.errors, *((("", failures),) if failures else ()))))
 
 
 def _behind(arguments: Arguments) -> Iterator[str]:
@@ -397,14 +406,22 @@ def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str,
     errors = [
         (side.label, [d for d in side.manifest_set.errors if d.code not in _SWEEP_CODES]) for side in (before, after)
     ]
-    return Review(
-        tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics),
-        tuple(describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))),
-        tuple(denials(before, after, finished)),
-        (*_unread(before, after), *_cluster(before, after, finished)),
-        tuple(_sweeps(before, after)),
-        tuple(_budgets(before, after, finished)),
+    guard, sections = (
+        Finding.Guard("what it does to policies, the cluster and budgets", path=()),
+        list[tuple[str, ...]](),
     )
+    judges: tuple[Callable[..., Iterable[str]], ...] = (_loosened, denials, _cluster, _sweeps, _budgets)
+    for section in judges:
+        sentences: list[str] = []
+        with guard(after.label):
+            sentences += section(before, after, finished)
+        sections.append(tuple(sentences))
+    errors.append(("", [*guard.diagnostics]))
+    return Review(tuple((label, tuple(diagnostics)) for label, diagnostics in errors if diagnostics), *sections)
+
+
+def _loosened(before: ReadSide, after: ReadSide, _: Collection[tuple[str, str]]) -> Iterable[str]:
+    return describe_loosening(before.configuration, after.configuration, _globs_of_nothing(after))
 
 
 def _globs_of_nothing(side: ReadSide) -> set[str]:
@@ -415,18 +432,15 @@ def _globs_of_nothing(side: ReadSide) -> set[str]:
     return {glob for glob in globs if not any(policy.matches(file, glob) for file in read)}
 
 
-def _unread(*sides: ReadSide) -> Iterator[str]:
-    for side in sides:
+def _cluster(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
+    for side in (before, after):
         if side.unread:
             yield f"In {side.label}, the snapshot cannot be read and is not compared: {error_line(side.unread[0])}."
-
-
-def _cluster(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Sequence[str]:
-    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
     snapshot = after.cluster if after.cluster is not None else before.cluster
     changes = None if snapshot is None else ask("fits", "changes")
     if changes is None:
-        return []
+        return
     was = snapshot if before.cluster is None else before.cluster
     old, new = (
         [
@@ -442,8 +456,8 @@ def _cluster(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, 
         differing = {job for job, _ in new}
         old = [(job, manifest) for job, manifest in old if job in differing]
     outputs = [side.manifest_set.manifests for side in (before, after)]
-    sentences: Sequence[str] = changes((old, was), (new, snapshot), outputs) if new or was != snapshot else []
-    return sentences
+    if new or was != snapshot:
+        yield from changes((old, was), (new, snapshot), outputs)
 
 
 def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[JobKey, Manifest]]:
@@ -456,7 +470,7 @@ def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[JobKey, Manifest]]:
     return jobsets
 
 
-def _sweeps(before: ReadSide, after: ReadSide) -> Iterator[str]:
+def _sweeps(before: ReadSide, after: ReadSide, _: Collection[tuple[str, str]]) -> Iterator[str]:
     """The size and cost of sweeps that are new or have changed."""
     was = {(d.source and d.source.file, d.message) for d in before.manifest_set.diagnostics if d.code in _SWEEP_CODES}
     for diagnostic in after.manifest_set.diagnostics:
@@ -534,7 +548,7 @@ def changes_since(
     environments = environments_of_sides(requested)
     diffs: dict[str, Diff] = {}
     present: dict[str, set[str]] = {}
-    errors: list[str] = []
+    errors, failures = list[str](), list[Diagnostic]()
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
         after = after and _judged(after, environment)
@@ -543,12 +557,14 @@ def changes_since(
         else:
             name = environment.environment if len(environments) > 1 else ""
             diffs[name] = compare_sides(before, after, environment, streams)
+            failures += diffs[name].review.failures
             present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
     diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:
-            sections.setdefault(f"Does not compile in {label}", []).extend(map(error_line, diagnostics))
+            title = f"Does not compile in {label}" if label else "Not compared"
+            sections.setdefault(title, []).extend(map(error_line, diagnostics))
         for title, sentences in diff.review.sections:
             if sentences:
                 sections.setdefault(title, []).extend(sentences)
@@ -573,4 +589,5 @@ def changes_since(
         "rows": rows,
         "outcomes": {name: row["outcome"] for row in rows for name in row["jobs"]},
         "sections": sections,
+        "failures": failures,
     }

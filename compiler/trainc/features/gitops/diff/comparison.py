@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from trainc.api.admission import updates
-from trainc.api.findings import Path, counted, first_of
+from trainc.api.findings import Finding, Path, counted, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Manifest, bounds, documents, mapping, names, objects
 from trainc.api.output import name_hash, yaml_writer
@@ -259,10 +259,13 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
     groups = model.group_by_job(model.pair_objects(before.manifests, after.manifests, (before.names, after.names)))
     # A JobSet that is a source keeps its name, and so does one with a hash in it.
     named = {*before.raw, *after.raw, *before.names}
-    jobs = with_renames(
-        groups,
-        [_job_diff(g, rules, shown_methods, named) for g in over("comparing", groups)],
-    )
+    guard = Finding.Guard("what changes in it", "the comparison")
+    compared = list[tuple[JobPairs, JobDiff]]()
+    for group in over("comparing", groups):
+        with guard(f"{group.pairs[-1].key.kind} {documents.qualified(group.namespace, group.name)}"):
+            compared.append((group, _job_diff(group, rules, shown_methods, named)))
+    groups = tuple(group for group, _ in compared)
+    jobs = with_renames(groups, [job for _, job in compared])
     changed = tuple(job for job in jobs if job.objects)
     return model.Diff(
         before.label,
@@ -275,6 +278,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, by which rules, and w
         sum_of((model.Versions(model.Totals(), model.Totals()), *(job.totals for job in jobs))),
         (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
         group_jobs(changed, method),
+        model.Review((("", tuple(guard.diagnostics)),)),
     )
 
 

@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments
 from trainc.api.cluster import Dump, group_of, live_objects
+from trainc.api.documents import label_of
 from trainc.api.explained import explained_jobset, source_of
-from trainc.api.findings import Diagnostic, Path, Source
+from trainc.api.findings import Diagnostic, Finding, Path, Source
 from trainc.api.jobs import Session
 from trainc.api.kube import Json, Manifest, documents, identity_of, mapping, names, releases
 from trainc.api.records import dataclass, field, replace
@@ -140,6 +141,7 @@ class LiveDiff:
     unknown: tuple[str, ...]
     git: str = ""
     dump: str = ""
+    failures: tuple[Diagnostic, ...] = ()
 
     @property
     def has_drift(self) -> bool:
@@ -154,7 +156,8 @@ def compare_live(deployed: InGit, coming: InGit, dump: Dump, method: DeliveryMet
 
     Both are the same unless a change is under review. JobSets must have passed their schema.
     """
-    return LiveDiff(method, *_Comparison(deployed, coming, dump, method, updates.JobSetRules(release)).result())
+    comparison = _Comparison(deployed, coming, dump, method, updates.JobSetRules(release))
+    return LiveDiff(method, *comparison.result(), failures=tuple(comparison.guard.diagnostics))
 
 
 class _Comparison:
@@ -167,7 +170,11 @@ class _Comparison:
         self._git, self._coming = (
             {_identity(manifest): manifest for manifest in side.manifests} for side in (deployed, coming)
         )
-        self._live = {_identity(manifest): _drop_malformed(manifest) for manifest in dump}
+        self.guard = Finding.Guard("what a sync does with it", "the comparison")
+        self._live: dict[Identity, Manifest] = {_identity(manifest): dict(manifest) for manifest in dump}
+        for identity, manifest in self._live.items():
+            with self.guard(label_of(manifest)):
+                self._live[identity] = _drop_malformed(manifest)
         # A dump of states alone (`trainc init --only dump`) says nothing about fields: they count as git has them.
         self._bare = {
             key
@@ -180,7 +187,9 @@ class _Comparison:
         self._spaces = {identity[2] for identity in self._live if identity[2]}
         self._successors = self._find_successors(coming)
         causes = ask("why", "causes")
-        self._causes: Mapping[str, Sequence[Any]] = causes(dump) if causes else {}
+        self._causes: Mapping[str, Sequence[Any]] = {}
+        with self.guard("the dump"):
+            self._causes = causes(dump) if causes else {}
         self._explained = 0
 
     def result(self) -> tuple[tuple[LiveObject, ...], tuple[str, ...]]:
@@ -191,8 +200,12 @@ class _Comparison:
             if live is None and (reason := self._why_unknown(identity)):
                 unknown[reason] = None
                 continue
-            objects.append(self._missing(identity, manifest) if live is None else self._both(identity, manifest, live))
-        objects += [self._extra(key, live) for key, live in self._live.items() if self._is_extra(key, live)]
+            with self.guard(label_of(manifest)):
+                found = self._missing(identity, manifest) if live is None else self._both(identity, manifest, live)
+                objects.append(found)
+        for identity, live in self._live.items():
+            with self.guard(label_of(live)):
+                objects += [self._extra(identity, live)] if self._is_extra(identity, live) else []
         for kind in EXPORTED:
             if any(obj.kind == kind for obj in objects) and not any(identity[1] == kind for identity in self._live):
                 unknown[f"the dump has no {kind} at all: the cluster has none, or they were not exported"] = None
@@ -407,7 +420,7 @@ def compare_with_dump(
     release = coming.options.release or releases.NEWEST_RELEASE
     method = chosen_method(coming.options)
     live_diff = compare_live(*sides, dump, method, release)
-    return replace(live_diff, git=deployed.label, dump=arguments.live), problems
+    return replace(live_diff, git=deployed.label, dump=arguments.live), [*problems, *live_diff.failures]
 
 
 def in_git(manifest_set: ManifestSet, namespace: str) -> InGit:

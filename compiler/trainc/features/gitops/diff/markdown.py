@@ -110,7 +110,7 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
     line = headline(*diffs.values())
     if line:
         yield from (f"**{line}**", "")
-    if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors)):
+    if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors if label)):
         text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
         yield from (*([] if line else [""]), text, *([""] if groups else []))
     if len(diffs) > 1 and groups:

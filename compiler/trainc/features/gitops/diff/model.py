@@ -405,8 +405,8 @@ class Group:
 class Review:
     """What reviewers of a change need to know beside the objects, in full sentences.
 
-    `errors` are those of each side, with its label: the jobs that have them are not compared. `loosened` says what is
-    checked less strictly than before.
+    `errors` are those of each side, with its label: the jobs that have them are not compared. Those without a label are
+    what a comparison raised. `loosened` says what is checked less strictly than before.
     """
 
     errors: tuple[tuple[str, tuple[Diagnostic, ...]], ...] = ()
@@ -415,6 +415,11 @@ class Review:
     cluster: tuple[str, ...] = ()
     sweeps: tuple[str, ...] = ()
     budgets: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> list[Diagnostic]:
+        """What a comparison raised."""
+        return [failure for label, failures in self.errors if not label for failure in failures]
 
     @property
     def sections(self) -> Iterator[tuple[str, tuple[str, ...]]]:

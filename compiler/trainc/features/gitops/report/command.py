@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
 from trainc.api.cluster import Dump, live_objects
 from trainc.api.command import compile_every, compiling, report
-from trainc.api.documents import Document, opening, yaml_reader
-from trainc.api.findings import CompileError, Diagnostic, counted, escape_xml, has_errors, policy
+from trainc.api.documents import Document, label_of, opening, yaml_reader
+from trainc.api.findings import CompileError, Diagnostic, Finding, counted, escape_xml, has_errors, policy
 from trainc.api.jobs import JobSet, Judge, OneJob, Session
 from trainc.api.kube import Json, Manifest, documents, identity_of, releases
 from trainc.api.output import dump_yaml
@@ -19,7 +19,7 @@ from trainc.api.plugins import Plugin, enabled
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options, Settings, merge_diagnostics
 from trainc.features import ask
-from trainc.features.gitops.report.overview import Quotas, node_types, overview_of
+from trainc.features.gitops.report.overview import Overview, Quotas, node_types, overview_of
 from trainc.features.gitops.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
 
 _States: TypeAlias = Mapping[tuple[str, str], str]
@@ -68,31 +68,34 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
     if refused:
         merged = merge_diagnostics({name: refused.get(name, ()) for name in environments})
         return report(merged, arguments, streams)
+    guard = Finding.Guard("what is to show of it", "its drawing")
     try:
-        states = _states(arguments, next(iter(environments.values())).options, streams)
+        states = _states(arguments, next(iter(environments.values())).options, streams, guard)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams, sessions) if since else None
     except CompileError as error:
         return report(error.diagnostics, arguments, streams)
     manifests = [job.compiled.manifests for its_jobs in compiled.values() for job in its_jobs]
-    few = len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
-    in_full = arguments.full or few
-    jobs = _jobs(compiled, facts, states, partial(_job, link=link, in_full=in_full), streams)
-    jobs = _with_pictures(jobs, manifests, {} if in_full else changes or {}, facts)
-    streams.progress.clear()
-    overview = overview_of(
-        jobs,
-        {name: env_facts.quotas for name, env_facts in facts.items()},
-        {name: env_facts.queues_now for name, env_facts in facts.items() if env_facts.queues_now},
-        {name: settings.configuration for name, settings in environments.items()},
+    in_full = arguments.full or (
+        len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
     )
+    draw, changed = partial(_job, link=link, in_full=in_full), {} if in_full else changes or {}
+    jobs = _jobs(compiled, facts, states, draw, streams, changed, guard)
+    streams.progress.clear()
+    overview = Overview()
+    with guard("the page"):
+        overview = overview_of(
+            jobs,
+            {name: env_facts.quotas for name, env_facts in facts.items()},
+            {name: env_facts.queues_now for name, env_facts in facts.items() if env_facts.queues_now},
+            {name: settings.configuration for name, settings in environments.items()},
+        )
     # Whatever bytes the shell passed, the page is UTF-8.
     title, revision, date = (getattr(arguments, name).encode("utf-8", "backslashreplace").decode() for name in _TEXTS)
-    heading = Heading(title, revision, date, changes)
-    merged = merge_diagnostics(diagnostics)
+    merged = [*merge_diagnostics(diagnostics), *guard.diagnostics, *(changes or {}).get("failures", ())]
     reported = [d for d in merged if d.severity == "error" or d.code in {"LeftOut", "KeptCannotRebuild"}]
     status = report(reported, arguments, streams)
-    text = escape_xml(page(jobs, merged, overview, heading, link))
+    text = escape_xml(page(jobs, merged, overview, Heading(title, revision, date, changes), link))
     if arguments.output == "-":
         streams.write(text)
         return status
@@ -102,32 +105,29 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
     return status
 
 
-def _jobs(
+def _jobs(  # noqa: PLR0913, PLR0917 - what is known of them, and how they are drawn
     compiled: Mapping[str, Sequence[OneJob]],
     facts: Mapping[str, _Facts],
     states: _States,
     draw: _Draw,
     streams: Streams,
+    changes: Mapping[str, Any],
+    guard: Finding.Guard,
 ) -> list[Job]:
+    """The jobs that can be drawn, of which those that stand for a change have a picture."""
     jobs: list[Job] = []
-    for name, its_jobs in compiled.items():
-        for compiled_job in streams.progress.over("drawing", its_jobs):
-            job = draw(len(jobs), compiled_job, facts[name])
-            state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
-            jobs.append(replace(job, environment=name, state=state))
-    return jobs
-
-
-def _with_pictures(
-    jobs: Sequence[Job], manifests: Sequence[Sequence[Json]], changes: Mapping[str, Any], facts: Mapping[str, _Facts]
-) -> list[Job]:
-    """The jobs, of which those that stand for a change have a picture."""
     changed = {name for row in changes.get("rows", ()) for name in row["jobs"][:1]}
-    plugins = [enabled(facts[job.environment].options.plugins) for job in jobs]
-    return [
-        replace(job, picture=_picture(objects, its)) if not changed.isdisjoint(job.names) else job
-        for job, objects, its in zip(jobs, manifests, plugins, strict=True)
-    ]
+    for name, its_jobs in compiled.items():
+        for one in streams.progress.over("drawing", its_jobs):
+            with guard(one.label or f"TrainJob {documents.qualified(one.compiled.namespace, one.compiled.name)}"):
+                job = draw(len(jobs), one, facts[name])
+                state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
+                job = replace(job, environment=name, state=state)
+                if not changed.isdisjoint(job.names):
+                    picture = _picture(one.compiled.manifests, enabled(facts[name].options.plugins))
+                    job = replace(job, picture=picture)
+                jobs.append(job)
+    return jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,12 @@ class _Facts:
             raise CompileError(problems)
         facts = None if cluster is None else ask("fits", "facts")
         jobs = [job.compiled for job in compiled]
-        answers, quotas, now = facts(jobs, documents, cluster, settings.options) if facts else ({}, {}, {})
-        return cls(settings.options, rules, answers, quotas, now, judge, rules(problems, False), text)
+        known: tuple[Any, Any, Any, list[Diagnostic]] = {}, {}, {}, []
+        guard = Finding.Guard("what the cluster can run", path=())
+        with guard(cluster or ""):
+            known = facts(jobs, documents, cluster, settings.options) if facts else known
+        failed = [*rules([*problems, *known[3]], False), *guard.diagnostics]
+        return cls(settings.options, rules, *known[:3], judge, failed, text)
 
     def policy_findings(self, job: OneJob) -> list[Diagnostic]:
         """What the policies say about a job."""
@@ -170,7 +174,7 @@ class _Facts:
         return self.rules(map(result.job.diagnose_built, findings), False)
 
 
-def _states(arguments: Arguments, options: Options, streams: Streams) -> _States:
+def _states(arguments: Arguments, options: Options, streams: Streams, guard: Finding.Guard) -> _States:
     """The state of each JobSet or TrainJob in the dump, by namespace and name."""
     if not arguments.live:
         return {}
@@ -179,8 +183,11 @@ def _states(arguments: Arguments, options: Options, streams: Streams) -> _States
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
-    objects = (item for kind in reversed(live_objects.KINDS_WITH_STATE) for item in dump.of(kind).values())
-    return {identity_of(item): live_objects.state_of(item)[0] for item in objects}
+    states = {}
+    for item in (item for kind in reversed(live_objects.KINDS_WITH_STATE) for item in dump.of(kind).values()):
+        with guard(label_of(item)):
+            states[identity_of(item)] = live_objects.state_of(item)[0]
+    return states
 
 
 def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:
