@@ -36,9 +36,10 @@ _MAPPING = pattern(r"(?:--[\w-]+=)?\{[A-Za-z_]\w*:[^}]*")
 _QUOTED_DOLLAR = "\ue024"  # What a shell that quotes it leaves of it (ir/commands).
 _LITERAL = pattern(r"\ue024\{?([A-Za-z_]\w*)")
 _OF_SHELL = pattern(r"[^$`]+\.(?:sh|bash)|(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh")
+_SHELL, _OF_FILE = pattern(r"[^$`]+\.(?:sh|bash)"), pattern(r"[^$]*(?:\.py|/[^$]*)")
+_MODULE = pattern(r"(?!.*\.(?:py|pyc|pyz|so|bin|exe|run|out|ya?ml|json|toml)$)[a-z_]\w*(?:\.[a-z_]\w*)+", 2)
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
-_DECLARING = ("export", "declare", "typeset", "readonly", "local")
-_TESTING = ("test", "expr", "let", "echo")
+_DECLARING, _TESTING = ("export", "declare", "typeset", "readonly", "local"), ("test", "expr", "let", "echo")
 _SET = pattern(r"[A-Za-z_]\w*=")
 # Variables that programs read from their environment, and scripts hardly ever for themselves.
 _READ_BY_PROGRAMS = pattern(
@@ -83,24 +84,26 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
         hint = f"write [{', '.join(program.split())}]"
         yield training.finding("CommandCannotStart", "warning", message, hint, index)
     given = {option.name for option in launch.options}
-    if given & {"m", "module"}:
-        if program.endswith(".py"):
-            module = program.removeprefix("./").removesuffix(".py").replace("/", ".")
-            message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
-            hint = suggest(program, [module], f"write -m {module}, or remove -m")
-            yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
-    elif "no-python" in given:
+    if "no-python" in given or (given & {"m", "module"} and not program.endswith(".py")):
         return
+    if given & {"m", "module"}:
+        module = program.removeprefix("./").removesuffix(".py").replace("/", ".")
+        message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
+        hint = suggest(program, [module], f"write -m {module}, or remove -m")
     elif launch.launcher.options.get("no-python") == "" and _OF_SHELL.fullmatch(program):
         message = f"{name} starts {program!r} with Python, which cannot read a program of the shell, and exits"
         hint = f"write --no-python in front of {program}"
-        yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
     elif program.rpartition("/")[2].rstrip("0123456789.") in _STARTERS and len(launch.program) > 1:
         message = f"{name} runs Python itself, and takes {program!r} for the name of the script, which is not there"
         words = [program, *(word for word in launch.program[1:2] if word in ("launch", "run"))]
         script = next((word for word in launch.program[len(words) :] if not word.startswith("-")), "train.py")
         hint = f"remove {' '.join(words)}: {name} {script}"
-        yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
+    elif _MODULE.fullmatch(program) and launch.launcher.options.keys() & {"m", "module"}:
+        message = f"{name} takes {program!r} for the name of a file, which is not there: modules come behind an option"
+        hint = f"write {'-m' if 'm' in launch.launcher.options else '--module'} in front of {program}"
+    else:
+        return
+    yield training.finding("InvalidLauncherArguments", "warning", message, hint, index)
 
 
 def _values(training: Training) -> Iterator[Finding]:
@@ -125,9 +128,7 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         message = f"the line that begins with {words[0]} is a command of its own: the line before it has no backslash at its end"
         hint = "end the line before it with a backslash"
         if _COMMENT_AMID.search(training.text) is not None:
-            message = (
-                f"the line that begins with {words[0]} is a command of its own: a comment before it ends the command"
-            )
+            message = f"{words[0]} begins a command of its own: a comment before it ends the command"
             hint = "take the comment out of the command: no backslash goes on behind #"
         yield training.finding("ArgumentNotSplit", "warning", message, hint, 0)
     if words and words[0].endswith(".py") and "/" not in words[0] and start.launch is None:
@@ -144,15 +145,14 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         elif index > script and word in _MODULES and before == "-m":
             message = f"{words[script]} gets -m {word} as its own arguments, and Python starts one process"
             hint = f"write python -m {word} in front of {words[script]}"
-        elif (
-            index <= script
-            and start.launch is None
-            and before == "-m"
-            and (word.endswith(".py") or "/" in word)
-            and "$" not in word
-        ):
+        elif index <= script and start.launch is None and before == "-m" and _OF_FILE.fullmatch(word):
             message = f"-m takes the name of a module, and {word!r} is one of a file"
             hint = f"write -m {word.removesuffix('.py').replace('/', '.')}"
+        elif (
+            start.kind == "python" and start.launch is None and index == start.program.start and _SHELL.fullmatch(word)
+        ):
+            message = f"Python cannot read {word}, a program of the shell"
+            hint = f"write bash {word}"
         elif training.line.script is None and word.endswith(";") and _SETTING.match(word) and ";" not in word[:-1]:
             message = f"no shell runs this command, so the semicolon is a part of {word}"
             hint = f"write {word[:-1]}"
