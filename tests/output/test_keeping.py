@@ -48,7 +48,9 @@ def at_base(
 ) -> Base:
     data = {"nlp/llm.yaml": None if text is None else text.encode()}
     known = {} if trainjob is None else {KEY: trainjob}
-    return Base("main", "rendered", data.get, lambda: known, lambda _: history, adopted)
+    return Base(
+        "main", "rendered", data.get, lambda: known, lambda _: [("0123456789", text) for text in history], adopted
+    )
 
 
 class Case(NamedTuple):

@@ -121,7 +121,7 @@ class Revision:
                 return {}
             return own_trainjobs(inputs.documents, env_settings.options)
 
-        def history(file: str) -> Iterator[str]:
+        def history(file: str) -> Iterator[tuple[str, str]]:
             if there not in self._histories:
                 limits = Settings.limits_of(self._arguments)
                 self._histories[there] = History(self.repository, self.commit, there, limits)

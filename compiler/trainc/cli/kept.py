@@ -152,8 +152,9 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The cause in one sentence."""
-        what = "has lost a field since" if self.is_gone else "has changed since"
-        changed = self.reason or f"{self.lines[0].file}:{self.lines[0].line} {what}"
+        has = "has" if len(lines := dict.fromkeys(f"{one.file}:{one.line}" for one in self.lines)) == 1 else "have"
+        what = f"{has} {'lost a field' if self.is_gone else 'changed'} since"
+        changed = self.reason or f"{first_of([*lines], _SOME)} {what}"
         return f"{self.count}; {changed} (`trainc build {self.rebuild}`{self.behind})"
 
     @property
@@ -217,7 +218,7 @@ def causes_of(
     finished: Collection[JobKey] = (),
     by_hand: Collection[JobKey] = (),
 ) -> list[Cause]:
-    """Why the kept files differ from what compiling gives, for each file that has changed since they were built.
+    """Why the kept files differ from what compiling gives, for the lines of each file that have changed since they were built.
 
     Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all, nor files that
     somebody has changed by hand: those of `by_hand`, and what the base does not prove. `for_all` has lines that have
@@ -232,9 +233,8 @@ def causes_of(
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     in_common = dict(for_all) if groups else {}
     places: dict[str, Source] = {}
-    lines: dict[str, dict[Source, bool]] = {}
-    affected: dict[str, dict[str, None]] = {}
-    left: dict[str, dict[str, None]] = {}
+    affected: dict[str | frozenset[tuple[Source, bool]], dict[str, None]] = {}
+    left: dict[str | frozenset[tuple[Source, bool]], dict[str, None]] = {}
     for group in groups.values():
         first = group[0]
         changed = _changed_lines(session, jobs[first.namespace, first.name], first)
@@ -246,20 +246,24 @@ def causes_of(
                 f"before {base.name}" if base and keeping.standing(first.key) == "kept" else "since"
             )
             places[reason] = Source(f"{keeping.folder}/{first.path}", 1, 1)
-        for source in changed:
-            lines.setdefault(source.file, {})[source] = changed[source]
-        for cause in [source.file for source in changed] or [reason]:
+        of_files: dict[str, set[tuple[Source, bool]]] = {}
+        for source, is_gone in changed.items():
+            of_files.setdefault(source.file, set()).add((source, is_gone))
+        parts: list[str | frozenset[tuple[Source, bool]]] = [*map(frozenset, of_files.values())]
+        for cause in parts or [reason]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]
             left.setdefault(cause, {}).update(dict.fromkeys(sorted(registries[0] - registries[1])))
     return [
         Cause(
             tuple(names),
-            tuple(sorted(lines.get(cause, filter(None, [places.get(cause)])), key=lambda s: (s.line, s.column))),
-            "" if cause in lines else cause,
+            (places[cause],) * (cause in places)
+            if isinstance(cause, str)
+            else tuple(sorted((source for source, _ in cause), key=lambda s: (s.line, s.column))),
+            cause if isinstance(cause, str) else "",
             rebuild_of(names, keeping),
             tuple(left[cause]),
-            all(lines.get(cause, {"": False}).values()),
+            not isinstance(cause, str) and all(is_gone for _, is_gone in cause),
         )
         for cause, names in affected.items()
     ]

@@ -221,7 +221,7 @@ class Base:
     """An output folder at the revision that a change starts from, which messages call `name`.
 
     `read_bytes` reads a file of the folder there, by its path in it, `trainjobs` are the TrainJobs there with what is their
-    own, and `history` has the texts that a file had before, the latest first. `adopted` are the globs of the trainc.yaml
+    own, and `history` has the commits and texts that a file had before, the latest first. `adopted` are the globs of the trainc.yaml
     there for files that trainc did not compile, and `frozen` those for jobs; for them the folder is `folder`.
     """
 
@@ -229,7 +229,7 @@ class Base:
     folder: str
     read_bytes: Callable[[str], bytes | None]
     read_trainjobs: Callable[[], Mapping[JobKey, Json]] = dict
-    history: Callable[[str], Iterable[str]] = lambda _: ()
+    history: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
     adopted: tuple[str, ...] = ()
     frozen: Mapping[str, str] = field(default_factory=dict)
     # What the cluster was doing with the JobSet of a file, as far as the base's trainc.yaml names a dump that counts.
@@ -430,7 +430,7 @@ class Keeping:
             changed = with_changes_in_place(body, built.compiled, was, trainjob, self.limits)
             if changed is not None:
                 yield "in place", (replace(line, digest=built.line.digest), changed)
-        for text in base.history(built.path):
+        for _, text in base.history(built.path):
             line, body = split(text) or (None, "")
             if line is not None and line.digest == built.line.digest:
                 yield "back", (line, body)
@@ -465,6 +465,12 @@ class Keeping:
         base = self.read_base()
         line, body = (None, "") if base is None else split(base.read_text(rendered.path)) or (None, "")
         return line == rendered.line and body != rendered.body and self.standing(rendered.key) == "changed"
+
+    def commit_of(self, rendered: Rendered) -> str:
+        """Return the commit of the base's history that had a file that came back, empty if none did."""
+        base = self.read_base()
+        pairs = () if base is None else base.history(rendered.path)
+        return next((commit[:9] for commit, text in pairs if split(text) == (rendered.line, rendered.body)), "")
 
     def _objects(self, rendered: Rendered) -> list[Manifest]:
         """Read the objects of a kept file, and note what is wrong with them."""

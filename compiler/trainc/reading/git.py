@@ -372,23 +372,30 @@ def _blob(data: bytes, like: _Entry) -> bytes:
 
 
 class History:
-    """The texts that the files below a folder had in a commit and its first parents."""
+    """The texts that the files below a folder had in a commit and its first parents, with the commits that wrote them."""
 
     def __init__(self, repository: Repository, commit: str, folder: str, limits: Limits) -> None:
         self._top, self._folder, self._limits = repository.top, folder, limits
-        self._blobs: dict[str, list[bytes]] = {}
+        self._blobs: dict[str, dict[bytes, str]] = {}
         listing = ("log", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--raw", "--no-abbrev", "-z")
-        records = run_git(repository.top, [*listing, "--format=", commit, "--", folder]).split(b"\0")
-        for about, path in zip(records[::2], records[1::2], strict=False):
+        records = iter(run_git(repository.top, [*listing, "--format=%H", commit, "--", folder]).split(b"\0"))
+        writer = ""
+        for about in filter(None, records):
+            if not about.lstrip(b"\n").startswith(b":"):
+                writer = about.decode()
+                continue
             _, mode, _, blob, _ = about.lstrip(b"\n:").split(b" ")
+            path = os.fsdecode(next(records))
             if mode.startswith(b"100"):
-                self._blobs.setdefault(os.fsdecode(path), []).append(blob)
+                self._blobs.setdefault(path, {}).setdefault(blob, writer)
 
-    def __call__(self, path: str) -> Iterator[str]:
-        """Yield the texts of a file, by its path in the folder, the latest first."""
+    def __call__(self, path: str) -> Iterator[tuple[str, str]]:
+        """Yield the commits and texts of a file, by its path in the folder, the latest first."""
         full = os.path.normpath(os.path.join(self._folder, path)).replace(os.sep, "/")
-        entries = [_Entry(_FILE, blob, full) for blob in dict.fromkeys(self._blobs.get(full, ()))]
-        yield from (text.decode(errors="replace") for _, text in _contents(self._top, entries, self._limits))
+        blobs = self._blobs.get(full, {})
+        entries = [_Entry(_FILE, blob, full) for blob in blobs]
+        for entry, text in _contents(self._top, entries, self._limits):
+            yield blobs[entry.blob], text.decode(errors="replace")
 
 
 def _write(entry: _Entry, content: bytes, path: str, folders: set[str]) -> None:

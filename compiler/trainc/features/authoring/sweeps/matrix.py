@@ -430,9 +430,10 @@ def _not_one(matrix: Matrix, candidates: Sequence[Document]) -> Finding:
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
     """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
-    parameter_paths = (
-        (documents.stable_path(path, trial.job), assignment.paths[name]) for path, name in trial.parameter_fields
-    )
-    origins = ((path, patterns.Origin(matrix.document, written_at)) for path, written_at in parameter_paths)
-    document = patterns.Edited.of(base).with_data(trial.job, origins).to_document()
-    return replace(document, file=matrix.document.file)
+    edited = patterns.Edited.of(base)
+    for path, name in trial.parameter_fields:
+        at = documents.stable_path(path, trial.job)
+        # A text of the base that mentions a parameter has a part in what is made of both.
+        around = [patterns.Origin(base, path)] if isinstance(documents.value_at(base.data, path), str) else []
+        edited.origins.add(at, patterns.Origin(matrix.document, assignment.paths[name]), *around)
+    return replace(edited.with_data(trial.job, ()).to_document(), file=matrix.document.file)

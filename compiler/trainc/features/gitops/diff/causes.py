@@ -18,8 +18,16 @@ from trainc.api.kube import Manifest, documents, identity_of, mapping, names, re
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
-from trainc.features.gitops.diff.places import Place, is_on_one_line, leaves_that_differ, smallest
+from trainc.features.gitops.diff.places import (
+    Place,
+    is_on_one_line,
+    leaves_that_differ,
+    pending_line,
+    smallest,
+    texts_at,
+)
 from trainc.features.gitops.diff.sides import ReadSide
+from trainc.features.gitops.diff.sweeps import base_of
 
 Key: TypeAlias = tuple[str, str]
 # What of the settings and of an overlay decides which jobs there are.
@@ -28,6 +36,8 @@ _CHOOSING = ("sources", "exclude", "select", "overlay")
 _OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
 _IDENTITY = ("name", "namespace")
 _NAMING = ("namespace", "namePrefix", "nameSuffix")
+# What of a sweep says nothing about its trials.
+_LIMITING = ("metadata", "budget", "maxTrials")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,7 @@ def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
         checked = (*index.jobs, *index.runtimes.values(), *index.shipped.values())
         for document in (*(one.document for one in checked), *index.around.documents, *side.all_documents):
             # A trial is made from a base that overlays have changed.
-            yield (document.before and document.before.before) or document.before or document
+            yield [*_made_of(document)][-1]
     for overlay in side.overlays:
         for loaded in overlay.in_order:
             yield loaded.overlay.document
@@ -137,6 +147,13 @@ def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
     yield from side.sweeps
     if side.settings is not None:
         yield side.settings
+
+
+def _made_of(document: Document | None) -> Iterator[Document]:
+    """Yield a document, what it was before overlays, and of a trial its base."""
+    while document is not None:
+        yield document
+        document = document.before
 
 
 class Causes:
@@ -216,17 +233,17 @@ class Causes:
         if (built := self._rendered(key)[0]) is not None and built.differs:
             # What had changed since the job's file was built. Another runtime is a cause of all that it brings.
             chosen = {record.explanation.runtime for record in records if record}
-            found_pending = (_pending(f, was, records[1]) for f, was in unexplained if len(chosen) == 1)
+            found_pending = (pending_line(f, was, records[1].documents) for f, was in unexplained if len(chosen) == 1)
             pending = [source for source in found_pending if source is not None]
             places += self._of_settings(1, ("rebuild",))
-            reasons += ["`--rebuild`"] if pending and not places else ()
+            reasons += ["`--rebuild`"] if pending and not places and not edited else ()
         if not places and not reasons:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
         why = self._why(places, [*reasons, *self._overwritten(key)])
         of_lines = {cause.source for cause in why.lines}
-        # What changes in the job's own file never waits.
-        own = self._sides[1].jobs[key].document.file
-        pending = [one for one in dict.fromkeys(pending) if one not in of_lines and one.file != own]
+        # What changes in the job's own file never waits, nor in that of its sweep.
+        own = {document.file for document in _made_of(self._sides[1].jobs[key].document)}
+        pending = [one for one in dict.fromkeys(pending) if one not in of_lines and one.file not in own]
         if not why.lines and not why.reasons:
             why = replace(why, reasons=("a new build",))
         return replace(why, pending=tuple(pending))
@@ -234,8 +251,11 @@ class Causes:
     def _by_hand(self, key: Key) -> str:
         """Return the file of a job that is kept as it is in the output folder, which differs from what compiling gives."""
         _, rendered = self._rendered(key)
-        is_kept = rendered is not None and rendered.standing == "kept" and rendered.differs
-        return f"{self._file_of(rendered)}, changed by hand" if rendered is not None and is_kept else ""
+        keeping = self._sides[1].side.manifest_set.keeping
+        if keeping is None or rendered is None or rendered.standing != "kept" or not rendered.differs:
+            return ""
+        commit = keeping[1].commit_of(rendered)
+        return f"{self._file_of(rendered)}, {f'back to what it was in {commit}' if commit else 'changed by hand'}"
 
     def _overwritten(self, key: Key) -> Iterator[str]:
         """Yield the file of a job that is compiled, if it is neither that of the side before nor what compiling gives."""
@@ -369,7 +389,10 @@ class Causes:
             if "\n".join(lines[n]).find(str(at[-1])) >= 0:
                 for loaded in self._sides[n].overlays:
                     if value_at(loaded.overlay.values, at) is not None:
-                        yield from self._differences(n, loaded.overlay.document, ("values", *at))
+                        places = list(self._differences(n, loaded.overlay.document, ("values", *at)))
+                        text = str(document.data)  # Of a list, each item is for a job of its own.
+                        own = [place for place in places if all(one in text for one in texts_at(place))]
+                        yield from own or places
 
     def _runtime(self, key: Key, records: Sequence[Record | None]) -> Iterator[Place]:
         """Yield why a job is compiled with another runtime, or with one that has come or gone."""
@@ -452,7 +475,7 @@ class Causes:
         document = sweep or job.document.before or job.document
         if sweep is None:
             bases = (
-                sweep for sweep in self._sides[1 - n].side.sweeps if _base_of(sweep) == os.path.normpath(document.file)
+                sweep for sweep in self._sides[1 - n].side.sweeps if base_of(sweep) == os.path.normpath(document.file)
             )
             if (ending := next(bases, None)) is not None:
                 yield 1 - n, ending, ("base",)
@@ -483,7 +506,7 @@ class Causes:
 
     def _of_sweep(self, n: int, sweep: Document) -> Iterator[Place]:
         for name in sweep.data:
-            if name != "metadata":
+            if name not in _LIMITING:
                 yield from self._differences(n, sweep, (name,))
 
     def _of_trial(self, key: Key) -> Iterator[Place]:
@@ -502,9 +525,11 @@ class Causes:
         here = self._sides[1 - n].by_file.get(file, {}).values()
         called = self._called_otherwise(n, document) or next((d for d in here if identity_of(d.data)[1] == name), None)
         found = list(self._identity(n, document, called, _IDENTITY))
-        if called is None and n == 0 and os.path.isfile(document.file):  # The job is there, and something omits it.
+        from_template = document.file.endswith(files.TEMPLATE_SUFFIXES)
+        # The job is there, and something omits it.
+        if called is None and n == 0 and os.path.isfile(document.file) and not from_template:
             found = [*self._overlaid(), *self._of_settings(n, _CHOOSING)]
-        yield from found or [(n, document, ("metadata", "name"))]
+        yield from found or self._written(n, document, ("metadata", "name"), name)
 
     def _identity(self, n: int, document: Document, other: Document | None, names: Iterable[str]) -> Iterator[Place]:
         """Yield what differs in some fields of the metadata."""
@@ -569,30 +594,3 @@ class Causes:
     def _compiled(session: Session, job: ValidDocument) -> Sequence[Manifest]:
         compiled = replace(session, keeping=None, judge=None).compile(job)[0]
         return () if compiled is None else compiled.manifests
-
-
-def _pending(explained: ExplainedField, was: str, record: Record | None) -> Source | None:
-    """Return the latest line from which a field is made that its value `was` not made from.
-
-    That is one whose value does not occur in it, be it with another registry, which a mirror may have been.
-    """
-    for given in explained.origin.inputs:
-        document = None if record is None else record.documents.get(given.object)
-        if document is None:
-            continue
-        for written, path in document.written(given.index) if document.written else [(document, given.index)]:
-            value = value_at(written.data, path)
-            parts = [v for k, v in value.items() if k != "name"] if isinstance(value, Mapping) else [value]
-            if not any(str(part) in was or (str(part).partition("/")[2] or "\n") in was for part in parts):
-                source = written.locate(path)
-                return source if source is not None and source.origin == "file" else None
-            if path[:1] == ("images",):
-                break
-    return None
-
-
-def _base_of(sweep: Document) -> str:
-    """Return the file of the job that is the base of a sweep, and therefore none itself."""
-    base = sweep.data.get("base")
-    file = base.get("file") if isinstance(base, Mapping) else base
-    return os.path.normpath(os.path.join(os.path.dirname(sweep.file), str(file).partition("#")[0]))

@@ -45,6 +45,7 @@ from trainc.features.gitops.diff.sides import (
     sides_of,
     with_arguments,
 )
+from trainc.features.gitops.diff.sweeps import SWEEP_CODES, of_sweeps
 from trainc.features.gitops.diff.text import Part as TextPart
 from trainc.features.gitops.diff.text import diff_text, fate_of, figures, headline
 
@@ -279,6 +280,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     was, becomes = before.manifest_set, after.manifest_set
     before = replace(before, manifest_set=was.without_failures_of(becomes).without_failures_of(was))
     after = replace(after, manifest_set=becomes.without_failures_of(was).without_failures_of(becomes))
+    after, for_all = _with_base(after, arguments)
     release = after.options.release or releases.NEWEST_RELEASE
     diff = compare(
         Compared(_label(before, after), before.manifest_set.manifests, before.manifest_set.names),
@@ -297,7 +299,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
             return replace(job, finished=True, notes=notes) if (job.namespace, job.name) in ended else job
 
         diff = with_each(diff, with_state)
-    notes += [*_keeping_notes(before, after, arguments, finished), *_dropped_fields(before, after)]
+    notes += [*_keeping_notes(before, after, arguments, finished, for_all), *_dropped_fields(before, after)]
     diff = replace(diff, notes=(*notes, *diff.notes))
     guard = Finding.Guard("why it changes", "the search for causes", ())
     with guard(after.label):
@@ -348,8 +350,24 @@ def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collec
     return kept.finished_jobsets(before.configuration, after.configuration, arguments, revision)
 
 
+def _with_base(after: ReadSide, arguments: Arguments) -> tuple[ReadSide, Iterable[tuple[Source, bool]]]:
+    """Return the working tree with the base of what it keeps, and the lines that have changed for all jobs alike."""
+    first, last = sides_of(arguments)
+    is_of_tree = first.revision is not None and (last.revision, last.path) == (None, None)
+    if (of_side := after.manifest_set.keeping) is None or not is_of_tree or not of_side[1].kept_files:
+        return after, ()
+    from trainc.api.kept import kept
+
+    keeping, for_all = kept.with_base(of_side[1], with_arguments(arguments, paths=[], base=first.revision))
+    return replace(after, manifest_set=replace(after.manifest_set, keeping=(of_side[0], keeping))), for_all
+
+
 def _keeping_notes(
-    before: ReadSide, after: ReadSide, arguments: Arguments, finished: Collection[tuple[str, str]] = ()
+    before: ReadSide,
+    after: ReadSide,
+    arguments: Arguments,
+    finished: Collection[tuple[str, str]],
+    for_all: Iterable[tuple[Source, bool]],
 ) -> Iterator[str]:
     """What does not change because jobs are kept as built, and what changes all the same."""
     if not after.keeps:
@@ -359,16 +377,11 @@ def _keeping_notes(
     elif after.manifest_set.keeping is not None:
         from trainc.api.kept import kept
 
-        rendered = {} if before.manifest_set.keeping is None else before.manifest_set.keeping[1].rendered
-        now = after.manifest_set.keeping[1].rendered
-        pairs = ((key, was, now[key]) for key, was in rendered.items() if key in now)
-        by_hand = [key for key, was, is_now in pairs if was.line == is_now.line and was.body != is_now.body]
-        by_hand += after.manifest_set.failures.jobs
         session, keeping = after.manifest_set.keeping
-        for_all: Iterable[tuple[Source, bool]] = ()
-        first, last = sides_of(arguments)
-        if keeping.kept_files and (last.revision, last.path) == (None, None):
-            keeping, for_all = kept.with_base(keeping, with_arguments(arguments, paths=[], base=first.revision))
+        rendered = {} if before.manifest_set.keeping is None else before.manifest_set.keeping[1].rendered
+        pairs = ((was, keeping.rendered[key]) for key, was in rendered.items() if key in keeping.rendered)
+        other = (now for was, now in pairs if was.line == now.line and was.body != now.body)
+        by_hand = [*(now.key for now in other if not keeping.commit_of(now)), *after.manifest_set.failures.jobs]
         yield from (f"{c.sentence}." for c in kept.causes_of(session, keeping, for_all, finished, by_hand))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
@@ -398,19 +411,16 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + release if differ and not side.label.endswith(release) else side.label
 
 
-_SWEEP_CODES = ("SweepSize", "OverBudget")
-
-
 def review_of(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]] = ()) -> Review:
     """Everything there is to say about two sides that were read, of which some JobSets have finished."""
     errors = [
-        (side.label, [d for d in side.manifest_set.errors if d.code not in _SWEEP_CODES]) for side in (before, after)
+        (side.label, [d for d in side.manifest_set.errors if d.code not in SWEEP_CODES]) for side in (before, after)
     ]
     guard, sections = (
         Finding.Guard("what it does to policies, the cluster and budgets", path=()),
         list[tuple[str, ...]](),
     )
-    judges: tuple[Callable[..., Iterable[str]], ...] = (_loosened, denials, _cluster, _sweeps, _budgets)
+    judges: tuple[Callable[..., Iterable[str]], ...] = (_loosened, denials, _cluster, of_sweeps, _budgets)
     for section in judges:
         sentences: list[str] = []
         with guard(after.label):
@@ -468,16 +478,6 @@ def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[JobKey, Manifest]]:
             key = str(manifest["metadata"].get("namespace") or ""), manifest["metadata"]["name"]
             jobsets.append(((key[0], manifest_set.names.get(key, key[1])), manifest))
     return jobsets
-
-
-def _sweeps(before: ReadSide, after: ReadSide, _: Collection[tuple[str, str]]) -> Iterator[str]:
-    """The size and cost of sweeps that are new or have changed."""
-    was = {(d.source and d.source.file, d.message) for d in before.manifest_set.diagnostics if d.code in _SWEEP_CODES}
-    for diagnostic in after.manifest_set.diagnostics:
-        file = diagnostic.source and diagnostic.source.file
-        if diagnostic.code in _SWEEP_CODES and (file, diagnostic.message) not in was:
-            over = " This is over its budget." if diagnostic.code == "OverBudget" else ""
-            yield f"{file or 'sweep'}: {diagnostic.message}.{over}"
 
 
 def _budgets(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, str]]) -> Iterator[str]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document
-from trainc.api.findings import Path, differences
+from trainc.api.explained import ExplainedField
+from trainc.api.findings import Path, Source, differences
+from trainc.api.kube import value_at
 
 # A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
 Place: TypeAlias = tuple[int, Document, Path]
@@ -61,3 +63,29 @@ def leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
             yield from leaves_that_differ(old.get(name), new.get(name), (*path, name))
     elif old != new:
         yield path
+
+
+def texts_at(place: Place) -> list[str]:
+    """The values at a place, as a template writes them."""
+    value = value_at(place[1].data, place[2])
+    return [str(one) for one in (value.values() if isinstance(value, Mapping) else [value])]
+
+
+def pending_line(explained: ExplainedField, was: str, named: Mapping[str, Document] | None) -> Source | None:
+    """Return the latest line from which a field is made that its value `was` not made from.
+
+    That is one whose value does not occur in it, be it with another registry, which a mirror may have been.
+    """
+    for given in explained.origin.inputs:
+        document = None if named is None else named.get(given.object)
+        if document is None:
+            continue
+        for written, path in document.written(given.index) if document.written else [(document, given.index)]:
+            value = value_at(written.data, path)
+            parts = [v for k, v in value.items() if k != "name"] if isinstance(value, Mapping) else [value]
+            if not any(str(part) in was or (str(part).partition("/")[2] or "\n") in was for part in parts):
+                source = written.locate(path)
+                return source if source is not None and source.origin == "file" else None
+            if path[:1] == ("images",):
+                break
+    return None
