@@ -41,6 +41,7 @@ ABOUT_FILES = {
     "OtherExtension",
     "OutputStale",
     "OutsideRoot",
+    "RulesChanged",
     "RuntimeReplaced",
     "SettingsLoosened",
     "SettingsNotUsed",

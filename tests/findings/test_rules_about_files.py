@@ -258,6 +258,18 @@ def test_settings_loosened() -> None:
     assert codes("check") == set()
 
 
+def test_rules_changed() -> None:
+    wrong, right = blocks("RulesChanged")
+    git("init", "-q", "-b", "main")
+    write("jobs/llm.yaml", blocks("AdoptedFile")[1])
+    write("policies/limits.yaml", right)
+    write("trainc.yaml", 'release: "2.3"\nsources: [jobs]\npolicies: [policies]\n')
+    commit()
+    assert codes("check", "--base", "main") == set()
+    write("policies/limits.yaml", wrong)
+    assert codes("check", "--base", "main") == {"RulesChanged"}
+
+
 def test_jobs_replaced_in_an_environment() -> None:
     write("jobs/llm.yaml", blocks("AdoptedFile")[1])
     settings = 'release: "2.3"\nsources: [jobs]\nenvironments:\n  a: {output: out/a}\n  b: {output: out/b}\n'

@@ -304,10 +304,12 @@ class Bases:
             return []
         by_cause: dict[_Replacing, dict[str, int]] = {}
         for name, of_env in settings.items():
-            for cause, count in self._replaced(name, of_env):
-                by_cause.setdefault(cause, {})[name] = count
+            for cause, jobs in self._replaced(name, of_env):
+                by_cause.setdefault(cause, {})[name] = len(jobs)
         found = []
-        for (key, (start, end), hint, source), counts in by_cause.items():
+        for (key, (start, end), hint, source), by_environment in by_cause.items():
+            if not (counts := {name: count for name, count in by_environment.items() if count}):
+                continue
             where = f" (in {', '.join(counts)})" if len(counts) < len(settings) else ""
             message = f"{start} {counted(sum(counts.values()), 'job')}{end}{where}"
             found.append(Diagnostic("JobsReplaced", "warning", message, hint, CONFIGURATION_FILE, key, source))
@@ -325,12 +327,10 @@ class Bases:
         if revision is None or not revision.configuration(name).frozen:
             return
         base = revision.base_of(settings.output or "", name)
-        there = next((path for path, of in revision.outputs.items() if of is revision.configuration(name)), "")
-        files = revision.contents.get(there, {})
-        jobs = [(os.path.dirname(path), os.path.basename(path)[:-5]) for path in files]
-        ended = [qualified(*job) for job in jobs if base.frozen_since(*job) is not None]
-        moves = [cause for cause, _ in self._replaced(name, settings) if cause[0] in _MOVING] if ended else ()
-        for _, (start, _), _, source in moves:
+        for (key, (start, _), _, source), jobs in self._replaced(name, settings):
+            ended = [qualified(*job) for job in jobs if base.frozen_since(*job) is not None]
+            if key not in _MOVING or not ended:
+                continue
             message = f"{first_of(ended)} is frozen in {revision.name}, and this would run it again: {start.rpartition(': ')[0]}"
             hint = "undo the change at this line, or first merge a trainc.yaml without it under `frozen`"
             yield Diagnostic("FrozenJob", "error", message, hint, source=source)
@@ -381,38 +381,41 @@ class Bases:
             about = hint if sentence.startswith("`rules`") else ""
             message = f"since {base}: {sentence.rstrip('.')}"
             key = sentence.partition("`")[2].partition("`")[0]
-            source = settings.place(key) or settings.place("environments", after.environment) if top else None
+            # What all environments had from the top is gone there.
+            is_of_all = getattr(self.get().settings, key, None) == getattr(before, key, None)
+            source = settings.place(key) or (None if is_of_all else settings.place("environments", after.environment))
             yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
         if after.live and before.live:
-            yield from self._about_dump(after.live[0])
             from trainc.cli.live import Live
 
-            if after.live[1] < before.live[1] and (problem := Live(after.live, self.arguments).problem) is not None:
-                yield replace(problem, source=settings.place("live"))
+            here, there = (Live(after.live, Arguments(**{**vars(self.arguments), "base": of})) for of in (None, base))
+            finished = [job for job, state in here.states.items() if state == "finished" != there.states.get(job)]
+            yield from self._about_dump(after.live[0], [qualified(*job) for job in finished])
+            if after.live[1] < before.live[1] and there.problem is not None:
+                yield replace(there.problem, source=settings.place("live"))
 
-    def _about_dump(self, folder: str) -> Iterator[Diagnostic]:
-        """Say that a change edits what the cluster was doing, which counts once it is merged."""
+    def _about_dump(self, folder: str, finished: list[str]) -> Iterator[Diagnostic]:
+        """Say that a change edits what the cluster was doing, so that jobs have finished that ran by the base's dump."""
         limits = Settings.limits_of(self.arguments)
-        entries = os.scandir(folder) if os.path.isdir(folder) else ()
+        entries = os.scandir(folder) if finished and os.path.isdir(folder) else ()
         files = [entry.path for entry in entries if entry.is_file() and entry.name.endswith((".json", ".yaml"))]
         was = self.get().changed({file: read_file(file, limits.file_bytes) for file in files})
-        for file in filter(was.get, files):
-            message = (
-                f"since {self.arguments.base}: the dump {file} has changed: the states in it count once it is merged"
-            )
+        for file in list(filter(was.get, files))[:1]:
+            ended = f"{first_of(finished, 3)} {'has' if len(finished) == 1 else 'have'} finished"
+            message = f"since {self.arguments.base}: the dump {file} has changed: by it, {ended}, which counts once it is merged"
             hint = "let only CI publish the dump: an edit can claim that a job has finished"
-            yield Diagnostic("SettingsLoosened", "info", message, hint, source=Source(file, 1, 1))
+            yield Diagnostic("RulesChanged", "info", message, hint, source=Source(file, 1, 1))
 
-    def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[_Replacing, int]]:
-        """Yield each setting that gives the jobs of an environment another place, with what to say of it, and their number."""
+    def _replaced(self, environment: str, settings: Settings) -> Iterator[tuple[_Replacing, list[JobKey]]]:
+        """Yield each setting that gives jobs of an environment another place, with what to say of it, and the jobs."""
         revision = self.get()
         after, before = settings.configuration, revision.configuration(environment)
         if after.file is None or not (after.output and before.output):
             return
         there = next((path for path, output in revision.outputs.items() if output is before), "")
-        count = sum(is_marked(data.decode(errors="replace")) for data in revision.contents.get(there, {}).values())
-        if not count:
-            return
+        contents = revision.contents.get(there, {})
+        files = [path for path, data in contents.items() if is_marked(data.decode(errors="replace"))]
+        jobs = [(os.path.dirname(path), os.path.basename(path)[:-5]) for path in files]
         shown = revision.shown(there)
         changed: dict[str, tuple[tuple[str, str], str]] = {}
         if there != revision.from_top(after.output):
@@ -425,6 +428,7 @@ class Bases:
                 message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends"
                 changed["nameHash"] = (message, " and starts them again"), _RENAMED
         places: dict[str, Source] = {}
+        places_now: dict[str, str] = {}
         for was_overlay, document in self._overlays(settings):
             for key in _MOVING:
                 if was_overlay.get(key) != document.data.get(key):
@@ -432,6 +436,8 @@ class Bases:
                     to = f"in {new}" if key == "namespace" and new else "under other names"
                     message = f"`{key}` was {old or 'not set'} in {revision.name}: the cluster ends"
                     changed[key] = (message, f" and starts them again {to}"), _RENAMED
+                    # A job that is there already stays.
+                    places_now |= {key: new} if key == "namespace" and new else {}
                     if (at := document.locate((key,) if new else ())) is not None:
                         places[key] = at
         for key, (texts, hint) in changed.items():
@@ -441,7 +447,7 @@ class Bases:
                 or next((line for line, _ in self.changes_for_all(settings)), None)
                 or Source(os.path.normpath(after.file), 1, 1)
             )
-            yield (key, texts, hint.format(key=key), source), count
+            yield (key, texts, hint.format(key=key), source), [job for job in jobs if job[0] != places_now.get(key)]
 
 
 _MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"

@@ -28,15 +28,15 @@ _LEVELS = ("privileged", "baseline", "restricted")
 def changed_rules(
     before: Sequence[Document], now: Sequence[Document], base: str, readers: Sequence[Document] = ()
 ) -> Iterator[Diagnostic]:
-    """Yield where and how rules are others than before, apart from the texts that they print.
+    """Yield where and how rules are others than before, apart from the texts that they print: looser, or of no known direction.
 
     The `readers` are the documents that may read labels of Namespaces: those of all folders, and of the clusters.
     """
     hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
 
-    def about(source: Source | None, sentence: str) -> Diagnostic:
-        message = f"since {base}: {sentence}"
-        return Diagnostic("SettingsLoosened", "info", message, hint, CONFIGURATION_FILE, source=source)
+    def about(source: Source | None, sentence: str, *, is_looser: bool = False) -> Diagnostic:
+        code, message = "SettingsLoosened" if is_looser else "RulesChanged", f"since {base}: {sentence}"
+        return Diagnostic(code, "info", message, hint, CONFIGURATION_FILE, source=source)
 
     @cache
     def read() -> frozenset[str] | None:
@@ -53,8 +53,7 @@ def changed_rules(
             was, new = _as_read(was, named), _as_read(new, named)
         if new is None:
             source = next((d.locate(()) for d in now if d.file == document.file), None) or _place_of_name(document, now)
-            what = "is gone, which may let more pass" if label.startswith("ValidatingAdmissionPolicy") else "is gone"
-            yield about(source, f"{label} {what}")
+            yield about(source, f"{label} is gone", is_looser=label.startswith("ValidatingAdmissionPolicy"))
         elif (at := first_difference(was, new)) is not None:
             old, value = value_at(was, at), value_at(new, at)
             gone = lost_keys(was, new, at)
@@ -65,8 +64,10 @@ def changed_rules(
             if lost := () if gone else _lost_items(value_at(document.data, at), value_at(here[label].data, at)):
                 what = f"has lost {', '.join(lost)}"
             source = here[label].locate(at[:-1] if gone else at)
-            passes = "" if gone or lost else f", which {'lets' if old == 'Deny' else 'may let'} more pass"
-            yield about(source, f"{label}: {format_path(at)} {what}{passes}")
+            # Of these, one that is stricter counts as the same.
+            known = [path for kind, path, _ in _STRICTER if kind == new.get("kind") and value_at(was, path) is not None]
+            is_looser = any(at == path[: len(at)] for path in known)
+            yield about(source, f"{label}: {format_path(at)} {what}", is_looser=is_looser)
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
             yield about(here[label].locate(()), f"{label} is new")
@@ -130,7 +131,7 @@ def _is_as_high(was: Any, now: Any) -> bool:
 
 _STRICTER: Sequence[tuple[str, Path, _Refuses]] = (
     ("ValidatingAdmissionPolicy", ("spec", "validations"), _has_all),
-    ("ValidatingAdmissionPolicy", ("spec", "failurePolicy"), lambda _, now: bool(now == "Fail")),
+    ("ValidatingAdmissionPolicy", ("spec", "failurePolicy"), lambda _, now: now in (None, "Fail")),
     (
         "ValidatingAdmissionPolicyBinding",
         ("spec", "validationActions"),
@@ -143,8 +144,7 @@ _STRICTER: Sequence[tuple[str, Path, _Refuses]] = (
 def _without_stricter(was: Json, now: Json) -> Json:
     """Return a rule as it is now, with what only refuses more as it was."""
     for kind, path, refuses in _STRICTER:
-        is_there = now.get("kind") == kind and path_exists(was, path) and path_exists(now, path)
-        if is_there and refuses(value_at(was, path), value_at(now, path)):
+        if now.get("kind") == kind and path_exists(was, path) and refuses(value_at(was, path), value_at(now, path)):
             now = with_value(now, path, value_at(was, path))
     return now
 

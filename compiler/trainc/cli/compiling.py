@@ -263,7 +263,11 @@ class Run:
         if judgement is not None:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
-            found = [d for d in found if job_of(d) not in stays or d.severity != "error"]
+            found = [
+                d
+                for d in found
+                if (key := job_of(d)) not in stays or (d.severity != "error" and judgement.is_judged(key))
+            ]
             kept = (job for job in self._jobs if not judgement.is_built((job.namespace, job.name), job.manifests))
             of_kept += court.of_deadlines(filter(None, map(judgement.judged_objects, kept)), session)
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
@@ -291,7 +295,7 @@ class Run:
             for d in self.diagnostics
             if not (d.code == "QueueInactive" and job_of(d) in misspelt)
             and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
-            and not (d.code == "SettingsLoosened" and d.source in unread)
+            and not (d.code == "RulesChanged" and d.source in unread)
         ]
         missing = [d for d in self.diagnostics if d.code == "RuntimeNotFound"]
         if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.

@@ -140,7 +140,7 @@ class Judgement:
             elif standing in ("in place", "back") and key in jobs:
                 errors += self._as_it_stands(jobs[key], standing, found.pop(key, ()))
                 answering |= self._not_compiled(rendered, standing)
-            elif key in found and self._is_judged(key):
+            elif key in found and self.is_judged(key):
                 answering[key] = found[key]
         whole = self._excusable(d for d in about_input if d.severity == "error")
         base = self.keeping.read_base()
@@ -199,7 +199,7 @@ class Judgement:
         found = at_base.find_as_it_stands(job, objects)
         return [d for d in found if d.severity == "error" and (d.code, d.message) not in texts]
 
-    def _is_judged(self, key: JobKey) -> bool:
+    def is_judged(self, key: JobKey) -> bool:
         """Return whether a kept job will be built again: not if the base says so, or its dump that the job has finished."""
         base = self.keeping.read_base()
         return base is None or (base.frozen_since(*key) is None and not self.has_finished(key))

@@ -257,7 +257,7 @@ def causes_of(
     return [
         Cause(
             tuple(names),
-            (places[cause],) * (cause in places)
+            tuple(filter(None, [places.get(cause)]))
             if isinstance(cause, str)
             else tuple(sorted((source for source, _ in cause), key=lambda s: (s.line, s.column))),
             cause if isinstance(cause, str) else "",

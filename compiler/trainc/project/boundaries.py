@@ -219,16 +219,21 @@ def _is_about_input(glob: str, *configurations: Configuration) -> bool:
 
 def _extra(key: str, before: Collection[str], after: Collection[str], sentence: str) -> Iterator[str]:
     for value in after:
-        if value not in before:
+        if not any(value == other or matches(value, other) for other in before):
             yield f"`{key}`: {sentence.format(value)}."
 
 
 def _looser_namespaces(before: Mapping[str, Collection[str]], after: Mapping[str, Collection[str]]) -> Iterator[str]:
-    for glob in before:
-        if glob not in after:
+    def allowed(of: Mapping[str, Collection[str]], glob: str) -> Collection[str]:
+        """Return what files of a glob may use: by it, or by the last of those that are about them, too."""
+        return of[glob] if glob in of else next((of[g] for g in reversed([*of]) if matches(glob, g)), ())
+
+    for glob, names in before.items():
+        if glob not in after and (not after or {*allowed(after, glob)} - {*names}):
             yield f"`namespaces`: {glob} is gone."
     for glob, names in after.items() if before else ():
-        if more := [name for name in names if name not in before.get(glob, ())]:
+        inside = [before[g] for g in before if glob not in before and matches(g, glob)]
+        if more := [name for name in names if any(name not in was for was in (allowed(before, glob), *inside))]:
             yield f"`namespaces`: {glob} may use {', '.join(more)}."
 
 
