@@ -25,6 +25,7 @@ from math import prod
 from operator import eq, ge, gt, le, lt, ne
 
 from trainc.knowledge.software import Version
+from trainc.reading.settings import Expression
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Any, Self
@@ -178,12 +179,11 @@ def _holds(facts: Facts, text: str, reads: Mapping[str, str]) -> bool | None:
         fact = facts.find(relation.left[0])
         if fact is not None and fact.value is None:
             return None if relation.operator else True  # It is given, whatever it is.
-        on = fact is not None and is_on(fact.value)
-        if not on and fact is None and not facts.is_absent(relation.left[0]):
-            return None
-        return on != bool(relation.operator)
+        if fact is None:
+            return bool(relation.operator) if facts.is_absent(relation.left[0]) else None
+        return is_on(fact.value) != bool(relation.operator)
     left = _value(facts, relation.left, {} if relation.tests else reads)
-    if left is None:
+    if left is None or (relation.operator == "not" and isinstance(left, Expression)):
         return None
     if relation.tests:
         value = str(left).strip("\"'").lower()
