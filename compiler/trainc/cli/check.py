@@ -90,6 +90,10 @@ def _examine(
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened += bases.replaced(settings)
     loosened += nothing
+    refused = {
+        d.source for check in checks.values() for d in check.checking.diagnostics if d.code == "ForeignNamespace"
+    }
+    loosened = [d for d in loosened if d.code != "JobsReplaced" or d.source not in refused]
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
     return checks, diagnostics, loosened

@@ -288,12 +288,14 @@ class Run:
         """Leave out what follows from runtimes that were not read, a misspelt namespace, or a parameter that is no number."""
         foreign = [d for d in self.diagnostics if d.code == "ForeignNamespace" and d.severity == "error"]
         misspelt = {job_of(d): d.source for d in foreign if d.hint.startswith("did you mean")}
+        moved = {job_of(d) for d in foreign if d.message.startswith("this puts jobs of ")}
         at_misspelt = set(misspelt.values())
         unread = {d.rule or d.source for d in self.diagnostics if "() cannot read: correct it" in d.hint}
         self.diagnostics = [
             d
             for d in self.diagnostics
             if not (d.code == "QueueInactive" and job_of(d) in misspelt)
+            and not (d.code in ("QueueInactive", "NotInCluster") and job_of(d) in moved)
             and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
             and not (d.code == "RulesChanged" and d.source in unread)
         ]

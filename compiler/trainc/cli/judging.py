@@ -357,7 +357,8 @@ class Judgement:
 
 def _add(found: list[Diagnostic], d: Diagnostic) -> None:
     """Add what the cluster says of a job, unless the same is known with its numbers."""
-    same = [i for i, one in enumerate(found) if one.code == "OutsideLimitRange" and "of a LimitRange" in d.message]
+    about = d.message if d.code == "OutsideLimitRange" else "" if "of a LimitRange" in d.message else None
+    same = [i for i, one in enumerate(found) if one.code == "OutsideLimitRange" and about in ("", one.message)]
     for i in same:
         found[i] = replace(found[i], hint=d.rule.refusing(found[i].hint) if d.rule else found[i].hint)
     found += [] if same else [d]

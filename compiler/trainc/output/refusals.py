@@ -24,6 +24,12 @@ def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Contai
     for key, d in refused:
         source = d.source if d.source and d.source.file in shared else None
         causes.setdefault(d.rule or source, []).append((key, d))
+    # The same rule may be written once for each namespace.
+    alike: dict[tuple[str, str], Source | None] = {}
+    for rule in sorted(filter(None, causes), key=lambda rule: (rule.file, rule.line)):
+        kept = alike.setdefault((rule.file, causes[rule][0][1].message), rule)
+        if kept is not rule:
+            causes[kept] += causes.pop(rule)
     notes = []
     for source, broken in causes.items():
         names = sorted({qualified(*key) for key, _ in broken if key})

@@ -104,7 +104,9 @@ def _foreign_namespace(
     inside = os.path.relpath(document.file, os.path.dirname(configuration.file or "") or os.curdir).replace(os.sep, "/")
     globs = [glob for glob in namespaces if matches(inside, glob)]
     allowed = namespaces[globs[-1]] if globs else None
-    if any(matches(namespace, name) for name in allowed or () if namespace) or (allowed is None and not namespace):
+    if any(matches(namespace, name) for name in allowed or () if namespace):
+        return _moved(document, inside, namespaces, globs[-1])
+    if allowed is None and not namespace:
         return None
     where = f"in namespace {namespace}" if namespace else "without a namespace, which the cluster would choose"
     message = f"{inside} may not have jobs {where}, only in {' or '.join(allowed or ())}"
@@ -124,6 +126,18 @@ def _foreign_namespace(
         hint = Hint(hint, *(hint.fixes if isinstance(hint, Hint) else ()), rule=place(globs[-1]))
     finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
     return original.diagnose(finding, label_of(document.data))
+
+
+def _moved(document: Document, inside: str, namespaces: Mapping[str, Sequence[str]], glob: str) -> Diagnostic | None:
+    """Say that an overlay puts a job into a namespace of other folders; into one that no folder has, it may put all."""
+    namespace = identity_of(document.data)[0]
+    owners = [other for other, names in namespaces.items() if namespace in names]
+    if not owners or any(matches(namespace, name) for name in namespaces[glob]):
+        return None
+    folder = os.path.dirname(inside)
+    message = f"this puts jobs of {folder} into namespace {namespace}, which belongs to {first_of(owners, 2)}"
+    hint = f"remove it, or let trainc.yaml allow {glob} this namespace"
+    return document.diagnose(Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")))
 
 
 def check_images(

@@ -380,13 +380,27 @@ def near_files(path: str, *, may_begin: bool = False) -> list[str]:
     return near or [other for other in stems if may_begin and name and other.startswith(name)][:_SHORT]
 
 
+def _near_folders(path: str) -> list[str]:
+    """Return the folders that a path may misspell, in any of its parts."""
+    parent, name = os.path.split(path)
+    parents = [parent] if not parent or os.path.isdir(parent) else _near_folders(parent)
+    found = [
+        os.path.join(above, other) for above in parents for other in (name, *near_files(os.path.join(above, name)))
+    ]
+    return [folder for folder in found if os.path.isdir(folder)] if len(parents) == 1 else []
+
+
 def _no_such_path(path: str) -> Diagnostic:
     source = (missing_in_settings.get() or {}).get(path)
     if {"*", "?"} & {*path}:
         hint = "check the glob: `*` stands for a name or a part of one, `**` for any number of folders"
         return Diagnostic("NoSuchPath", "error", f"nothing matches {shown_path(path)}", hint, source=source)
     parent, name = os.path.split(path.rstrip("/" + os.sep))
-    if near := near_files(path, may_begin=bool(source)):
+    if parent and not os.path.lexists(parent) and len(above := _near_folders(parent)) == 1:
+        parent = above[0]
+    if os.path.lexists(there := os.path.join(parent, name)) and there != os.path.normpath(path):
+        hint = f"did you mean {shown_path(there)}?"
+    elif near := near_files(os.path.join(parent, name), may_begin=bool(source)):
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
         if (other := name.removesuffix(".yaml") + ".yml") in near:
             hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"

@@ -20,6 +20,7 @@ from jinja2.tests import TESTS
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from trainc.findings.text import did_you_mean
 from trainc.options import Limits
 from trainc.reading.templates import TemplateFailedError
 from trainc.reading.templates.values import (
@@ -407,6 +408,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 _NAME = "<template>"
+# Of values that are looked through for a name that is alike.
+_MOST_LOOKED_AT = 1_000
 # Exceptions from template expressions besides Jinja2's own: 1/0, {}[[]], 'a' + 1, deeply nested loops.
 _EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
 # The cost of parsing in Jinja2 in the worst cases: strings full of backslashes, many blocks.
@@ -426,8 +429,9 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         hint = "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
         raise failed(error.lineno, f"the template is malformed: {error.message}", hint) from None
     except UndefinedError as error:
-        hint = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
-        raise failed(_line(error.__traceback__), str(error), hint) from None
+        rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
+        near = _near_value(str(error), values)
+        raise failed(_line(error.__traceback__), str(error), f"{near} Or {rest}" if near else rest) from None
     except TooMuchError as error:
         hint = "split the template, or raise the limit"
         raise failed(_line(error.__traceback__), f"the template was stopped: {error}", hint) from None
@@ -435,6 +439,21 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         message = str(error) or type(error).__name__
         hint = "remove the call: templates run in a sandbox without files and Python functions"
         raise failed(_line(error.__traceback__), f"the template fails: {message}", hint) from None
+
+
+def _near_value(message: str, values: Mapping[str, Any]) -> str:
+    """What an undefined name may stand for: a value, or, of what is in one, a key."""
+    word = message.rsplit("'", 2)[1] if message.count("'") > 1 else ""
+    left: list[Any] = [values]
+    keys = list[str](values)
+    if "has no attribute" in message:
+        keys = []
+        for _ in range(_MOST_LOOKED_AT):
+            inner = left.pop() if left else {}
+            found = inner.values() if isinstance(inner, Mapping) else inner
+            keys += [str(key) for key in inner] if isinstance(inner, Mapping) and inner is not values else []
+            left += [value for value in found if isinstance(value, (Mapping, list))]
+    return did_you_mean(word, set(keys))
 
 
 def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:

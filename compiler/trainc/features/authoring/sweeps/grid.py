@@ -12,7 +12,7 @@ from math import isfinite, prod
 from typing import Any, TypeAlias
 
 from trainc.api.documents import opening
-from trainc.api.findings import Finding, Path, did_you_mean, remove
+from trainc.api.findings import Finding, Path, did_you_mean, first_of, remove
 from trainc.api.kube import Json
 from trainc.api.records import dataclass, pattern
 from trainc.api.schema import document_kinds
@@ -22,6 +22,7 @@ CODE = "InvalidSweep"
 _MOST_VALUES = 100_000
 _MOST_COMBINATIONS = 100_000
 _MOST_COMPARISONS = 1_000_000
+_MOST_LISTED = 5
 # A name becomes part of a variable's and of the key of an annotation, which is limited to 63 characters.
 LONGEST_NAME = 53
 
@@ -178,17 +179,26 @@ def _combined(
         assignments[key] = Assignment(
             {name: row[name] for name in names}, {name: ("include", index, name) for name in names}
         )
-    return [] if wrong else list(assignments.values()), [*wrong, *map(_excludes_nothing, sorted(unused))]
+    return [] if wrong else list(assignments.values()), [
+        *wrong,
+        *(_excludes_nothing(index, excluded[index], columns) for index in sorted(unused)),
+    ]
 
 
 def _error(path: Path, message: str, hint: str) -> Finding:
     return Finding(CODE, "error", message, hint, path)
 
 
-def _excludes_nothing(index: int) -> Finding:
-    message = "no combination has these values"
-    hint = "use values that are listed under `parameters`, or remove this item"
-    return Finding("ExcludesNothing", "warning", message, hint, ("exclude", index))
+def _excludes_nothing(index: int, row: Json, columns: Mapping[str, _Column]) -> Finding:
+    hint, path = "use values that are listed under `parameters`, or remove this item", ("exclude", index)
+    for name, value in row.items():
+        listed = [value_text(one) for one, _ in columns.get(name, ())]
+        if listed and value_text(value) not in listed:
+            shown = did_you_mean(value_text(value), listed, 0.8) or f"its values are {first_of(listed, _MOST_LISTED)}"
+            hint = f"{shown.removesuffix('?')}{'? Or' if shown.endswith('?') else ': write one of them, or'} remove this item"
+            message = f"no combination has {name}: {value_text(value)}"
+            return Finding("ExcludesNothing", "warning", message, hint, (*path, name))
+    return Finding("ExcludesNothing", "warning", "no combination has these values", hint, path)
 
 
 def _column(values: Any, path: Path, wrong: list[Finding]) -> _Column:

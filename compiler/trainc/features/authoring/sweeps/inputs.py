@@ -162,13 +162,15 @@ def read_sweeps(
                 here = os.path.join(os.path.dirname(sweep.file), os.path.basename(matrix.path))
                 meant = os.path.basename(here) if os.path.exists(here) else "jobs/llm.yaml"
                 hint = f"write the path of the TrainJob's file, from the folder of this one: base: {meant}"
+                candidates = [here]
                 if near := files.near_files(matrix.path):
+                    candidates += [os.path.join(os.path.dirname(matrix.path), name) for name in near]
                     folder = os.path.relpath(os.path.dirname(matrix.path) or ".", os.path.dirname(sweep.file) or ".")
                     hint = f"did you mean {' or '.join(os.path.normpath(os.path.join(folder, name)) for name in near)}?"
                 wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
                 result.diagnostics.append(sweep.diagnose(wrong))
-                of_file = by_file.get(os.path.realpath(here), ())
-                result.meant += [d for d in of_file if "${trialParameters." in str(d.data)]
+                of_files = [d for candidate in candidates for d in by_file.get(os.path.realpath(candidate), ())]
+                result.meant += [d for d in of_files if "${trialParameters." in str(d.data)]
                 continue
             added, wrong_there = read_file(matrix.path)
             result.diagnostics += wrong_there

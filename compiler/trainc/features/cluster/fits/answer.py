@@ -16,6 +16,7 @@ from trainc.api.records import dataclass, field, replace
 from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits import findings, scheduling
 from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment
+from trainc.features.cluster.fits.claims import unmountable_claims
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.cluster.fits.now import Moment
@@ -158,7 +159,7 @@ def fits_named(  # noqa: PLR0913 - two go by their names
     """
     cluster, problems = read_cluster(dump, kueue)
     state = scheduling.idle_state(cluster)
-    judge, guard = _Judge(state), Finding.Guard("whether the cluster can run it", "its judgement")
+    judge, guard = _Judge(state, created), Finding.Guard("whether the cluster can run it", "its judgement")
     jobs, alone = list[_Job](), list[Fit]()
     for name, jobset in over("judging", jobsets):
         with guard(f"JobSet {name}"):
@@ -329,8 +330,8 @@ class _Outcome:
 class _Judge:
     """Judges each job alone on the idle cluster; jobs of the same shape in the same queue are evaluated once."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, created: Created) -> None:
+        self.state, self.created = state, created
         self.cluster = state.cluster
         self.inventory = Inventory(state.cluster.nodes, state.cluster.down_nodes)
         # Where Kueue adds up the nodes of a domain: the state in which it would not.
@@ -361,8 +362,9 @@ class _Judge:
             assigned = outcome.assignment.pod_sets if outcome.assignment else ()
             flavors = {part.pod_set.name: self._flavors(part) for part in assigned}
             evictable = evictable_pods(workload, flavors, self.cluster, self.inventory)
-            refused_later = findings.tolerations_of_flavors(workload, flavors)
-            evicted = findings.about_job(job.name, chain(evictable, refused_later))
+            refused_later = findings.placed_by_flavors(workload, flavors)
+            claims = unmountable_claims(workload, self.cluster.dump, self.created, self.inventory, flavors)
+            evicted = findings.about_job(job.name, chain(evictable, refused_later, claims))
         return _fit(job, outcome, (*absent, *self._diagnostics(job, workload, outcome), *refused, *quotas, *evicted))
 
     def _of_queue(self, workload: Workload, queue: ClusterQueue) -> _Outcome:

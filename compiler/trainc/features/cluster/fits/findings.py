@@ -82,8 +82,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
-    if "and the pods select" in message:  # Of all that the job says, its queue does not go with its runtime.
-        path = _QUEUE_PATH
+    if selected := SELECTED.search(message):
+        path = ("spec", "replicatedJobs", index or 0, *POD_SPEC, "nodeSelector", selected[1])
     if index is not None and cause == NO_NODE and "each requests" in message:
         path = (*path, "resources")
     severity: Severity = "error"
@@ -112,19 +112,35 @@ def without_class(classes: Iterable[Missing]) -> Iterator[Finding]:
         yield Finding("NeverFits", "error", message, gap.hint, gap.path)
 
 
-def tolerations_of_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]]) -> Iterator[Finding]:
-    """Kueue adds a flavor's tolerations to those of an admitted job, which are one value: git's would replace it."""
+def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]]) -> Iterator[Finding]:
+    """Kueue adds a flavor's tolerations and labels to an admitted job's, which are one value each: git's would replace it.
+
+    What the pods have already, it does not add again; but one with tolerationSeconds it always adds.
+    """
     for pod_set in workload.pod_sets:
-        own = pod_set.pod.get("tolerations") or ()
-        for flavor in flavors.get(pod_set.name, ()) if own else ():
-            if any(toleration not in own for toleration in flavor.tolerations):
-                message = (
-                    f"ResourceFlavor {flavor.name} adds tolerations to those of the pods: once Kueue has admitted the job, "
-                    "JobSet refuses every further apply of the unchanged file, and Flux stops the whole Kustomization"
-                )
-                hint = "leave the tolerations to the ResourceFlavor, and take them out of the job"
-                path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, "tolerations")
-                yield Finding("TolerationsOfFlavor", "warning", message, hint, path)
+        own = [_written(toleration) for toleration in pod_set.pod.get("tolerations") or ()]
+        selector = pod_set.pod.get("nodeSelector") or {}
+        for flavor in flavors.get(pod_set.name, ()):
+            timed = any(toleration.get("tolerationSeconds") is not None for toleration in flavor.tolerations)
+            added = timed or any(_written(toleration) not in own for toleration in flavor.tolerations)
+            for field, what, one in (
+                ("tolerations", "tolerations", own and added),
+                ("nodeSelector", "node labels", selector and not flavor.labels.keys() <= selector.keys()),
+            ):
+                if one:
+                    message = (
+                        f"ResourceFlavor {flavor.name} adds {what} to the {field} of the pods: once Kueue has admitted the job, "
+                        "JobSet refuses every further server-side apply of the unchanged file, and Flux stops the whole Kustomization"
+                    )
+                    hint = f"leave the {field} to the ResourceFlavor, and take it out of the pods"
+                    if field == "nodeSelector":
+                        hint = "write as much as affinity.nodeAffinity, which Kueue leaves alone, or leave it to the ResourceFlavor"
+                    path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, field)
+                    yield Finding("TolerationsOfFlavor", "warning", message, hint, path)
+
+
+def _written(toleration: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in toleration.items() if value not in ("", None)}
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
@@ -218,8 +234,10 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
+SELECTED = pattern("and the pods select ([^=]+)=")
 _NAMED = pattern(r"(?:ClusterQueue|LocalQueue|ResourceFlavor) (?:[-a-z0-9.]*/)?[-a-z0-9.]*[a-z0-9]")
 _QUOTA = pattern(r"ResourceQuota ([-a-z0-9.]+) allows .* in namespace ([-a-z0-9]+)")
+_LIMITS = pattern(r"LimitRange ([-a-z0-9.]+) allows")
 _FLAVOR_OF_NODES = pattern(r"([-a-z0-9.]+): its nodes have ")
 _FLAVOR_TO_CHANGE = pattern(r"add to ResourceFlavor ([-a-z0-9.]+): ")
 _NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
@@ -232,22 +250,13 @@ def place_in_input(
     diagnostics: Iterable[Diagnostic],
     homes: Mapping[str, Document],
     jobsets: Mapping[str, Any],
-    snapshot: Sequence[Document],
 ) -> list[Diagnostic]:
-    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers.
-
-    The hint ends with the location of the object of the cluster that prevents it.
-    """
-    by_name = _by_name(snapshot)
-    of_kind: dict[str, list[Document]] = {}
-    for document in by_name.values():
-        of_kind.setdefault(str(document.data.get("kind")), []).append(document)
+    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by the names of their answers."""
     placed = []
     for diagnostic in diagnostics:
-        job = diagnostic.object.removeprefix("JobSet ")
-        located = replace(diagnostic, hint=_with_rule(diagnostic, by_name, of_kind))
+        job, located = diagnostic.object.removeprefix("JobSet "), diagnostic
         if home := homes.get(job):
-            path = steps(diagnostic.path)
+            path = _QUEUE_PATH if SELECTED.search(diagnostic.message) else steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
             moved = home.locate(("metadata", "namespace")) if "no LocalQueue" in diagnostic.message else None
             if moved is not None and moved.file != home.file:  # An overlay has set it.
@@ -257,6 +266,15 @@ def place_in_input(
     return placed
 
 
+def with_rules(diagnostics: Iterable[Diagnostic], snapshot: Sequence[Document]) -> list[Diagnostic]:
+    """Diagnostics whose hints end with the location of the object of the cluster that prevents it."""
+    by_name = _by_name(snapshot)
+    of_kind: dict[str, list[Document]] = {}
+    for document in by_name.values():
+        of_kind.setdefault(str(document.data.get("kind")), []).append(document)
+    return [replace(diagnostic, hint=_with_rule(diagnostic, by_name, of_kind)) for diagnostic in diagnostics]
+
+
 def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind: Mapping[str, list[Document]]) -> str:
     """The hint, with the line of what a message names of the snapshot: the last object of it, or the nodes."""
     message = diagnostic.message
@@ -264,13 +282,19 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind:
     if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
         named = [*of_kind.get("Node", ()), *of_kind.get("Cluster", ())]
         named = named if len(named) == 1 else []
+    namespace = diagnostic.object.removeprefix("JobSet ").partition("/")[0]
+    if limits := _LIMITS.search(message):
+        named += filter(None, [by_name.get(f"LimitRange {namespace}/{limits[1]}")])
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
     flavors = {*_FLAVOR_OF_NODES.findall(message), *_FLAVOR_TO_CHANGE.findall(diagnostic.hint)}
     if len(flavors) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
+    tainted = [d for d in of_kind.get("Node", ()) if _tainted(d.data, message)] if not named else []
+    named += tainted[:1]
     kind = "Topology" if "its topology" in message else "LimitRange" if "of a LimitRange" in message else ""
-    only = of_kind.get(kind, [])
+    spaces = (namespace, "") if kind == "LimitRange" else ("",)
+    only = [d for d in of_kind.get(kind, []) if str(mapping(d.data.get("metadata")).get("namespace") or "") in spaces]
     named += only if len(only) == 1 else []
     topologies = only if kind == "Topology" else []
     if not named:
@@ -295,14 +319,29 @@ def _unlabelled_level(topology: Any, nodes: Sequence[Document]) -> Path:
 def _path_of_rule(data: Any, text: str) -> Path:
     """The field of an object of the cluster that a finding is about."""
     if data["kind"] == "Node":
-        return "status", "allocatable"
+        return _tainted(data, text) or ("status", "allocatable")
+    if data["kind"] == "LimitRange":
+        bound = "min" if "below the min" in text or "at least" in text else "max"
+        bound = "maxLimitRequestRatio" if "times the request" in text else bound
+        for i, item in enumerate(objects(value_at(data, ("spec", "limits")))):
+            if resource := next((name for name in mapping(item.get(bound)) if f"{name} " in text), ""):
+                return "spec", "limits", i, bound, resource
     if data["kind"] == "Cluster":
         for n, node in enumerate(objects(data.get("nodes"))):
+            if taint := _tainted({"spec": node}, text):
+                return "nodes", n, *taint[1:]
             for name in mapping(node.get("allocatable")):
                 if f"under another name, {name}" in text:
                     return "nodes", n, "allocatable", name
         return ("nodes",)
     return _path_in_spec(mapping(data.get("spec")), text)
+
+
+def _tainted(node: Any, text: str) -> Path:
+    """The taint of a node that a finding is about."""
+    taints = enumerate(objects(value_at(node, ("spec", "taints"))))
+    wrong = (n for n, t in taints if f"taint {t.get('key')}:{t.get('effect')} not tolerated" in text)
+    return next((("spec", "taints", n) for n in wrong), ())
 
 
 def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:

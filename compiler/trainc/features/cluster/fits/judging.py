@@ -16,7 +16,15 @@ from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Options
 from trainc.features.cluster.fits.answer import Fits, fits_named, moment_at
-from trainc.features.cluster.fits.findings import misspelt, place_in_input, place_in_snapshot, steps
+from trainc.features.cluster.fits.claims import shared_claims
+from trainc.features.cluster.fits.findings import (
+    SELECTED,
+    misspelt,
+    place_in_input,
+    place_in_snapshot,
+    steps,
+    with_rules,
+)
 from trainc.features.cluster.fits.forms import fits_by_job
 from trainc.features.cluster.fits.now_forms import queues_now
 from trainc.features.cluster.fits.references import created_by
@@ -83,8 +91,10 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         answers = fits
         # The snapshot's own diagnostics say which kinds leave jobs undecided, once for all jobs.
         findings = [d for fit in fits.alone for d in fit.diagnostics if d.code != "SnapshotIncomplete"]
+        findings, shared = shared_claims(with_rules(findings, snapshot))
+        problems += place_in_snapshot(shared, snapshot)
         placed, others = _place_in_fields(findings, session) if session else ([], findings)
-        return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets, snapshot), *placed])
+        return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets), *placed])
     return ClusterVerdicts(answers, [*problems, *guard.diagnostics])
 
 
@@ -151,8 +161,15 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
                 session, rules=policy.keep_severities, keeping=None, judge=partial(_about_jobset, findings)
             )
             texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
-            placed += [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
-            explained |= {id(diagnostic) for diagnostic in reported}
+            found = [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
+            # Of all that the job says, its queue does not go with its runtime.
+            elsewhere = {
+                d.message
+                for d in found
+                if SELECTED.search(d.message) and d.source and d.source.file != document.document.file
+            }
+            placed += [d for d in found if d.message not in elsewhere]
+            explained |= {id(diagnostic) for diagnostic in reported if diagnostic.message not in elsewhere}
     return placed, [diagnostic for diagnostic in diagnostics if id(diagnostic) not in explained]
 
 

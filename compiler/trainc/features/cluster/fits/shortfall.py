@@ -407,6 +407,8 @@ class _Explainer:
     def _too_much(self) -> Shortfall:
         assigned, flavor, resource, requested, most = self._shortest()
         key = (flavor, resource)
+        if len(self.queue.flavors) == 1:  # Later pods take from it, too.
+            requested = max(requested, sum(pod_set.total.get(resource, 0) for pod_set in self.workload.pod_sets))
         nominal = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
         message = f"the job requests {amount_with_unit(resource, requested)}, and {self._queue_name} can provide at most {written_amount(resource, most)}{where}: "
@@ -508,6 +510,14 @@ class _Explainer:
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
         use = f"use the queue {name}, which has them; or " if (name := self._other_queue()) else ""
+        selector = dict(mapping(assigned.pod_set.pod.get("nodeSelector")))
+        for key, value in selector.items():
+            values = [flavor.labels[key] for flavor in flavors if flavor.labels.get(key, value) != value]
+            near = did_you_mean(str(value), values) or (
+                f"write {key}: {values[0]}" if len(values) == len(flavors) == 1 else ""
+            )
+            if near and not use:
+                return f"{near.rstrip('?')}{'? Or' if near.endswith('?') else ', or'} change the pods to match one of the flavors, as with another runtime"
         return f"{use}change the pods to match one of the flavors, as with another runtime, or add a flavor that matches them to the ClusterQueue"
 
     def _other_queue(self) -> str:

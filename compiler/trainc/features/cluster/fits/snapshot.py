@@ -15,7 +15,7 @@ from trainc.api.cluster import (
 from trainc.api.documents import label_of
 from trainc.api.findings import Diagnostic, Finding
 from trainc.api.kube import Json, Unchecked, documents, mapping, objects, parse_quantity, releases
-from trainc.api.records import replace
+from trainc.api.records import pattern, replace
 from trainc.api.schema import unknown_fields
 from trainc.features.cluster.fits.cluster import (
     AUTOSCALER,
@@ -389,10 +389,19 @@ def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:
     return len(seen) > _MOST_PARENTS
 
 
+# A quantity with a thousands separator, a space, a byte, or what it counts.
+_AMOUNT = pattern(
+    r"'\s*([0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*(?:([KMGTPE]i?)[Bb]?|x?\s*(?i:[gct]pus?|cores?|nodes?|pods?|devices?))?\s*' is not a quantity"
+)
+
+
 def unreadable(document: Unchecked, path: str, message: str, command: str = "") -> Diagnostic:
     """An object that cannot be read, and the command that exports it again."""
     command = command or export_command([str(document["kind"])])
-    message, hint = f"this object cannot be read: {message}", f"export it again: {command}"
+    hint = f"export it again: {command}"
+    if meant := _AMOUNT.match(message.rpartition(": ")[2]):
+        hint = f"write {meant[1].replace(',', '')}{meant[2] or ''}, or {hint}"
+    message = f"this object cannot be read: {message.removeprefix(f'{path}: ')}"
     return Diagnostic("SnapshotUnreadable", "error", message, hint, label_of(document), path)
 
 

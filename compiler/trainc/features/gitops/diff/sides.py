@@ -300,7 +300,7 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
             raise UsageError(f"there is no runtime {name!r}; {near}")
         inputs = with_runtime(inputs, name, _one_runtime(file, settings.options))
     of_cluster, found = None, list[Diagnostic]()
-    if (cluster := configuration.cluster) is not None and os.path.exists(cluster):
+    if (cluster := configuration.cluster) is not None and (os.path.exists(cluster) or cluster in configuration.missing):
         of_cluster, found = files.read_paths([cluster], settings.options.limits, everything=True)
     snapshot = None if of_cluster is None or has_errors(found) else [document.data for document in of_cluster]
     # What another release or runtime changes is a question about compiling.
