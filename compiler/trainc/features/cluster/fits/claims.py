@@ -62,8 +62,8 @@ def shared_claims(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], 
         for claim, found in several.items()
         for first in found[:1]
     ]
-    told = {id(d) for found in several.values() for d in found}
-    return [d for d in diagnostics if id(d) not in told], shared
+    reported = {id(d) for found in several.values() for d in found}
+    return [d for d in diagnostics if id(d) not in reported], shared
 
 
 _ABOUT = pattern("the claim ([^ ]+) of namespace ([^ ]+) is ")

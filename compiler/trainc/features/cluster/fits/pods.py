@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.findings import did_you_mean
 from trainc.api.kube import Json, Quantity, mapping, names, parse_quantity, quantity, selectors
 from trainc.api.records import dataclass, field, pattern
 
@@ -35,6 +36,17 @@ def written_amount(name: str, count: int) -> str:
         return str(Quantity(count * 10**6))
     is_binary = name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-")
     return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
+
+
+def near_label(pod: Mapping[str, Any], nodes: Sequence[Mapping[str, str]]) -> str:
+    """The value to write into a node selector, if the labels of `nodes` have a near one or there is only one; or empty."""
+    for key, value in mapping(pod.get("nodeSelector")).items():
+        values = [labels[key] for labels in nodes if labels.get(key, value) != value]
+        if near := did_you_mean(str(value), values):
+            return f"{near} Or "
+        if len(values) == len(nodes) == 1:
+            return f"write {key}: {values[0]}, or "
+    return ""
 
 
 def add_amounts(total: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:

@@ -28,6 +28,7 @@ from trainc.features.cluster.fits.pods import (
     counted_pods,
     is_gpu,
     level_word,
+    near_label,
     node_matches,
     out_of_range,
     over_limit,
@@ -36,7 +37,7 @@ from trainc.features.cluster.fits.pods import (
     written_amount,
 )
 from trainc.features.cluster.fits.state import State
-from trainc.features.cluster.fits.workload import PodSet, Workload, with_size, with_tolerations, with_topology
+from trainc.features.cluster.fits.workload import PodSet, Workload, part_of, with_size, with_tolerations, with_topology
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
 _SMALLER = "request less per pod, or add larger nodes to the flavor"
@@ -384,7 +385,7 @@ class _Explainer:
 
     def _over_limit(self) -> Shortfall:
         pod_set, path, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
-        where = _container(pod_set, path)
+        where = part_of(pod_set, path)
         hint = "raise the limit; if the manifest sets none, it comes from a LimitRange"
         return Shortfall(f"{where} requests more {' and '.join(over)} than its limit", hint, pod_set.name)
 
@@ -393,7 +394,7 @@ class _Explainer:
         pod_set, path, outside, bound = next(
             (s, p, n, b) for s in self.workload.pod_sets for p, n, b in out_of_range(s.pod, limits)
         )
-        where, side = _container(pod_set, path), "above the max" if bound == "max" else "below the min"
+        where, side = part_of(pod_set, path), "above the max" if bound == "max" else "below the min"
         message = f"{' and '.join(outside)} of {where} {'are' if len(outside) > 1 else 'is'} {side} of a LimitRange"
         hint = f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange"
         return Shortfall(message, hint, pod_set.name)
@@ -509,15 +510,8 @@ class _Explainer:
         softened = with_topology(self.workload, assigned.pod_set.name, type(topology)())
         if topology.explicit and self._would_do(softened):
             return "remove the topology annotation from the pods: without it, they fit"
-        use = f"use the queue {name}, which has them; or " if (name := self._other_queue()) else ""
-        selector = dict(mapping(assigned.pod_set.pod.get("nodeSelector")))
-        for key, value in selector.items():
-            values = [flavor.labels[key] for flavor in flavors if flavor.labels.get(key, value) != value]
-            near = did_you_mean(str(value), values) or (
-                f"write {key}: {values[0]}" if len(values) == len(flavors) == 1 else ""
-            )
-            if near and not use:
-                return f"{near.rstrip('?')}{'? Or' if near.endswith('?') else ', or'} change the pods to match one of the flavors, as with another runtime"
+        near = near_label(assigned.pod_set.pod, [flavor.labels for flavor in flavors])
+        use = f"use the queue {name}, which has them; or " if (name := self._other_queue()) else near
         return f"{use}change the pods to match one of the flavors, as with another runtime, or add a flavor that matches them to the ClusterQueue"
 
     def _other_queue(self) -> str:
@@ -601,10 +595,3 @@ class _Explainer:
         idle = f", and the pods of {name} request none" if name else ""
         message = f"Kueue assigns pods to a topology only if they request resources{idle}"
         return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
-
-
-def _container(pod_set: PodSet, path: Sequence[str | int]) -> str:
-    if not path:
-        return f"a pod of {pod_set.name}"
-    kind, index = str(path[0]), int(path[1])
-    return f"container {pod_set.pod[kind][index].get('name', index)} of {pod_set.name}"

@@ -102,6 +102,14 @@ class Workload:
         return job_name(self.namespace, self.name)
 
 
+def part_of(pod_set: PodSet, path: Sequence[str | int]) -> str:
+    """The container that a path in a pod is about, or the pod."""
+    if not path:
+        return f"a pod of {pod_set.name}"
+    kind, index = str(path[0]), int(path[1])
+    return f"container {pod_set.pod[kind][index].get('name', index)} of {pod_set.name}"
+
+
 def with_size(workload: Workload, name: str, count: int, per_pod: Amounts | None = None) -> Workload:
     """A copy of the job with a different number of pods in one pod set, and with other requests of each if given."""
 
