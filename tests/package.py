@@ -8,9 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
 import trainc
 
 PACKAGE = Path(trainc.__file__).parent
+# These tests share a worker, so that the code is parsed once.
+GROUP = pytest.mark.xdist_group("package")
 Kind = TypeVar("Kind", bound=ast.AST)
 
 

@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from package import PACKAGE, trees
+from package import GROUP, PACKAGE, trees
 
 import trainc
 
-MODULES = sorted(trees())
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+pytestmark = GROUP
 
 TOP = {"__init__", "__main__", "compilation", "functions", "kubeflow", "options", "paths"}
 

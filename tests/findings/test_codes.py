@@ -7,11 +7,12 @@ import json
 import re
 from functools import cache
 
-from package import PACKAGE, nodes
+from package import GROUP, PACKAGE, nodes
 
 from trainc.findings.codes import codes
 from trainc.ir.deviations import deviations
 
+pytestmark = GROUP
 SEVERITIES = ("error", "warning", "info")
 # Words in capitals that are passed where a code may be, and are none.
 CAMEL = re.compile(r"[A-Z]+[a-z]+[A-Za-z]*")

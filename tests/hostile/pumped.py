@@ -25,6 +25,7 @@ _MOST_CHARACTERS = 14
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
     """The expressions that modules hold, alone or in tuples and records, by name."""
+    seen: set[re.Pattern[str]] = set()  # Many modules import the same one.
     for module in pkgutil.walk_packages(trainc.__path__, "trainc."):
         if module.name.endswith("__main__") or "testing" in module.name:
             continue
@@ -33,7 +34,10 @@ def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
         except ModuleNotFoundError:
             continue  # An extra that is not installed.
         for name, value in sorted(members.items()):
-            yield from _inside(f"{module.name}.{name}", value, 2)
+            for found, expression in _inside(f"{module.name}.{name}", value, 2):
+                if expression not in seen:
+                    seen.add(expression)
+                    yield found, expression
 
 
 def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -74,8 +78,7 @@ def main() -> None:
         in_bytes = isinstance(source, bytes)
         for text in texts(source.decode("latin-1") if in_bytes else source):
             given: Any = text.encode("latin-1", "replace") if in_bytes else text
-            expression.fullmatch(given)
-            expression.match(given)
+            expression.fullmatch(given)  # It tries all that `match` tries.
             if len(text) > MANY:  # From the middle of a short text, it is a shorter one that is tried, too.
                 expression.search(given)
 

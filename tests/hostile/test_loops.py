@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from package import nodes, trees
+from package import GROUP, nodes, trees
+
+pytestmark = GROUP
 
 
 def test_nothing_but_suggestions_of_names_uses_difflib() -> None:

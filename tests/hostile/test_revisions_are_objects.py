@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import repositories
 from commands import run
-from package import PACKAGE, nodes
+from package import GROUP, PACKAGE, nodes
 from repositories import edit, git, job, runtime, write
 
 from trainc.reading.git import run_git
@@ -206,6 +206,7 @@ def test_what_init_writes_names_the_branch_of_the_remote_in_full() -> None:
     assert [line for line in lines if "refs/remotes/origin/$" not in line] == []
 
 
+@GROUP
 def test_one_place_starts_git() -> None:
     starters = {
         module

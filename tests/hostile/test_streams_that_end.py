@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import pytest
 from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
-from package import nodes
+from package import GROUP, nodes
 
 from trainc.cli.command import COMMANDS, Streams
 from trainc.cli.main import main, whole_output
@@ -275,6 +275,7 @@ def test_the_seed_of_hashes_changes_nothing_of_any_case() -> None:
     assert len(outputs) == 1
 
 
+@GROUP
 def test_one_place_writes() -> None:
     found = {f"{module}: {ast.unparse(node)}" for module, node in nodes(ast.Call) if _writes(node)}
     assert {line.partition(":")[0] for line in found} == {
