@@ -51,7 +51,7 @@ MOST_NAMES = 150
 # Of these, the modules: each is one name for what it has, and reads as a noun before a dot, as in `releases.RELEASES`.
 WHOLE_MODULES = set(
     "as_html bounds catalog command compiling devices dialects differences document_kinds documents edits enclosed failures files "
-    "fragments functions git ignores inputs kept kueue_versions libyaml live_objects name_hash names opening "
+    "fragments functions git ignores inputs kept kueue_versions libyaml live_objects markdown name_hash names opening "
     "ownership patches patterns policy quantity releases revisions selectors settings_file stack "
     "unknown_fields updates version yaml_reader yaml_writer".split()
 )

@@ -209,7 +209,7 @@ def test_what_a_change_does(both: Both, sides: list[str]) -> None:
 def test_the_titles_of_the_comment(both: Both) -> None:
     def titles() -> list[str]:
         edit()
-        comment = run("diff", "git:HEAD", "--format", "markdown").stdout
+        comment = run("diff", "git:HEAD", "--format", "markdown").stdout.replace("`", "")
         return re.findall(r"^\| (team-a/\S+)|^(?:> )?- (team-a/\S+ can .*)", comment, re.MULTILINE)
 
     plain, hashed = both(titles)

@@ -192,7 +192,7 @@ def test_diff_compares_the_jobs_without_errors_and_ends_none_of_the_others(side:
     assert "1 job with errors is left out: ads/reward." in found["notes"][0]
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0
-    assert "left out: ads/reward" in comment.stdout
+    assert "left out: `ads/reward`" in comment.stdout
     assert "is new" not in comment.stdout
     against_output = json.loads(run("diff", "rendered", "--format", "json").stdout) if side == "after" else None
     if against_output is not None:
@@ -213,7 +213,7 @@ def test_where_a_side_cannot_be_read_the_comment_says_so() -> None:
     result = run("diff", "--format", "markdown")
     assert result.status == 0
     assert result.stdout.startswith(
-        "### The two sides cannot be compared\n\n#### Not compared\n\n- trainc.yaml:1: InvalidConfiguration"
+        "### The two sides cannot be compared\n\n#### Not compared\n\n- `trainc.yaml:1`: InvalidConfiguration"
     )
     assert run("diff").status == 1
 

@@ -148,18 +148,13 @@ def test_nothing_in_a_dump_is_obeyed(where: str, command: str) -> None:
             assert [c for c in text if not (c.isprintable() or c == "\n")] == []
             assert "##[" not in text
         assert not re.search(r"(?m)^\s*::", text) or "<html" in text
-    if "report" in command or "markdown" in command:
+    if "report" in command:
         assert "<script>alert" not in result.stdout
     if "markdown" in command:
         outside_code = re.sub(r"(?ms)^(```+).*?^\1|(`+).*?\2", "", result.stdout)
         assert "](http://example.com" not in outside_code
         assert "@all" not in outside_code
-
-
-def test_a_mention_stays_readable_and_an_image_by_digest_as_it_is() -> None:
-    from trainc.features.gitops.diff.markdown import cell
-
-    assert cell("cc @ml-team, a@sha256:0 [a](b)") == "cc @<!-- -->ml-team, a@<!-- -->sha256:0 [a]\\(b)"
+        assert "<script" not in outside_code
 
 
 @pytest.mark.parametrize("name", ["A\nkind: Secret\nX_TOKEN", "$(reboot)_KEY", "a;b_SECRET", "'_PASSWORD"])

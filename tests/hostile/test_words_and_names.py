@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-import html
+import ast
+import inspect
 import re
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import run
+from comparing import diff_of, manifests
 
-from trainc.features.gitops.diff.markdown import cell
+from trainc.cli.diagnostics import Files
+from trainc.cli.report_formats import sarif_report
+from trainc.features.authoring.lsp import hovering
+from trainc.features.gitops.diff import live_report
+from trainc.features.gitops.diff import markdown as markdown_of_diffs
+from trainc.features.gitops.diff.changes import Change
+from trainc.features.gitops.diff.live import Drift, LiveDiff, LiveObject, Wait
+from trainc.features.gitops.diff.live_report import live_markdown
+from trainc.features.gitops.diff.markdown import comment
+from trainc.features.gitops.diff.model import Cause, Diff, Facts, Group, JobDiff, ObjectDiff, Review
+from trainc.findings import Diagnostic, Source, markdown
+from trainc.findings.text import escape_report
+from trainc.startup.records import fields, replace
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -108,18 +124,140 @@ def test_init_writes_through_no_link(link: str, tmp_path: Path) -> None:
 
 
 ATTACK = "x _@octocat_ é@hubot https://evil.example www.evil.example fixes #1 a/b#2 **LGTM** ~~no~~ [a](b) GH-3"
+HOSTILE = (
+    *(
+        ATTACK,
+        f"`{ATTACK}",
+        f"``{ATTACK}`",
+        f"a `b` {ATTACK} `",
+        f"\\`{ATTACK}`",
+        f"```\n{ATTACK}\n```",
+        f"é`{ATTACK}`",
+    ),
+    *(
+        "a\\|b|`@x`|\\",
+        "<details><img src=x>\n\n# T\n\n- [x] y",
+        "</summary></details><!-- ",
+        "![i](//e)",
+        "[r]: //e",
+        "<!--",
+    ),
+    *(
+        "&commat;octocat &num;1 &#64;hubot &lt;b&gt;",
+        "\u202e@octocat\u2028# x\r* y",
+        "1. x",
+        "- x",
+        "===",
+        "deadbeef 1234567",
+    ),
+    *(
+        "a@b.example user@deadbeef !1 $2 %3 ~l :x: ^y^ ==z==",
+        "|---|\n|a|",
+        "(`@x",
+        "`@x`)",
+        "`a``@b`",
+        "```@x",
+        "@x```",
+        "$`x`$",
+    ),
+)
+OWN = r"(?m)\(\*\)|^#{3,4} |^> |^- |\*\*|(?<=^- )\*|\*(?=: )|\[(?=CODE)|(?<=CODE)\]\(https://github\.com/[\w/.%#-]+\)"
+HTML = r"<details><summary><code>[^<]*</code>: [a-z ,]+</summary>|</details>"
 
 
-@pytest.mark.parametrize("text", [ATTACK, f"`{ATTACK}", f"``{ATTACK}`", f"a `b` {ATTACK} `", f"\\`{ATTACK}`"])
-def test_no_text_in_a_comment_is_a_mention_a_link_or_markup(text: str) -> None:
-    shown = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", cell(text))
-    assert not re.search(r"(?<!\\)[*~`]|\]\(|@\w|#\d|://|www\.|GH-\d", shown), shown
+def outside_code(text: str) -> str:
+    """What a reader of CommonMark takes for no code, without the markup that trainc writes itself."""
+    text = re.sub(r"(?ms)^(```+)\w+$.*?^\1$", "CODE", text)
+    rest, place = "", 0
+    for line in re.sub(HTML, "CODE", text).split("\n"):
+        rest, place = f"{rest}\n", 0
+        while run_of := re.compile("`+").search(line, place):
+            end = re.compile(rf"(?<!`){run_of[0]}(?!`)").search(line, run_of.end())
+            rest += line[place : run_of.start()] + ("CODE" if end else run_of[0])
+            place = end.end() if end else run_of.end()
+        rest += line[place:]
+    return re.sub(OWN, "", rest)
 
 
-def test_no_entity_in_a_comment_is_a_mention_or_a_link() -> None:
-    shown = html.unescape(cell("&commat;octocat &num;1 &#64;hubot a<b &colon;//c &lt;"))
-    assert not re.search(r"@\w|#\d|://", shown), shown
-    assert "a<b" in shown
+def assert_inert(text: str) -> None:
+    rest = outside_code(text)
+    found = re.search(r"[<>&@#_~`\\*\[\]^$!]|==|://|www\.\S|\b(?=\d*[a-f])[0-9a-f]{7,}\b|\w-\d|:\w+:", rest)
+    assert found is None, (found, text)
+    assert text.isprintable() or all(char.isprintable() or char == "\n" for char in text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_in_markdown_is_code(text: str) -> None:
+    assert_inert(markdown.words(text))
+    assert_inert(markdown.words(f"the job `llm` of {text}, `b` ({text})."))
+    assert "\n" not in markdown.words(text) + markdown.code(text)
+    assert outside_code(markdown.code(text)) == "\nCODE"
+    assert len(re.findall(r"(?<!\\)\|", markdown.row([markdown.code(text), markdown.words(text)]))) == 3
+
+
+def test_plain_words_stay_as_they_are() -> None:
+    said = '1 job can\'t be re-created: it has 1,024 GPUs (25%), and 0.5 of "x"; 2 → 4.'
+    assert markdown.words(said) == said
+    assert markdown.words("`trainc diff` shows a/b, c.d (e.f): no") == "`trainc diff` shows `a/b`, `c.d` (`e.f`): no"
+
+
+def test_a_message_for_a_dashboard_has_no_link() -> None:
+    assert "](" not in sarif_report([Diagnostic("UnknownField", "error", "[a](https://evil.example)")], Files())
+
+
+@pytest.mark.parametrize("module", [markdown_of_diffs, live_report, hovering])
+def test_code_is_made_in_one_place(module: Any) -> None:
+    """No backquote stands before a value: `markdown.code` knows how many it takes."""
+    strings = (
+        node.values for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.JoinedStr)
+    )
+    pairs = (pair for values in strings for pair in pairwise(values))
+    assert not [
+        before.value for before, after in pairs if isinstance(before, ast.Constant) and str(before.value).endswith("`")
+    ]
+
+
+def planted(value: Any, text: str, name: str = "") -> Any:
+    """A record with a text in all that documents, settings, files and policies have a part in."""
+    if name in ("code", "severity", "origin", "side", "kind", "status", "release", "method", "deliveries", "verdicts"):
+        return value
+    if isinstance(value, str):
+        return text if name in ("object", "path") or not value else f"{value}{text}"
+    if isinstance(value, tuple):
+        inside = [planted(one, text, name) for one in value]
+        return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
+    if isinstance(value, (Diff, Group, JobDiff, ObjectDiff, Change, Facts, Review, Cause, Diagnostic, Source)):
+        return replace(value, **{f.name: planted(getattr(value, f.name), text, f.name) for f in fields(value)})
+    return value
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_in_a_comment_is_obeyed(text: str) -> None:
+    before, after = manifests(), [*manifests(numNodes=4, env=[{"name": "A", "value": text}]), *manifests("new")]
+    diff = diff_of([*before, *manifests("gone")], after)
+    error = Diagnostic("Code", "error", "wrong", "", "TrainJob a/b", "spec.x", Source("jobs/a.yaml", 1, 1))
+    says = ("a sentence about",)
+    review = Review((("before", (error,)), ("", (error,))), says, says, says, says, says)
+    cause = Cause(Source("jobs/a.yaml", 1, 1), "after")
+    groups = tuple(replace(g, causes=(cause,), reason="a reason", varies=True) for g in diff.groups)
+    jobs = [replace(g.first, notes=("a note",), aside="aside") for g in groups]
+    groups = tuple(replace(g, members=(("dev", j), ("prod", j))) for g, j in zip(groups, jobs, strict=True))
+    whole = planted(replace(diff, groups=groups, review=review, notes=("note",)), text)
+    link = "https://github.com/a/b/blob/1/jobs/a.yaml#L1"
+    shown = escape_report(
+        comment({"dev": whole, f"prod{text}": whole}, {f"x{text}": [planted(error, text)]}, link=lambda _: link)
+    )
+    assert_inert(shown)
+    assert (
+        len({len(re.findall(r"(?<!\\)\|", row)) for row in shown.split("\n#### ")[0].splitlines() if row[:1] == "|"})
+        == 1
+    )
+    wait = Wait(f"Workload {text}", text, text, (text,), text)
+    parts = LiveObject("JobSet", text, text, "drifted", (Drift((text,), (text,), "changed", text, text, text, False),))
+    extra = replace(
+        parts, object="extra", state="failed", waits=(wait,), successor=text, sync="re-created", source=text
+    )
+    assert_inert(live_markdown(LiveDiff(diff.method, (parts, extra), (text,), f"git:{text}", text)))
 
 
 def test_a_file_name_forges_no_line_of_a_diff() -> None:
@@ -130,13 +268,3 @@ def test_a_file_name_forges_no_line_of_a_diff() -> None:
     shown = run("diff", "old", "new", "--release", "2.3").stdout
     assert "because of" in shown
     assert "\nall jobs  no changes" not in shown
-
-
-def test_the_comment_of_a_diff_notifies_nobody() -> None:
-    for name, image in (("old", "a/b:1"), ("new", ATTACK)):
-        text = JOB.replace("NAME", "llm").replace("OPTION", "x").replace("VARIABLE", "A").replace("VALUE", "b")
-        Path(f"{name}.yaml").write_text(f'{text}    image: "{image}"\n', encoding="utf-8")
-    shown = run("diff", "old.yaml", "new.yaml", "--format", "markdown", "--release", "2.3").stdout
-    outside = re.sub(r"(?s)^(```+)diff.*?^\1$|(?<!`)(`+)(?!`)(.+?)(?<!`)\2(?!`)", "", shown, flags=re.MULTILINE)
-    assert "octocat" in shown
-    assert not re.search(r"@\w|#\d|://evil|www\.evil|\*\*LGTM", outside), outside

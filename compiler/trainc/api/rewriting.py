@@ -2,6 +2,5 @@
 
 from trainc.pipeline import patches
 from trainc.reading import libyaml
-from trainc.reading.document import items
 
-__all__ = ["items", "libyaml", "patches"]
+__all__ = ["libyaml", "patches"]

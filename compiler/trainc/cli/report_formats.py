@@ -116,6 +116,7 @@ def _moved(d: Diagnostic, prefix: str) -> Diagnostic:
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
     text = f"{full_message(d)}. Help: {d.hint}" if d.hint else full_message(d)
+    text = text.replace("](", "] (")  # Viewers make links of what looks like one.
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
         result["properties"] = {"environments": list(d.environments)}

@@ -14,7 +14,7 @@ from trainc.findings import Diagnostic, format_path, has_errors
 from trainc.kube import names
 from trainc.kube.documents import ByKey, Json, Unchecked, mapping, objects
 from trainc.options import Limits
-from trainc.reading.document import Document, is_printed, items, label_of
+from trainc.reading.document import Document, is_printed, label_of
 from trainc.reading.files import read_paths
 from trainc.reading.opening import read_data
 from trainc.schema.document_kinds import DocumentKind, Schema, without_nulls
@@ -119,7 +119,7 @@ class Dump:
         dump = cls(
             (item, f"list {number}" if is_printed(document) else "")
             for number, document in enumerate(documents)
-            for _, item in items(document)
+            for _, item in Document.each_in(document)
         )
         dump._complete.update(complete)
         return dump

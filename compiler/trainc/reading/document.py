@@ -48,6 +48,18 @@ class Document:
         """Create a document from data that was not read from a file."""
         return cls(data, "", lambda _: None)
 
+    @staticmethod
+    def each_in(value: Any) -> Iterator[tuple[Path, Any]]:
+        """Yield each object in `value` with its path. Nested lists are expanded too."""
+        waiting: list[tuple[Path, Any]] = [((), value)]
+        while waiting:
+            path, item = waiting.pop()
+            if not is_list(item):
+                yield path, item
+                continue
+            inner = item["items"]
+            waiting += [((*path, "items", i), _with_kind(inner[i], item)) for i in range(len(inner) - 1, -1, -1)]
+
     def place_in(self, other: Document, path: Path, known: Places) -> Path:
         """Return the path that a value has in another version, as far as that has it; `known` keeps the places of items."""
         return resolve_path(stable_path(path, self.data), other.data, known)
@@ -241,18 +253,6 @@ def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
 
 
 # Expands `List` kinds to one document per item, like kubectl.
-
-
-def items(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield each object in `value` with its path. Nested lists are expanded too."""
-    waiting: list[tuple[Path, Any]] = [((), value)]
-    while waiting:
-        path, item = waiting.pop()
-        if not is_list(item):
-            yield path, item
-            continue
-        inner = item["items"]
-        waiting += [((*path, "items", i), _with_kind(inner[i], item)) for i in range(len(inner) - 1, -1, -1)]
 
 
 def is_list(value: Any) -> bool:

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.block_lines import LinePositions, read_lines
-from trainc.reading.document import Chunk, Document, is_printed, items, split
+from trainc.reading.document import Chunk, Document, is_printed, split
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING, Any
@@ -279,7 +279,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
 def _add(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
     positions = Positions(chunk, limits)
     listing = f"{chunk.file}:{chunk.line}:{chunk.column}" if is_printed(value) else ""
-    for path, item in items(value):
+    for path, item in Document.each_in(value):
         locate = Locator(positions, path)
         if isinstance(item, dict):
             documents.append(Document(item, chunk.file, locate, listing=listing))

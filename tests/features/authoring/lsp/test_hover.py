@@ -29,11 +29,11 @@ def test_the_transcript_of_a_hover(editor: Editor) -> None:
             "kind": "markdown",
             "value": "`spec.trainer.numNodes` (whole number)\n\nNumber of training nodes (pods).\n\nBecomes:\n\n"
             "- `spec.replicatedJobs[node].template.spec.completions` = `4`, by plugin Torch at EnforceMLPolicy "
-            "(from spec.trainer.numNodes, jobs/llm.yaml:11)\n"
+            "(from `spec.trainer.numNodes`, `jobs/llm.yaml:11`)\n"
             "- `spec.replicatedJobs[node].template.spec.parallelism` = `4`, by plugin Torch at EnforceMLPolicy "
-            "(from spec.trainer.numNodes, jobs/llm.yaml:11)\n"
+            "(from `spec.trainer.numNodes`, `jobs/llm.yaml:11`)\n"
             '- `spec.replicatedJobs[node]...containers[node].env[PET_NNODES].value` = `"4"`, by plugin Torch at '
-            "EnforceMLPolicy (from spec.trainer.numNodes, jobs/llm.yaml:11)",
+            "EnforceMLPolicy (from `spec.trainer.numNodes`, `jobs/llm.yaml:11`)",
         },
         "range": {"start": {"line": 10, "character": 4}, "end": {"line": 10, "character": 12}},
     }
@@ -42,7 +42,7 @@ def test_the_transcript_of_a_hover(editor: Editor) -> None:
 def test_a_runtime_tells_what_becomes_of_it_in_a_job_that_uses_it(editor: Editor) -> None:
     editor.open("runtimes/pretrain.yaml")
     told = shown(editor, "runtimes/pretrain.yaml", RUNTIME, "image")
-    assert "Becomes in TrainJob team-a/llm" in told
+    assert "Becomes in TrainJob `team-a/llm`" in told
     assert "containers[node].image` = `registry.example.com/pretrain:1`" in told
     told = shown(editor, "runtimes/pretrain.yaml", RUNTIME, "numNodes")
     assert "`4`: overridden by plugin Torch" in told

@@ -262,7 +262,7 @@ def test_a_new_job_and_one_of_another_team_say_what_they_are() -> None:
         SEEDED.replace("NAME", "new").replace("TEAM", "ads").replace("spec:", "spec:\n  activeDeadlineSeconds: 7200"),
     )
     edit("jobs/nlp/clip.yaml", "namespace: nlp", "namespace: other")
-    said = run("diff", "--format", "markdown").stdout
+    said = run("diff", "--format", "markdown").stdout.replace("`", "")
     assert (
         "new · image mirror.example.com/train:1 · runs torchrun train.py --config=new.toml --seed=1 · queue none"
         in said

@@ -139,7 +139,7 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
         (
             "#### trainc.yaml is less strict",
             "- `rules`: TTLRerun is ignored; it was a warning.",
-            "- `exclude`: Files that match jobs/x/\\*\\* are no longer read.",
+            "- `exclude`: Files that match jobs/x/** are no longer read.",
             "- `policies`: Policies in policies are no longer evaluated.",
             "- `cluster` is gone: jobs are no longer checked against cluster.",
         ),
@@ -154,7 +154,8 @@ def test_reviewers_find(name: str) -> None:
     change()
     result = comment()
     assert result.status == 0, result.stderr
-    assert [part for part in expected if part not in result.stdout] == [], result.stdout
+    said = result.stdout.replace("`", "")
+    assert [part for part in expected if part.replace("`", "") not in said] == [], result.stdout
 
 
 @pytest.mark.usefixtures("company")
@@ -193,7 +194,8 @@ def test_there_is_a_comment_although_something_is_broken(name: str) -> None:
     change()
     result = comment()
     assert result.status == 0
-    assert [part for part in expected if part not in result.stdout] == [], result.stdout
+    said = result.stdout.replace("`", "")
+    assert [part for part in expected if part.replace("`", "") not in said] == [], result.stdout
     assert comment("--exit-code").status == 1
     assert run("diff", "git:main").status == 1
     assert run("diff", "git:main", "--format", "json").status == 1
@@ -207,6 +209,6 @@ def test_a_branch_that_repairs_main_is_compared_without_the_job_that_was_broken(
     of_runtime()
     text = comment().stdout
     assert "**9 of 9 jobs are refused, 144 GPUs**" in text
-    assert "**Not everything compiles in git:main; what does is compared.**" in text
-    assert f"- git:main:{JOB}:6: UnknownField" in text
+    assert "**Not everything compiles in `git:main`; what does is compared.**" in text
+    assert f"- `git:main:{JOB}:6`: UnknownField" in text
     assert "| 3 jobs in each of dev, staging, prod | `env[NCCL_DEBUG].value: WARN → INFO` |" in text

@@ -178,7 +178,7 @@ def test_a_broken_job_is_reported_and_not_compared(repository: Path) -> None:
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0
     assert "#### Not compared, because it does not compile in working tree" in comment.stdout
-    assert "- jobs/llm.yaml:6: UnknownField (TrainJob team-a/llm spec.trainer.numNode)" in comment.stdout
+    assert "- `jobs/llm.yaml:6`: UnknownField (TrainJob `team-a/llm` `spec.trainer.numNode`)" in comment.stdout
     assert run("diff", "--format", "markdown", "--exit-code").status == 1
 
 
@@ -193,7 +193,7 @@ def test_a_comment_compares_the_rest_if_the_revision_is_broken(repository: Path)
     result = run("diff", "--format", "markdown")
     assert result.status == 0
     assert "**1 of 1 job is refused" in result.stdout
-    assert "- git:HEAD:jobs/llm.yaml:6: UnknownField" in result.stdout
+    assert "- `git:HEAD:jobs/llm.yaml:6`: UnknownField" in result.stdout
     assert "git:HEAD:jobs/llm.yaml:6:13: error[UnknownField]" in result.stderr
 
 
@@ -204,14 +204,14 @@ def test_jobs_of_a_file_or_runtime_that_cannot_be_read_are_neither_new_nor_gone(
         result = run("diff", "--format", "markdown")
         assert result.status == 0
         assert "**1 of 1 job is new**" in result.stdout
-        assert "- jobs/llm.yaml:" in result.stdout
+        assert "- `jobs/llm.yaml:" in result.stdout
 
 
 def test_there_is_a_comment_even_if_a_side_cannot_be_read_at_all(repository: Path) -> None:
     Path("trainc.yaml").write_text("release: 9")
     broken = run("diff", "--format", "markdown")
     assert broken.status == 0
-    assert "- trainc.yaml:1: InvalidConfiguration" in broken.stdout
+    assert "- `trainc.yaml:1`: InvalidConfiguration" in broken.stdout
     missing = run("diff", "git:nowhere", "--format", "markdown")
     assert missing.status == 0
     assert "NoSuchRevision" in missing.stdout
@@ -355,6 +355,6 @@ def test_a_sweep_is_one_group_with_its_cost(repository: Path) -> None:
     comment = run("diff", "--format", "markdown")
     assert comment.status == 0
     assert "| 3 jobs | new · image " in comment.stdout
-    assert "| jobs/sweep.yaml:3 | created |" in comment.stdout
+    assert "| `jobs/sweep.yaml:3` | created |" in comment.stdout
     assert "This is over its budget." in comment.stdout
     assert "Not compared" not in comment.stdout

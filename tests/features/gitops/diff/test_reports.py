@@ -79,7 +79,7 @@ def test_the_comment_has_the_table_first_and_the_rest_folded() -> None:
     assert lines[2] == "**1 of 1 job restarts, 8 GPUs**"
     assert lines[4].startswith("| job | change | outcome | nodes | GPUs |")
     assert lines[6] == (
-        "| team-a/llm | `completions: 2 → 4` and 6 more | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
+        "| `team-a/llm` | `completions: 2 → 4` and 6 more | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
     )
     assert len({line.count("|") for line in lines[4:8]}) == 1
     assert text.count("<details>") == text.count("</details>") == 1
@@ -111,7 +111,7 @@ def test_a_comment_is_never_longer_than_github_takes() -> None:
     diff = diff_of(before, after)
     text = diff_markdown(diff, most=30_000)
     assert len(text) <= 30_000
-    assert text.count("| team-a/job-") == 60
+    assert text.count("| `team-a/job-") == 60
     shown = text.count("<details>")
     assert 0 < shown < 60
     assert f"The details of {60 - shown} more changes" in text
@@ -150,7 +150,7 @@ def test_what_changes_in_all_environments_is_there_once() -> None:
     assert text.startswith(
         "### `before` → `after`\n\n**3 of 3 jobs are refused, 24 GPUs**\n\n- dev: 1 of 1 job is refused"
     )
-    assert re.findall(r"^\| (team-a.*?) \|", text, re.MULTILINE) == ["team-a/llm in dev, prod", "team-a/llm in x"]
+    assert re.findall(r"^\| (`team-a.*?) \|", text, re.MULTILINE) == ["`team-a/llm` in dev, prod", "`team-a/llm` in x"]
     same = diff_of(manifests(), manifests())
     assert comment({"dev": same, "prod": same}, {}) == "`before` → `after`: no changes in 2 jobs of 2 environments.\n"
 

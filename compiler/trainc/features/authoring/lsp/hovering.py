@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Document
 from trainc.api.editing import edits
 from trainc.api.explained import Explanation, Recorder, describe_origin, shorten_value
-from trainc.api.findings import Diagnostic, Path, Source, escape_line, find_underline
+from trainc.api.findings import Diagnostic, Path, Source, find_underline, markdown
 from trainc.api.kube import POD_SPEC, documents, mapping, names, objects, value_at
 from trainc.api.records import dataclass
 from trainc.features.authoring.lsp.names import kind_of, root_of, runtime_of, schema_at
@@ -62,14 +62,14 @@ def _meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     schema = schema_at(root, field.path) if root is not None else None
     name = documents.format_field(documents.stable_path(field.path, document.data))
     if schema is None or root is None:
-        yield f"`{escape_line(name)}`"
+        yield markdown.code(name)
         return
     yield from _name_meaning(snapshot, target)
     details = [kind_of(schema)]
-    details += [f"default `{schema['default']}`"] if "default" in schema else []
+    details += [f"default {markdown.code(str(schema['default']))}"] if "default" in schema else []
     above = schema_at(root, field.path[:-1])
     details += ["required"] if above is not None and field.path[-1] in above.get("required", ()) else []
-    yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
+    yield f"{markdown.code(name)} ({', '.join(filter(None, details))})".removesuffix(" ()")
     if description := schema.get("description"):
         yield str(description)
 
@@ -80,23 +80,23 @@ def _name_meaning(snapshot: Snapshot, target: Target) -> Iterator[str]:
     if path[-3:-2] == ("env",) and path[-1] in ("name", "value"):
         name = str(value_at(data, (*path[:-1], "name")))
         if meaning := meaning_of(name):
-            yield f"`{name}`: {meaning}"
+            yield f"{markdown.code(name)}: {meaning}"
             if values := suggested_values(name):
-                yield f"Values: {', '.join(f'`{value}`' for value in values)}"
+                yield f"Values: {', '.join(map(markdown.code, values))}"
     elif path[-2:] == ("runtimeRef", "name") and (runtime := runtime_of(snapshot, data)) is not None:
         yield "; ".join(_parts_of(runtime))
 
 
 def _parts_of(runtime: Document) -> Iterator[str]:
     source, spec = runtime.locate(()), mapping(runtime.data.get("spec"))
-    yield f"{runtime.data.get('kind')} of `{escape_line(source.file if source is not None else '')}`"
+    yield f"{markdown.words(str(runtime.data.get('kind')))} of {markdown.code(source.file if source is not None else '')}"
     policy = mapping(spec.get("mlPolicy"))
-    yield from (f"`{escape_line(str(name))}`" for name in policy if name != "numNodes")
-    yield f"numNodes {escape_line(str(policy.get('numNodes', 1)))}"
+    yield from (markdown.code(str(name)) for name in policy if name != "numNodes")
+    yield f"numNodes {markdown.words(str(policy.get('numNodes', 1)))}"
     for job in objects(value_at(spec, ("template", "spec", "replicatedJobs"))):
         pod = value_at(job, POD_SPEC)
         images = [str(container.get("image")) for container in objects(mapping(pod).get("containers"))]
-        yield f"job `{escape_line(str(job.get('name')))}` with `{escape_line(', '.join(images))}`"
+        yield f"job {markdown.code(str(job.get('name')))} with {markdown.code(', '.join(images))}"
 
 
 def _fate(snapshot: Snapshot, target: Target) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _fate(snapshot: Snapshot, target: Target) -> Iterator[str]:
         if text:
             by_text.setdefault(text, []).append(built.environment)
     for text, environments in by_text.items():
-        yield text if len(by_text) == 1 else f"**{', '.join(environments)}**\n\n{text}"
+        yield text if len(by_text) == 1 else f"**{markdown.words(', '.join(environments))}**\n\n{text}"
 
 
 def _fate_in(built: Built, target: Target) -> str:
@@ -120,7 +120,7 @@ def _fate_in(built: Built, target: Target) -> str:
         says = target.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output comes from this field." if says else ""
     more = f"\n\n... and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
-    by = f" in {explained.job}" if target.document.data.get("kind") not in names.JOB_KINDS else ""
+    by = f" in {markdown.words(explained.job)}" if target.document.data.get("kind") not in names.JOB_KINDS else ""
     return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in lines[:_MOST_SHOWN]) + more
 
 
@@ -160,12 +160,12 @@ def _field_lines(explained: Explanation, target: Target) -> Iterator[str]:
                 if len(path) <= 6
                 else f"{documents.format_field(path[:3])}...{documents.format_field(path[7:])}"
             )
-            text = f"`{escape_line(before + name)}` = `{escape_line(shorten_value(field.value))}`"
+            text = f"{markdown.code(before + name)} = {markdown.code(shorten_value(field.value))}"
             if depth:
-                yield f"{text}: overridden by {escape_line(describe_origin(origin))}"
+                yield f"{text}: overridden by {markdown.words(describe_origin(origin))}"
             else:
                 is_written = origin.kind in ("trainjob", "runtime", "patch", "overlay")
-                yield text if is_written else f"{text}{escape_line(f', by {describe_origin(origin)}')}"
+                yield text if is_written else f"{text}, by {markdown.words(describe_origin(origin))}"
 
 
 # Diagnostics where an editor marks them: the words that `trainc check` underlines.

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.findings import counted, escape_line, first_of, format_path
+from trainc.api.findings import counted, escape_line, first_of, format_path, markdown
 from trainc.api.kube import documents
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, REFUSED
 from trainc.features.gitops.diff.live import Drift, LiveDiff, LiveObject
-from trainc.features.gitops.diff.markdown import cell
 from trainc.features.gitops.diff.text import SIGNS, Paint, Part, fields, inline, note_lines
 
 _MOST_ROWS = 50
@@ -229,13 +228,14 @@ def _plain(value: Any) -> str:
 
 def live_markdown(live: LiveDiff) -> str:
     """Render the comparison as a section of a pull-request comment, without any value of the cluster."""
-    lines = [f"### {_cell(live.git)} and the cluster ({_cell(live.dump)})", "", ". ".join(_counts(live)) + ".", ""]
+    title = f"### {markdown.code(live.git)} and the cluster ({markdown.code(live.dump)})"
+    lines = [title, "", ". ".join(_counts(live)) + ".", ""]
     lines += [f"- {_cell(note).replace('AGAIN', '**again**')}" for note in live_notes(live)]
     lines += [f"- Unknown: {_cell(reason)}." for reason in live.unknown]
     objects = [obj for obj in live.objects if _is_worth_showing(obj)]
     if objects:
         lines += ["", "| object | cluster | state | drift | in a sync |", "|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_cell, _row(obj)))} |" for obj in objects[:_MOST_ROWS]]
+        lines += [markdown.row(map(_cell, _row(obj))) for obj in objects[:_MOST_ROWS]]
         if len(objects) > _MOST_ROWS:
             lines += ["", f"{counted(len(objects) - _MOST_ROWS, 'more object')}: run `trainc diff --live` to see them."]
     if commands := retirement(live):
@@ -243,7 +243,7 @@ def live_markdown(live: LiveDiff) -> str:
             *map(escape_line, commands[:_MOST_COMMANDS]),
             *(["# and more"] if commands[_MOST_COMMANDS:] else []),
         ]
-        lines += ["", "To retire finished jobs:", "", "```sh", *shown_commands, "trainc build", "```"]
+        lines += ["", "To retire finished jobs:", "", *markdown.fenced([*shown_commands, "trainc build"], "sh")]
     return "\n".join(lines) + "\n"
 
 
@@ -258,7 +258,7 @@ def _row(obj: LiveObject) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
-    return cell(text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}...")
+    return markdown.words(text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}...")
 
 
 def live_json(live: LiveDiff, *, show_values: bool) -> dict[str, Any]:

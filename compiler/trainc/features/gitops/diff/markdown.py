@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TypeAlias
 
-from trainc.api.findings import Diagnostic, counted, escape_line, first_of
+from trainc.api.findings import Diagnostic, counted, escape_line, first_of, markdown
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import documents
-from trainc.api.records import pattern
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
@@ -77,7 +76,7 @@ def comment(
     if groups:
         lines += ["", *_meanings(groups, diffs)]
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
-    lines += _limit([f"\n> {cell(note)}" for note in notes], int(most * _OF_SECTION), "note")
+    lines += _limit([f"\n> {markdown.words(note)}" for note in notes], int(most * _OF_SECTION), "note")
     text = "\n".join((*lines, ""))
     # What begins or ends is reported by its row.
     reported = [g for g in groups if g.first.status == "changed" or len(g.members) > 1 or g.first.notes]
@@ -93,7 +92,7 @@ def comment(
 
 def _title(diffs: Mapping[str, Diff]) -> Iterator[str]:
     sides = dict.fromkeys((diff.before, diff.after) for diff in diffs.values())
-    title = "; ".join(f"{_code(before)} → {_code(after)}" for before, after in list(sides)[:3])
+    title = "; ".join(f"{markdown.code(before)} → {markdown.code(after)}" for before, after in list(sides)[:3])
     if not diffs:
         yield "### The two sides cannot be compared"
         return
@@ -109,13 +108,13 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
     """The headline over all environments, then that of each."""
     line = headline(*diffs.values())
     if line:
-        yield from (f"**{line}**", "")
+        yield from (f"**{markdown.words(line)}**", "")
     if broken := list(dict.fromkeys(label for diff in diffs.values() for label, _ in diff.review.errors if label)):
-        text = f"**Not everything compiles in {cell(' and '.join(broken))}; what does is compared.**"
+        text = f"**Not everything compiles in {markdown.words(' and '.join(broken))}; what does is compared.**"
         yield from (*([] if line else [""]), text, *([""] if groups else []))
     if len(diffs) > 1 and groups:
         first_diffs = list(diffs.items())[:_MOST_ENVIRONMENTS]
-        yield from (f"- {cell(name)}: {headline(diff) or 'no changes'}" for name, diff in first_diffs)
+        yield from (f"- {markdown.words(f'{name}: ' + (headline(diff) or 'no changes'))}" for name, diff in first_diffs)
         yield from ([f"- and {len(diffs) - len(first_diffs)} more"] if len(diffs) > len(first_diffs) else [])
         yield ""
 
@@ -123,8 +122,9 @@ def _headlines(diffs: Mapping[str, Diff], groups: Sequence[Group]) -> Iterator[s
 def _reason(group: Group, link: Link, most: int = 3) -> str:
     """The causes as Markdown, each line with its address."""
     places = {f"{c.source.file}:{c.source.line}{GONE[c.side]}": link(c) for c in reversed(group.causes)}
-    texts = [f"[{cell(place)}]({address})" if address else cell(place) for place, address in reversed(places.items())]
-    return first_of([*texts, *filter(None, (cell(group.reason),))], most)
+    spans = [(markdown.code(place), address) for place, address in reversed(places.items())]
+    texts = [f"[{span}]({address})" if address else span for span, address in spans]
+    return first_of([*texts, *filter(None, (markdown.words(group.reason),))], most)
 
 
 def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int, link: Link) -> Iterator[str]:
@@ -138,20 +138,21 @@ def _table(groups: Sequence[Group], diffs: Mapping[str, Diff], most: int, link: 
         any({f[i][1], f[i][2]} - {"0", "-"} and f[i][1] != f[i][2] for f in amounts) for i in range(len(COLUMNS))
     )
     columns = [i for i, changes in enumerate(changing) if changes or COLUMNS[i][0] in _COUNTED]
-    yield "| " + " | ".join((*heading, *(COLUMNS[i][0] for i in columns))) + " |"
+    yield markdown.row((*heading, *(COLUMNS[i][0] for i in columns)))
     yield "|" + "---|" * len(heading) + "---:|" * len(columns)
     rows = []
     for group in groups:
         outcome_text = f"**{LABELS[group.outcome]}**" if group.outcome in HARMFUL else LABELS[group.outcome]
         sizes = _figures(sum_of(job.totals for _, job in group.members), columns)
         field, more = what(group)
-        change = f"{_code(field)}{more}" if field else cell(more)
-        reason = f" {_reason(group, link)} |" if explained else ""
-        rows.append(f"| {cell(who(group))} | {change} |{reason} {outcome_text} | {sizes} |")
+        change = markdown.code(field) + markdown.words(more)
+        reason = [_reason(group, link)] if explained else []
+        rows.append(markdown.row((markdown.words(who(group)), change, *reason, outcome_text, *sizes)))
     for row in _limit(rows, most, "change"):
         yield row if row.startswith("|") else f"| {row} |" + " |" * (len(heading) + len(columns) - 1)
     total = sum(diff.unchanged + len(diff.jobs) for diff in diffs.values())
-    yield f"| **all {total:,}** |{' |' * (len(heading) - 1)} {_figures(sum_of(diff.totals for diff in diffs.values()), columns)} |"
+    sizes = _figures(sum_of(diff.totals for diff in diffs.values()), columns)
+    yield markdown.row((f"**all {total:,}**", *[""] * (len(heading) - 1), *sizes))
 
 
 def who(group: Group) -> str:
@@ -210,14 +211,14 @@ def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: in
             for sentence in sentences:
                 by_title.setdefault(title, {}).setdefault(sentence, []).append(name)
     for title, names_by_sentence in by_title.items():
-        yield from ("", f"#### {cell(title)}", "")
+        yield from ("", f"#### {markdown.words(title)}", "")
         lines = []
         for sentence, names in names_by_sentence.items():
             where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
             if title == "Sweeps" and len(names) > 1:  # Each of them pays.
                 where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
             short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
-            lines.append(f"- {cell(where + short)}")
+            lines.append(f"- {markdown.words(where + short)}")
         yield from _limit(lines, most, "line", "- ")
 
 
@@ -243,48 +244,50 @@ def _meanings(groups: Sequence[Group], diffs: Mapping[str, Diff]) -> Iterator[st
             yield f"- *{LABELS[outcome]}*: {meaning}"
 
 
-def _figures(totals: Versions, columns: Sequence[int]) -> str:
+def _figures(totals: Versions, columns: Sequence[int]) -> list[str]:
     if totals.before is None and totals.after is None:
-        return " | ".join("" for _ in columns)
+        return [""] * len(columns)
     amounts = [figures(totals)[i] for i in columns]
-    return " | ".join(before if before == after else f"**{as_arrow(before, after)}**" for _, before, after in amounts)
+    return [before if before == after else f"**{as_arrow(before, after)}**" for _, before, after in amounts]
 
 
 def _details(group: Group, diffs: Mapping[str, Diff]) -> Iterator[str]:
     job, method = group.first, group.method
     places = {cause.source for cause in group.causes}
     reason = reason_of(group, _MOST_JOBS) if len(places) > 3 else ""
-    yield f"<details><summary><b>{escape(who(group))}</b>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
+    name = escape(escape_line(who(group)))
+    yield f"<details><summary><code>{name}</code>: {status_word(job)}, {LABELS[group.outcome]}</summary>"
     yield ""
     if len(group.members) > 1:
-        yield f"Jobs: {cell(first_of(list(dict.fromkeys(member.label for _, member in group.members)), _MOST_JOBS))}"
+        labels = list(dict.fromkeys(member.label for _, member in group.members))
+        yield f"Jobs: {markdown.words(first_of(labels, _MOST_JOBS))}"
         yield ""
     if reason:
-        yield f"Because of {cell(reason)}."
+        yield f"Because of {markdown.words(reason)}."
     deliveries = next(iter(diffs.values())).deliveries
     if len(deliveries) > 1:
         yield "| outcome | delivery |"
         yield "|---|---|"
         for outcome, methods in by_outcome(job.outcomes, deliveries):
-            yield f"| {LABELS[outcome]} | {names_of(methods, method)} |"
+            yield markdown.row((LABELS[outcome], names_of(methods, method)))
     for note in notes_of(group):
         yield ""
-        yield f"> {cell(note)}"
+        yield f"> {markdown.words(note)}"
     if job.status == "changed" and list(map(_shape, job.steps_before)) != list(map(_shape, job.steps_after)):
         yield from steps_diagram(job)
     for object_diff in job.objects if job.status == "changed" or len(group.members) == 1 else ():
         yield ""
         yield from _object(object_diff, method, with_name=len(group.members) == 1)
     if group.varies:
-        yield from ("", f"The values are those of {cell(job.label)}; they differ by job.")
+        yield from ("", f"The values are those of {markdown.code(job.label)}; they differ by job.")
     yield ""
     yield "</details>"
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, *, with_name: bool) -> Iterator[str]:
     outcome = diff.verdicts[method.id].outcome
-    name = f" {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if with_name else ""
-    yield f"**{diff.key.kind}**{name}: {diff.status}, {LABELS[outcome]}"
+    name = f" {markdown.code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}" if with_name else ""
+    yield f"**{markdown.words(diff.key.kind)}**{name}: {diff.status}, {LABELS[outcome]}"
     if not diff.changes:
         return
     lines = []
@@ -295,8 +298,7 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, *, with_name: bool) -> Ite
             alone = diff.outcomes(number)[method.id]
             note = "" if alone == outcome else f"   # {LABELS[alone]}"
             lines += _change(change, documents.format_field(change.path[len(heading) :]), note)
-    fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
-    yield from ("", f"{fence}diff", *lines, fence)
+    yield from ("", *markdown.fenced(lines, "diff"))
 
 
 def _change(change: Change, field: str, note: str) -> Iterator[str]:
@@ -311,45 +313,6 @@ def _change(change: Change, field: str, note: str) -> Iterator[str]:
         yield f"+ {field}: {values[1]}{note}"
     else:
         yield f"{'+' if change.kind == 'added' else '-'} {field}: {values[0]}{note}"
-
-
-def _longest_run(text: str) -> int:
-    """The length of the longest run of backquotes."""
-    return max(map(len, _BACKQUOTES.findall(text)), default=0)
-
-
-def _code(text: str) -> str:
-    fence = "`" * (1 + _longest_run(text))
-    pad = " " if "`" in text else ""
-    return f"{fence}{pad}{_plain(text)}{pad}{fence}"
-
-
-def cell(text: str) -> str:
-    """Text for a table or a line of Markdown, which is neither markup, nor a link, nor a mention that notifies somebody.
-
-    GitHub looks for mentions, numbers of issues and addresses in what is no code. A comment in them keeps it from finding
-    any, whatever characters are around them.
-    """
-    pieces, place, plain = [], 0, _plain(text)
-    for span in _SPAN.finditer(plain):
-        pieces += [_inert(plain[place : span.start()]), span[0]]
-        place = span.end()
-    return "".join((*pieces, _inert(plain[place:])))
-
-
-def _inert(text: str) -> str:
-    return _ACTIVE.sub(lambda found: f"{found[0]}<!-- -->", _MARKUP.sub(r"\\\g<0>", text))
-
-
-def _plain(text: str) -> str:
-    return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
-
-
-_SPAN = pattern(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_MARKUP = pattern(r"[`*~]|(?<=\])[(:]|(?<!\w)_|_(?!\w)|\\(?!\|)")
-# An entity, too, may be one of these; `&lt;` is ours.
-_ACTIVE = pattern(r"(?i)@|#|:(?=//)|www(?=\.)|gh(?=-\d)|&(?!lt;)(?=\w)")
-_BACKQUOTES = pattern(r"`+")
 
 
 # The steps of a job before and after, as one Mermaid diagram.
@@ -377,7 +340,7 @@ def steps_diagram(job: JobDiff) -> Iterator[str]:
         for steps in (before, after)
     )
     arrows = [(*arrow, arrow not in new_arrows) for arrow in sorted(new_arrows | old_arrows)]
-    yield from ("", "```mermaid", flowchart_of(boxes, arrows, _LOOKS), "```")
+    yield from ("", *markdown.fenced([flowchart_of(boxes, arrows, _LOOKS)], "mermaid"))
 
 
 def _shape(step: ReplicatedJob) -> tuple[object, ...]:

@@ -11,7 +11,6 @@ from trainc.api.documents import Document, catalog, dialects, enclosed, yaml_rea
 from trainc.api.findings import CompileError, Diagnostic, Finding, Path, has_errors, sort_diagnostics
 from trainc.api.kube import Json, identity_of, names, releases
 from trainc.api.records import dataclass, pattern, replace
-from trainc.api.rewriting import items
 from trainc.api.settings import Limits, Options
 from trainc.features.migration.v1.newest import around_of, is_old_queue, migrate_document, migrate_queue
 from trainc.features.migration.v1.v1 import conversion
@@ -282,7 +281,9 @@ def _rewrite_part(part: str, limits: Limits, plan: Plan) -> Iterator[str]:
 
 def _replacements(data: Any, plan: Plan) -> list[Json]:
     """Return the documents in place of one. A List with an item that becomes several is a List of them all."""
-    replacements = [(path, value, plan.of(value).documents) for path, value in items(data) if isinstance(value, dict)]
+    replacements = [
+        (path, value, plan.of(value).documents) for path, value in Document.each_in(data) if isinstance(value, dict)
+    ]
     if all(len(documents) == 1 for _, _, documents in replacements):
         for path, value, (document,) in replacements:
             data = data if document == value else _with(data, path, document)
