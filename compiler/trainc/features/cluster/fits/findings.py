@@ -125,14 +125,14 @@ def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]
             added = timed or any(_written(toleration) not in own for toleration in flavor.tolerations)
             for field, what, one in (
                 ("tolerations", "tolerations", own and added),
-                ("nodeSelector", "node labels", selector and not flavor.labels.keys() <= selector.keys()),
+                ("nodeSelector", "node selectors", selector and not flavor.labels.keys() <= selector.keys()),
             ):
                 if one:
                     message = (
-                        f"ResourceFlavor {flavor.name} adds {what} to the {field} of the pods: once Kueue has admitted the job, "
+                        f"ResourceFlavor {flavor.name} adds {what} to those of the pods: once Kueue has admitted the job, "
                         "JobSet refuses every further server-side apply of the unchanged file, and Flux stops the whole Kustomization"
                     )
-                    hint = f"leave the {field} to the ResourceFlavor, and take it out of the pods"
+                    hint = "leave the tolerations to the ResourceFlavor, and take them out of the pods"
                     if field == "nodeSelector":
                         hint = "write as much as affinity.nodeAffinity, which Kueue leaves alone, or leave it to the ResourceFlavor"
                     path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, field)
