@@ -45,6 +45,20 @@ def test_help_says_what_each_sync_option_does() -> None:
         assert f"{option.name} {option.effect}" in text
 
 
+def test_a_sync_option_that_does_not_fit_is_an_error_at_its_line_of_trainc_yaml() -> None:
+    settings = "release: '2.3'\nenvironments:\n  prod: {output: out, syncOptions: [Delete=false, Prunee=false]}\n"
+    write("trainc.yaml", f"sources: [jobs]\n{settings}")
+    result = run("check")
+    assert result.status == 1
+    assert (
+        "trainc.yaml:4:51: error[InvalidConfiguration] syncOptions: unknown sync option 'Prunee=false'" in result.stderr
+    )
+    assert "(in prod)" in result.stderr
+    assert "help: did you mean Prune=false?" in result.stderr
+    write("trainc.yaml", f"sources: [jobs]\n{settings.replace('Prunee=false', 'Delete=confirm')}")
+    assert "cannot be used together: the first never deletes" in run("check").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

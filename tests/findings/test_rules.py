@@ -25,6 +25,7 @@ _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 # What is wrong with a path, a file or a setting cannot be shown in a block of input.
 ABOUT_FILES = {
     "AdoptedFile",
+    "AppliedDifferently",
     "FileInTheWay",
     "FilesKept",
     "ForeignFile",

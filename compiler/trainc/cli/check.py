@@ -85,7 +85,8 @@ def _examine(
     nothing, globs = list[Diagnostic](), set[str]()
     if not arguments.env and not arguments.paths:
         runs = [check.checking for check in checks.values()]
-        nothing, globs = without_effect(runs, {image for check in checks.values() for image in check.images})
+        images = {image for check in checks.values() for image in check.images}
+        nothing, globs = without_effect(runs, images, lambda: getattr(bases.find(), "commit", None))
     loosened += bases.loosened(settings, globs)
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened += bases.replaced(settings)

@@ -184,7 +184,7 @@ class Settings:
             inputs = replace(inputs, diagnostics=[*inputs.diagnostics, *_not_used(self.paths)])
         return inputs
 
-    def place(self, key: str, *below: str) -> Source | None:
+    def place(self, key: str, *below: str | int) -> Source | None:
         """Return the line at which an overlay or trainc.yaml sets something; None if neither does."""
         overlays = [each.overlay.document for loaded in self.overlays for each in reversed(loaded.in_order)]
         file = self.configuration.file
@@ -274,7 +274,23 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     try:
         options = Options(**chosen, limits=Settings.limits_of(arguments))
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        message, _, hint = str(error).partition("; ")
+        names = () if "sync_options" in explicit else chosen.get("sync_options", ())
+        at = next((i for i, name in reversed([*enumerate(names)]) if name in message), None)
+        here = Settings((), (), overlays, Options(), configuration).place("syncOptions", at) if at is not None else None
+        if here is None:
+            raise UsageError(str(error)) from None
+        environments = (configuration.environment,) if configuration.environment else ()
+        problem = Diagnostic(
+            "InvalidConfiguration",
+            "error",
+            message,
+            hint or "keep one of them",
+            CONFIGURATION_FILE,
+            "syncOptions",
+            here,
+        )
+        raise CompileError([replace(problem, environments=environments)]) from None
     if options.plugins:
         from trainc.plugins.registry import choose
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from trainc.cli.applying.delivery import Delivery
 from trainc.cli.compiling import Run
 from trainc.cli.revisions import here
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, has_errors
 from trainc.findings.policy import matches
 from trainc.findings.text import did_you_mean, near_names
 from trainc.knowledge.software import is_like
-from trainc.kube.documents import identity_of, mapping, objects, qualified, value_at
+from trainc.kube.documents import identity_of, mapping, qualified, value_at
 from trainc.kube.names import is_subdomain, split_image
 from trainc.options import Limits
-from trainc.output.ownership import marked_files
 from trainc.project.configuration import Configuration
-from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, read_paths
 from trainc.reading.git import run_git
-from trainc.reading.opening import CONFIGURATION_FILE, is_below, repository_above
+from trainc.reading.opening import CONFIGURATION_FILE, is_below
 from trainc.startup.typing import TypeAlias
 
 # Where settings are about nothing, the word, how sure that is a mistake, and what to say of it.
@@ -33,8 +32,10 @@ _BOUNDS = ("ResourceQuota", "LimitRange")
 _MOST_CORRECTED = 100
 
 
-def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[Diagnostic], set[str]]:
-    """Return what to say of settings that are about nothing, and the globs of files among them."""
+def without_effect(
+    runs: Sequence[Run], images: Collection[str], base: Callable[[], str | None]
+) -> tuple[list[Diagnostic], set[str]]:
+    """Return what to say of settings that are about nothing, and the globs of files among them; `base` finds the commit there."""
     configuration = runs[0].settings.configuration
     file, found, globs = configuration.file, dict[tuple[Path, str], Diagnostic](), set[str]()
     # Where something does not compile, what is there is not known.
@@ -54,7 +55,7 @@ def without_effect(runs: Sequence[Run], images: Collection[str]) -> tuple[list[D
             for path, word, severity, about, hint in (*about_files, *(named if is_whole else ())):
                 finding = Finding("SettingsNotUsed", severity, f"{word} {about}".lstrip(), hint, (*above, *path))
                 found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
-    others = [*_overlays_of_nobody(runs), *_applied_of_nobody(runs), *ignored_outputs(runs)] if file else []
+    others = [*_overlays_of_nobody(runs), *_delivered(runs, base), *ignored_outputs(runs)] if file else []
     others += _quotas_of_nobody(runs) if is_whole else ()
     return [*found.values(), *others], globs
 
@@ -183,66 +184,9 @@ def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
                 yield Diagnostic("SettingsNotUsed", "warning", message, hint, source=source)
 
 
-# The folder with what a tool applies, which is called like its delivery mode, and where documents there name one of ours.
-_TOOLS: Mapping[str, tuple[str, str, Sequence[Path]]] = {
-    "argocd": ("Argo CD", "Application", (("spec", "source"), ("spec", "sources"))),
-    "flux": ("Flux", "Kustomization", (("spec",),)),
-}
-
-
-def _below_root(home: str) -> str:
-    """Return where a folder is in its repository, from whose root both tools count."""
-    real = os.path.realpath(home or os.curdir)
-    return os.path.relpath(real, repository_above(real) or real)
-
-
-def _applied(home: str, prefix: str) -> Iterator[tuple[Document, Path, str, str]]:
-    """Yield each document beside trainc.yaml that applies a folder, where it says so, the folder there and the delivery mode."""
-    for delivery, (_, kind, places) in _TOOLS.items():
-        folder = os.path.join(home, delivery)
-        for document in read_paths([folder], Limits(), everything=True)[0] if os.path.isdir(folder) else ():
-            for at in places if document.data.get("kind") == kind else ():
-                found = value_at(document.data, at)
-                for one in objects(found) or [mapping(found)]:
-                    if isinstance(path := one.get("path"), str):
-                        yield document, (*at, "path"), os.path.relpath(path, prefix), delivery
-
-
-def _applied_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:
-    """Yield what Argo CD and Flux apply although no build writes it, or one writes it for another tool."""
-    configuration = runs[0].settings.configuration
-    home = os.path.dirname(configuration.file or "")
-    prefix = _below_root(home)
-    written = filter(None, configuration.known_environments.values() or [configuration.output or ""])
-    outputs = dict.fromkeys(map(os.path.normpath, written))
-    deliveries = {os.path.normpath(r.settings.output or ""): r.settings.options.delivery or "argocd" for r in runs}
-    applied = [*_applied(home, prefix)] if outputs else []
-    used = {path for _, _, path, _ in applied}
-    moved = [output for output in outputs if output not in used]
-    for document, at, path, delivery in applied:
-        severity: Severity = "warning"
-        there, message, hint = os.path.join(home, path), "", ""
-        tool, kind, _ = _TOOLS[delivery]
-        if path in outputs:
-            mine = deliveries.get(path, delivery)
-            message = f"{tool} applies {path}, and trainc.yaml says `delivery: {mine}`"
-            hint = f"once the other tool applies that folder, delete this {kind} without pruning" * (mine != delivery)
-            if delivery == "argocd":  # Which is what trainc.yaml says where it says nothing.
-                severity = "info"
-            elif hint:
-                hint = f"write `delivery: {delivery}` for its environment; or, {hint}"
-        elif marked_files(there):
-            message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
-            hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
-            if len(moved) == 1:
-                right = os.path.normpath(os.path.join(prefix, moved[0]))
-                hint = f"write `path: {right}`, which nothing else here applies; or, {hint}"
-        elif not os.path.lexists(there):
-            named = os.path.normpath(os.path.join(prefix, path))
-            message = f"there is no {named}: this {kind} has nothing to apply"
-            hint = did_you_mean(named, [os.path.normpath(os.path.join(prefix, one)) for one in outputs], 0.8)
-        if hint:
-            yield document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
+def _delivered(runs: Sequence[Run], base: Callable[[], str | None]) -> list[Diagnostic]:
+    delivery = Delivery(runs, base)
+    return runs[0].session.rules([*delivery.of_nobody(), *delivery.findings()], False)
 
 
 def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:

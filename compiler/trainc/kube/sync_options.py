@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trainc.findings.text import did_you_mean
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Literal, TypeAlias
 
@@ -96,10 +97,9 @@ def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
     options = {option.name: option for option in sync_options_of(tool)}
     short = {name.partition("=")[0]: name for name in options if name.endswith("=true")}
     chosen = [short.get(name, name) for name in names]
-    for name in chosen:
-        if name not in options:
-            choices = f"choose one of {', '.join(options)}" if options else "it has none"
-            raise ValueError(f"unknown sync option {name!r} for {tool}; {choices}")
+    for name in (name for name in chosen if name not in options):
+        choices = f"choose one of {', '.join(options)}" if options else "it has none"
+        raise ValueError(f"unknown sync option {name!r} for {tool}; {did_you_mean(name, options, 0.85) or choices}")
     for option, conflicting, reason in _CONFLICTS:
         if option in chosen and conflicting in chosen:
             raise ValueError(f"sync options {option} and {conflicting} cannot be used together: {reason}")

@@ -1,0 +1,325 @@
+"""What Argo CD and Flux apply of the outputs, by the files for them in the repository, of which several may meet."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from trainc.cli.applying.argocd import of_application
+from trainc.cli.applying.documents import (
+    LISTS,
+    TOOLS,
+    Applier,
+    Around,
+    Output,
+    Reported,
+    appliers,
+    delivery_documents,
+    files_below,
+    folders,
+    identity,
+    is_at_or_below,
+    source_of,
+)
+from trainc.cli.applying.flux import of_kustomization
+from trainc.cli.compiling import Run
+from trainc.findings import Diagnostic, Finding, Severity, Source, suggest
+from trainc.findings.text import counted, first_of, near_names
+from trainc.kube.documents import items, mapping, objects, value_at
+from trainc.options import Limits
+from trainc.output.ownership import marked_files
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
+from trainc.reading.opening import CONFIGURATION_FILE, repository_above
+
+CODE = "AppliedDifferently"
+
+
+def below_root(home: str) -> str:
+    """Return where a folder is in its repository, from whose root both tools count."""
+    real = os.path.realpath(home or os.curdir)
+    return os.path.relpath(real, repository_above(real) or real)
+
+
+class Delivery:
+    """The files for Argo CD and Flux of a repository, and what they do to the outputs of `runs`."""
+
+    def __init__(self, runs: Sequence[Run], base: Callable[[], str | None]) -> None:
+        """Read them, and which files of outputs are there; `base` finds the commit to compare with."""
+        configuration = runs[0].settings.configuration
+        self.home = os.path.dirname(configuration.file or "")
+        self.prefix = below_root(self.home)
+        up = [os.pardir] * len(self.prefix.split("/")) if self.prefix != os.curdir else []
+        self.root = os.path.normpath(os.path.join(self.home, *up))
+        self.outputs = dict[str, Output]()
+        for run in runs:
+            if written := run.settings.configuration.output:
+                folder, options = os.path.relpath(written, self.home or os.curdir), run.settings.options
+                files = tuple(marked_files(written)) if os.path.isdir(written) else ()
+                name = run.settings.configuration.environment
+                self.outputs[folder] = Output(folder, name, self.home, options.delivery, options.name_hash, files)
+        self.documents = delivery_documents(self.home, self.outputs) if self.outputs else []
+        self.all = [*appliers(self.documents, self.prefix, self.root)]
+        self._own = [os.path.normpath(os.path.join(self.home, tool)) + os.sep for tool in TOOLS]
+        self._fill(self.all)
+        self.around = Around(self.documents, self.prefix, self.root, base)
+        self.ours = [applier for applier in self.all if applier.files]
+
+    def _fill(self, found: Sequence[Applier]) -> None:
+        """Note which files of outputs each applies."""
+        inside = {id(a): a for a in found if any(is_at_or_below(a.path, folder) for folder in self.outputs)}
+        sources = {(a.tool, source_of(a)) for a in inside.values()}
+        for applier in found:
+            # A folder above an output of ours may be one of another repository, unless it names the same.
+            if id(applier) in inside or (applier.tool, source_of(applier)) in sources or self._is_own(applier):
+                for output in self.outputs.values():
+                    applier.files.update(files_below(applier, output, self.home))
+
+    def findings(self) -> Iterator[Diagnostic]:
+        """Yield what these files make of the outputs that is not what is rendered there."""
+        for applier in self.ours:
+            judge = of_application if applier.tool == "argocd" else of_kustomization
+            for severity, message, hint, path in (*judge(applier, self.around), *self._above(applier)):
+                document, tree, above, keys = applier.document, applier.spec, applier.above, path
+                if path and isinstance(path[0], Source):
+                    yield Diagnostic(CODE, severity, message, hint, source=path[0])
+                    continue
+                if path and isinstance(path[0], Document):
+                    document, tree, above, keys = path[0], path[0].data, (), path[1:]
+                at = next(keys[:i] for i in range(len(keys), -1, -1) if not i or value_at(tree, keys[:i]) is not None)
+                yield document.diagnose(Finding(CODE, severity, message, hint, (*above, *at)))
+        yield from self._since()
+        yield from self._twice()
+        yield from self._names()
+        yield from self._empty_generators()
+
+    def _above(self, applier: Applier) -> Iterator[Reported]:
+        outputs = applier.outputs()
+        at = (*applier.source, "path")
+        if len(outputs) > 1:
+            names = first_of([self.around.prefixed(output.folder) for output in outputs])
+            right = self.around.prefixed(outputs[0].folder)
+            message = f"{self.around.prefixed(applier.path)} has the outputs of {len(outputs)} environments, {names}: one cluster gets the jobs of all"
+            yield "warning", message, f"write the folder of one environment, such as `path: {right}`", at
+        elif applier.path not in self.outputs and not os.path.relpath(applier.path, outputs[0].folder).startswith(
+            os.pardir
+        ):
+            others = [a for a in self.ours if a.tool == applier.tool]
+            applied = {file for a in others for output, file in a.files.values() if output is outputs[0]}
+            left = sorted({file.partition("/")[0] for file in outputs[0].files if file not in applied})
+            if left:
+                folder = self.around.prefixed(outputs[0].folder)
+                message = f"this is a part of {folder}: nothing here applies {first_of(left)} in it"
+                yield "warning", message, f"write `path: {folder}`, or apply the rest as well", at
+        elif applier.path not in self.outputs:
+            right = self.around.prefixed(outputs[0].folder)
+            message = (
+                f"{self.around.prefixed(applier.path)} has more than the output {right}: all that is in it is applied"
+            )
+            yield "warning", message, f"write `path: {right}`", at
+
+    def _is_own(self, applier: Applier) -> bool:
+        """Return whether the document is in the folder beside trainc.yaml that is called like the tool."""
+        return any(applier.document.file.startswith(folder) for folder in self._own)
+
+    def _of_another(self, applier: Applier, used: Collection[str]) -> tuple[Severity, str, str]:
+        """Return what to say where trainc.yaml names another tool for a folder; without a hint, it does not."""
+        path, delivery, mine = applier.path, applier.tool, self.outputs[applier.path].tool
+        message = f"{TOOLS[delivery]} applies {path}, and trainc.yaml says `delivery: {mine}`"
+        hint = f"once the other tool applies that folder, delete this {applier.kind} without pruning" * (
+            mine != delivery
+        )
+        free = [o.folder for o in self.outputs.values() if o.tool == delivery and o.folder not in used]
+        if hint and len(free) == 1:
+            return (
+                "warning",
+                message,
+                f"write `path: {self.around.prefixed(free[0])}`, which nothing here applies; or, {hint}",
+            )
+        if hint and delivery != "argocd":
+            return "warning", message, f"write `delivery: {delivery}` for its environment; or, {hint}"
+        return "info", message, hint  # Argo CD is what trainc.yaml says where it says nothing.
+
+    def of_nobody(self) -> Iterator[Diagnostic]:
+        """Yield what is applied although no build writes it, or one writes it for another tool."""
+        used = {applier.path for applier in self.all}
+        moved = [output for output in self.outputs if output not in used]
+        for applier in self.all:
+            path, kind = applier.path, applier.kind
+            severity: Severity = "warning"
+            there, message, hint = os.path.join(self.home, path), "", ""
+            if path in self.outputs:
+                severity, message, hint = self._of_another(applier, used)
+            elif applier.files or not self._is_own(applier):
+                continue
+            elif marked_files(there):
+                message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
+                hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
+                if len(moved) == 1:
+                    hint = (
+                        f"write `path: {self.around.prefixed(moved[0])}`, which nothing else here applies; or, {hint}"
+                    )
+            elif not os.path.lexists(there):
+                message = f"there is no {self.around.prefixed(path)}: this {kind} has nothing to apply"
+                near = near_names(self.around.prefixed(path), map(self.around.prefixed, self.outputs), 1, 0.8)
+                hint = suggest(self.around.prefixed(path), near) if near else ""
+            if hint:
+                at = (*applier.above, *applier.source, "path")
+                yield applier.document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
+
+    def _twice(self) -> Iterator[Diagnostic]:
+        """Yield what two documents apply to one cluster, at the later one: the one that the last commit has not, if there is one."""
+        ordered = sorted(self.ours, key=lambda a: a.document.file in self.around.changed) if len(self.ours) > 1 else []
+        reported = set[int]()
+        for first, second in itertools.combinations(ordered, 2):
+            is_same = first.document is second.document and first.document.data["kind"] != "ApplicationSet"
+            clusters = first.cluster(), second.cluster()
+            if (
+                is_same
+                or max(len(first.outputs()), len(second.outputs())) > 1  # Reported where it is about folders.
+                or first.tool != second.tool
+                or None in clusters
+                or clusters[0] != clusters[1]
+                or id(second.document) in reported
+            ):
+                continue
+            if identity(first) == identity(second):
+                continue  # Reported where it is about names.
+            keys = {(output.folder, file) for output, file in first.files.values()}
+            shared = [file for output, file in second.files.values() if (output.folder, file) in keys]
+            if not shared:
+                twins = {file: output for output, file in first.files.values() if not output.hashed}
+                shared = sorted(file for output, file in second.files.values() if file in twins and not output.hashed)
+                if not shared:
+                    continue
+                message = f"{first.name} ({first.place}) has {counted(len(shared), 'job')} of the same name in this cluster: {first_of(shared, 3)}; each tool undoes what the other applies"
+                hint = "name another cluster, or select the jobs of each environment in trainc.yaml"
+                at = (*second.above, "destination" if second.tool == "argocd" else "path")
+            else:
+                message = f"{first.name} ({first.place}) applies {'the same folder' if len(shared) == len(second.files) else first_of(sorted(shared), 3)} to the same cluster: both claim these {counted(len(shared), 'file')}, and what one deletes the other makes again"
+                free = [
+                    o
+                    for o in self.outputs.values()
+                    if o.tool == second.tool and all(a.path != o.folder for a in self.ours)
+                ]
+                hint = (
+                    f"write `path: {self.around.prefixed(free[0].folder)}`, which nothing here applies"
+                    if len(free) == 1
+                    else f"remove one of the two {second.kind}s"
+                )
+                at = (*second.above, *second.source, "path")
+            reported.add(id(second.document))
+            yield second.document.diagnose(Finding(CODE, "warning", message, hint, at))
+
+    def _since(self) -> Iterator[Diagnostic]:
+        """Yield what becomes of the jobs of a document that the base has with another name or cluster, or that is gone."""
+        before = [*appliers(self.around.at_base(), self.prefix, self.root)] if self.outputs else []
+        self._fill(before)
+        for old in (
+            applier for applier in before if applier.files and applier.document.data["kind"] != "ApplicationSet"
+        ):
+            jobs, tool = counted(len(old.files), "file"), TOOLS[old.tool]
+            same = [a for a in self.ours if a.tool == old.tool and a.outputs() == old.outputs()]
+            now = next((a for a in same if identity(a) == identity(old)), None)
+            if now and now.cluster() and now.cluster() != old.cluster():
+                at = (*now.above, "destination" if now.tool == "argocd" else "kubeConfig")
+                message = f"another cluster gets the {jobs} of {self.around.prefixed(now.path)}: in the one of before, their jobs go on"
+                yield now.document.diagnose(Finding(CODE, "warning", message, "end them there, or change it back", at))
+            elif not now and len(same) == 1 and same[0].document.file == old.document.file:
+                ends = (
+                    old.get("prune") is True
+                    if old.tool == "flux"
+                    else bool(items(value_at(old.document.data, ("metadata", "finalizers"))))
+                )
+                fate = (
+                    "deleting the old one deletes all its jobs, which then start again"
+                    if ends
+                    else "the old one goes on until it is deleted, and both claim the same files"
+                )
+                message = f"this was {old.name}: {tool} takes it for a new {old.kind}; {fate}"
+                yield same[0].document.diagnose(
+                    Finding(CODE, "warning", message, f"write `name: {old.name}` again", ("metadata", "name"))
+                )
+            elif all(identity(a) != identity(old) for a in self.all) and not any(
+                a.files.keys() & old.files.keys() for a in self.ours
+            ):
+                for output in old.outputs():
+                    yield self._left(old, output)
+
+    def _left(self, old: Applier, output: Output) -> Diagnostic:
+        """Return what to say of an output that a document of the base applied, and none does now."""
+        file = os.path.join(self.home, CONFIGURATION_FILE)
+        settings = read_paths([file], Limits(), everything=True)[0]
+        prunes = old.tool == "flux" and old.get("prune") is True
+        fate = (
+            "; what deletes the Kustomization deletes its jobs"
+            if prunes
+            else ": no change reaches its jobs, which go on"
+        )
+        message = f"nothing here makes {TOOLS[old.tool]} apply {self.around.prefixed(output.folder)} now ({old.place} did){fate}"
+        hint = f"restore {old.document.file}, or end the jobs and remove the environment"
+        at = ("environments", output.environment, "output") if output.environment else ("output",)
+        finding = Finding(CODE, "warning", message, hint, at)
+        return (
+            settings[0].diagnose(finding, CONFIGURATION_FILE)
+            if settings
+            else Diagnostic(CODE, "warning", message, hint)
+        )
+
+    def _names(self) -> Iterator[Diagnostic]:
+        """Yield documents of one name in one folder, and those that the kustomization beside them leaves out."""
+        documents = list({id(applier.document): applier for applier in self.ours}.values())
+        if len(documents) > 1:
+            documents.sort(key=lambda applier: applier.document.file in self.around.changed)
+        seen = dict[object, Applier]()
+        for applier in documents:
+            other = seen.setdefault((identity(applier), os.path.dirname(applier.document.file)), applier)
+            if other is not applier:
+                source = other.document.locate(("metadata", "name"))
+                message = f"{other.document.file}:{source.line if source else 1} is the {applier.kind} of this name: one replaces the other"
+                yield applier.document.diagnose(
+                    Finding(CODE, "warning", message, "give it another name", ("metadata", "name"))
+                )
+        for folder in dict.fromkeys(os.path.dirname(applier.document.file) for applier in documents):
+            lists = [file for name in LISTS if os.path.isfile(file := os.path.join(folder, name))]
+            for document in read_paths(lists, Limits(), everything=True)[0]:
+                listed = [str(entry) for entry in items(document.data.get("resources"))]
+                plain = {os.path.normpath(entry) for entry in listed}
+                names = sorted(
+                    os.path.basename(a.document.file) for a in documents if os.path.dirname(a.document.file) == folder
+                )
+                for i, entry in enumerate(listed):
+                    if "://" not in entry and not os.path.lexists(os.path.join(folder, entry)):
+                        message = f"there is no {entry} in {folder or '.'}: kustomize builds nothing of this folder"
+                        near = near_names(entry, set(names) - plain, 1)
+                        yield document.diagnose(
+                            Finding(
+                                CODE,
+                                "warning",
+                                message,
+                                suggest(entry, near) if near else "remove it",
+                                ("resources", i),
+                            )
+                        )
+                is_near = any(not os.path.lexists(os.path.join(folder, entry)) for entry in listed)
+                for name in names if plain and os.curdir not in plain and not is_near else ():
+                    if name not in plain:
+                        message = f"{name} is not in this list, so what it applies reaches no cluster from here"
+                        yield document.diagnose(Finding(CODE, "warning", message, f"add {name}", ("resources",)))
+
+    def _empty_generators(self) -> Iterator[Diagnostic]:
+        for document in self.documents if self.outputs else ():
+            for i, generator in enumerate(objects(value_at(document.data, ("spec", "generators")))):
+                for j, glob in enumerate(objects(mapping(generator.get("git")).get("directories"))):
+                    path = str(glob.get("path"))
+                    if "{{" in path or folders(path, self.root) or glob.get("exclude") is True:
+                        continue
+                    ours = [self.around.prefixed(folder) for folder in self.outputs]
+                    candidates = {*ours, *(os.path.join(os.path.dirname(o), "*") for o in ours)}
+                    if near := near_names(path.removeprefix("./"), candidates, 1, 0.75):
+                        at = ("spec", "generators", i, "git", "directories", j, "path")
+                        message = (
+                            f"no folder matches {path}: this generates no Application, and those of before are deleted"
+                        )
+                        yield document.diagnose(Finding(CODE, "warning", message, suggest(path, near), at))

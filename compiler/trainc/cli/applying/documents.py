@@ -1,0 +1,406 @@
+"""The files for Argo CD and Flux of a repository: which document applies which folder.
+
+Sources: argoproj/argo-cd pkg/apis/application/v1alpha1/types.go and docs/operator-manual/applicationset, v3.5.1;
+fluxcd/kustomize-controller docs/spec/v1/kustomizations.md, v1.7.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from trainc.cli.revisions import here
+from trainc.findings import CompileError, Path, Severity, Source
+from trainc.findings.text import edit_distance
+from trainc.kube.documents import identity_of, items, mapping, objects, value_at
+from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
+from trainc.reading.git import run_git
+from trainc.reading.yaml_reader import read_documents
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+from trainc.startup.typing import TypeAlias
+
+# The severity, the message, the hint, and the field: below the spec, or in another document, which comes before the path.
+Reported: TypeAlias = "tuple[Severity, str, str, tuple[Any, ...]]"
+TOOLS = {"argocd": "Argo CD", "flux": "Flux"}
+_GROUPS = {"argoproj.io": "argocd", "kustomize.toolkit.fluxcd.io": "flux", "source.toolkit.fluxcd.io": "flux"}
+OURS = r"^ *\"?apiVersion\"?: *\"?(argoproj\.io|(kustomize|source)\.toolkit\.fluxcd\.io)/"
+LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_MOST_FILES = 500
+_SHORTEST = 3
+_VARIABLE = pattern(r"\{\{\s*\.?([\w.]+)\s*\}\}")
+_IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output folder, from the folder of trainc.yaml; `files` are those that a build wrote, from the output."""
+
+    folder: str
+    environment: str
+    home: str
+    tool: str
+    hashed: bool
+    files: tuple[str, ...] = ()
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield each file and its text."""
+        for file in self.files:
+            with suppress(OSError), open(os.path.join(self.home, self.folder, file), encoding="utf-8") as stream:
+                yield file, stream.read()
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """What a document applies: the folder, from that of trainc.yaml, and where the document says so.
+
+    `spec` is at `above`, with the values of an ApplicationSet's generator, and what names the folder is at `source` below it.
+    """
+
+    document: Document
+    above: Path
+    spec: Mapping[str, Any]
+    source: Path
+    path: str
+    tool: str
+    name: str = ""
+    # Each file of an output that is below the folder, as it is called there.
+    files: dict[str, tuple[Output, str]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the document."""
+        return str(self.document.data["kind"])
+
+    @property
+    def place(self) -> str:
+        """The file and line that names the folder."""
+        source = self.document.locate((*self.above, *self.source, "path"))
+        return f"{self.document.file}:{source.line}" if source else self.document.file
+
+    def get(self, *path: str | int) -> Any:
+        """Return what is at a path of the spec."""
+        return value_at(self.spec, path)
+
+    def outputs(self) -> list[Output]:
+        """Return the outputs of which files are applied."""
+        return list({output.folder: output for output, _ in self.files.values()}.values())
+
+    def cluster(self) -> object:
+        """What tells clusters apart; files of one folder are for the same instance of the tool."""
+        beside = os.path.dirname(self.document.file)
+        if self.tool == "flux":
+            return beside, json.dumps(self.get("kubeConfig"), default=str, sort_keys=True)
+        destination = mapping(self.get("destination"))
+        server = destination.get("server") or destination.get("name")
+        return (beside, _IN_CLUSTER) if server in _IN_CLUSTER else server and (bool(destination.get("server")), server)
+
+
+def delivery_documents(home: str, outputs: Iterable[str]) -> list[Document]:
+    """Return the documents for Argo CD and Flux of the repository, those in folders with the names of the tools first."""
+    files = [folder for tool in TOOLS if os.path.isdir(folder := os.path.join(home, tool))]
+    with suppress(CompileError):
+        top = here().top
+        skipped = [
+            f":(exclude){os.path.relpath(os.path.realpath(os.path.join(home, o)), os.path.realpath(top))}"
+            for o in outputs
+        ]
+        words = [
+            "--no-literal-pathspecs",
+            "grep",
+            "-lIzE",
+            "--untracked",
+            "-e",
+            OURS,
+            "--",
+            "*.yaml",
+            "*.yml",
+            *skipped,
+        ]
+        found = run_git(top, words).decode(errors="replace").split("\0")
+        files += [os.path.relpath(os.path.join(top, file)) for file in found if file][:_MOST_FILES]
+    documents = read_paths(files, Limits(), everything=True)[0]
+    return [d for d in documents if str(d.data.get("apiVersion")).partition("/")[0] in _GROUPS]
+
+
+def appliers(documents: Iterable[Document], prefix: str, root: str) -> Iterator[Applier]:
+    """Yield what each Application, ApplicationSet and Kustomization applies, for each of its sources and elements."""
+    for document in documents:
+        data, kind = document.data, document.data.get("kind")
+        if kind == "Application":
+            yield from _sources(document, ("spec",), mapping(data.get("spec")), identity_of(data)[1], prefix)
+        elif kind == "ApplicationSet":
+            template = mapping(value_at(data, ("spec", "template")))
+            for element in _elements(mapping(data.get("spec")), root):
+                filled = _filled(template, element)
+                name = identity_of(filled)[1]
+                yield from _sources(document, ("spec", "template", "spec"), mapping(filled.get("spec")), name, prefix)
+        elif kind == "Kustomization":
+            spec = mapping(data.get("spec"))
+            path = os.path.relpath(str(spec.get("path") or "").lstrip("/") or ".", prefix)
+            yield Applier(document, ("spec",), spec, (), path, "flux", identity_of(data)[1])
+
+
+def _sources(document: Document, above: Path, spec: Mapping[str, Any], name: str, prefix: str) -> Iterator[Applier]:
+    places = [("source",)] if spec.get("source") else [("sources", i) for i in range(len(items(spec.get("sources"))))]
+    for at in places:
+        source = mapping(value_at(spec, at))
+        if isinstance(path := source.get("path"), str) and "{{" not in path:
+            yield Applier(document, above, spec, at, os.path.relpath(path, prefix), "argocd", name)
+
+
+def _elements(spec: Mapping[str, Any], root: str) -> Iterator[dict[str, Any]]:
+    """Yield the values of each element of generators that the repository determines: lists, and folders of git."""
+    for generator in objects(spec.get("generators")):
+        yield from map(dict, objects(mapping(generator.get("list")).get("elements")))
+        globs = objects(mapping(generator.get("git")).get("directories"))
+        left_out = {
+            folder for glob in globs if glob.get("exclude") is True for folder in folders(str(glob.get("path")), root)
+        }
+        for glob in globs:
+            for folder in folders(str(glob.get("path")), root) if glob.get("exclude") is not True else ():
+                if folder not in left_out:
+                    path = {"path": folder, "basename": os.path.basename(folder)}
+                    yield {
+                        "path": path if spec.get("goTemplate") is True else folder,
+                        "path.basename": path["basename"],
+                    }
+
+
+def folders(glob: str, root: str) -> list[str]:
+    """Return the folders below `root` that match a glob of a git generator, in which `*` stands for one name or a part."""
+    found = [""]
+    for part in glob.removeprefix("./").strip("/").split("/"):
+        matching = re.compile(glob_pattern(part, "/") or r"(?!)")
+        inside = ((above, name) for above in found for name in _folders_in(os.path.join(root, above)))
+        found = [os.path.join(above, name) for above, name in inside if matching.fullmatch(name)]
+    return found
+
+
+def _folders_in(folder: str) -> list[str]:
+    with suppress(OSError):
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name != ".git")
+    return []
+
+
+def _filled(value: Any, element: Mapping[str, Any]) -> Any:
+    """Return a template with the values of an element; what it does not have stays as it is."""
+    if isinstance(value, dict):
+        return {key: _filled(each, element) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, element) for each in value]
+    if not isinstance(value, str):
+        return value
+
+    def known(match: Any) -> str:
+        found = element[match[1]] if match[1] in element else value_at(element, tuple(match[1].split(".")))
+        return match[0] if found is None or isinstance(found, (dict, list)) else str(found)
+
+    return _VARIABLE.sub(known, value)
+
+
+def glob_pattern(glob: str, separator: str = "") -> str | None:
+    """Return a glob as Argo CD reads it (gobwas/glob) as a regular expression; None for one that is too much to try."""
+    text, depth, i = "", 0, 0
+    wild = f"[^{separator}]*" if separator else ".*"
+    if len(glob) > 300 or glob.count("*") > 12:
+        return None
+    while i < len(glob):
+        letter = glob[i]
+        if letter == "*":
+            is_double = glob[i : i + 2] == "**"
+            text, i = text + (".*" if is_double else wild), i + is_double
+        elif letter == "?":
+            text += f"[^{separator}]" if separator else "."
+        elif letter == "[" and "]" in glob[i + 2 :]:
+            end = glob.index("]", i + 2)
+            inside = glob[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+            text, i = text + "[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]", end
+        elif letter == "\\" and i + 1 < len(glob):
+            text, i = text + re.escape(glob[i + 1]), i + 1
+        elif letter in "{}":
+            depth += 1 if letter == "{" else -1
+            text += "(?:" if letter == "{" else ")"
+        else:
+            text += "|" if letter == "," and depth else re.escape(letter)
+        i += 1
+    try:
+        re.compile(text)
+    except re.error:
+        return None
+    return text
+
+
+def matches(glob: str, text: str, separator: str = "") -> bool | None:
+    """Return whether Argo CD says that a glob matches; None if that is too much to try."""
+    found = glob_pattern(glob, separator)
+    return None if found is None else re.fullmatch(found, text, re.DOTALL) is not None
+
+
+def files_below(applier: Applier, output: Output, home: str) -> dict[str, tuple[Output, str]]:
+    """Return the files of an output that are below the folder of an applier, by their paths there."""
+    inside = os.path.relpath(output.folder, applier.path)
+    if inside == os.curdir:
+        return {file: (output, file) for file in output.files}
+    if inside.startswith(os.pardir):
+        part = os.path.relpath(applier.path, output.folder) + os.sep
+        return {file.removeprefix(part): (output, file) for file in output.files if file.startswith(part)}
+    # A folder above: all of it is applied unless something lists what is; the root may be that of anything.
+    folder = os.path.join(home, applier.path)
+    recurses = applier.tool == "flux" or value_at(applier.spec, (*applier.source, "directory", "recurse")) is True
+    is_listed = any(os.path.exists(os.path.join(folder, name)) for name in LISTS)
+    if is_listed or not (recurses or os.path.relpath(folder, home or os.curdir) not in (os.curdir, os.pardir)):
+        return {}
+    return {f"{inside}/{file}": (output, file) for file in output.files}
+
+
+def url_of(url: str) -> str:
+    """Return the URL of a repository as Argo CD compares it."""
+    short = url.strip().lower().removesuffix("/").removesuffix(".git")
+    if "://" not in short and ":" in short:
+        short = "ssh://" + short.replace(":", "/", 1)
+    return short
+
+
+def is_at_or_below(path: str, folder: str) -> bool:
+    """Return whether a normal path is that of a folder or of what is in it."""
+    return path == folder or path.startswith(folder + os.sep)
+
+
+def identity(applier: Applier) -> object:
+    """What the cluster of the tool tells objects apart by."""
+    return applier.kind, identity_of(applier.document.data)[0], applier.name
+
+
+def source_of(applier: Applier) -> str:
+    """Return what tells repositories apart as far as a document says it."""
+    if applier.tool == "flux":
+        reference = mapping(applier.get("sourceRef"))
+        space = reference.get("namespace") or identity_of(applier.document.data)[0]
+        return f"{reference.get('kind')} {space} {reference.get('name')}"
+    return url_of(str(value_at(applier.spec, (*applier.source, "repoURL")) or ""))
+
+
+class Around:
+    """The documents of a repository for both tools, its branches and where it came from.
+
+    `prefix` is the folder of trainc.yaml in the repository, whose root is `root`, and `base` finds the commit to compare with.
+    """
+
+    def __init__(self, documents: Sequence[Document], prefix: str, root: str, base: Callable[[], str | None]) -> None:
+        """Take the documents; the rest is read when it is asked for."""
+        self.documents, self.prefix, self._root = documents, prefix, root or os.curdir
+        self._find_base = base
+
+    def prefixed(self, folder: str) -> str:
+        """Return a folder as both tools count, from the root of the repository."""
+        return os.path.normpath(os.path.join(self.prefix, folder))
+
+    @cached_property
+    def _base(self) -> str | None:
+        return self._find_base()
+
+    @cached_property
+    def origin(self) -> str:
+        """The URL of the remote that is called origin, or an empty string."""
+        with suppress(CompileError):
+            return run_git(self._root, ["config", "--get", "remote.origin.url"]).decode(errors="replace").strip()
+        return ""
+
+    @cached_property
+    def _branches(self) -> set[str]:
+        with suppress(CompileError):
+            words = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", "refs/tags", "refs/remotes"]
+            refs = run_git(self._root, words).decode(errors="replace").split()
+            return {*refs, *(ref.partition("/")[2] for ref in refs)} - {""}
+        return set()
+
+    def near_branch(self, branch: str) -> str:
+        """Return the branch that a name misspells by a letter or two; others may be on the remote alone."""
+        if branch in ("HEAD", *self._branches) or {*branch} & {*"0123456789{*"} or len(branch) < _SHORTEST:
+            return ""
+        return next((name for name in sorted(self._branches) if edit_distance(branch, name, 1) == 1), "")
+
+    def near_repository(self, url: str) -> str:
+        """Return the URL that another misspells: that of origin, in the form of the other."""
+        mine, other = (url_of(each).rpartition("/")[2] for each in (self.origin, url))
+        if not mine or mine == other or edit_distance(mine, other, 2) > 2 or min(len(mine), len(other)) < _SHORTEST:
+            return ""
+        if re.sub(r"[0-9]", "", mine) == re.sub(r"[0-9]", "", other):
+            return ""  # Repositories may be numbered.
+        at = url.lower().rindex(other)
+        return url[:at] + mine + url[at + len(other) :]
+
+    @cached_property
+    def changed(self) -> set[str]:
+        """The files that the base does not have as they are, from the current folder."""
+        found = list[str]()
+        with suppress(CompileError):
+            if self._base:
+                found += (
+                    run_git(self._root, ["diff", "--name-only", "--no-renames", "-z", self._base])
+                    .decode(errors="replace")
+                    .split("\0")
+                )
+            found += run_git(self._root, ["ls-files", "-oz", "--exclude-standard"]).decode(errors="replace").split("\0")
+        return {os.path.relpath(os.path.join(self._root, file)) for file in found if file}
+
+    def at_base(self) -> list[Document]:
+        """Return the documents for both tools that the base has otherwise, or that are gone."""
+        found = list[Document]()
+        with suppress(CompileError):
+            files = (
+                [f for f in sorted(self.changed) if f.endswith((".yaml", ".yml"))][:_MOST_FILES] if self._base else []
+            )
+            paths = [os.path.relpath(file, self._root) for file in files]
+            words = ["grep", "-lIzE", "-e", OURS, str(self._base), "--", *paths]
+            for name in run_git(self._root, words).decode(errors="replace").split("\0") if paths else ():
+                if file := name.partition(":")[2]:
+                    text = run_git(self._root, ["show", f"{self._base}:{file}"])
+                    found += read_documents(text, os.path.relpath(os.path.join(self._root, file)), Limits())[0]
+        return [d for d in found if str(d.data.get("apiVersion")).partition("/")[0] in _GROUPS]
+
+    def ignored(self, text: str, files: Iterable[tuple[Output, str]]) -> tuple[list[str], Source | None]:
+        """Return the files that .sourceignore of the root and `ignore` of a GitRepository leave out.
+
+        The place is that of the line of .sourceignore that leaves out the first, if it is one.
+        """
+        above, file = "", os.path.relpath(os.path.join(self._root, ".sourceignore"))
+        with suppress(OSError), open(file, encoding="utf-8") as stream:
+            above = stream.read().rstrip() + "\n"
+        names = {self.prefixed(os.path.join(output.folder, name)): name for output, name in files}
+        lines = (above + text).splitlines()
+        with suppress(OSError, CompileError):
+            found = _last_rules([line for line in lines if line[:1] != "!"], [*names][:_MOST_FILES]) if lines else {}
+            # Unlike git, Flux lets a rule bring back what is in a folder that is left out.
+            rules = [line.removeprefix("!") if line[:1] == "!" else "" for line in lines]
+            back = _last_rules(rules, [*found]) if found and any(rules) else {}
+            plain = [number for number, line in enumerate(lines, 1) if line[:1] != "!"]
+            left = {name: plain[i - 1] for name, i in found.items() if plain[i - 1] > back.get(name, 0)}
+            number = next(iter(left.values()), 0)
+            is_above = 0 < number <= above.count("\n")
+            return [names[name] for name in left], Source(file, number, 1) if is_above else None
+        return [], None
+
+
+def _last_rules(rules: Sequence[str], paths: Sequence[str]) -> dict[str, int]:
+    """Return the number of the last of the rules, as in .gitignore, that matches each of the paths, if there is one."""
+    with TemporaryDirectory() as folder:
+        run_git(folder, ["init", "-q"])
+        with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as stream:
+            stream.write("\n".join(rules))
+        words = ["--no-literal-pathspecs", "check-ignore", "-v", "--no-index", *paths]
+        try:
+            answers = run_git(folder, words).decode(errors="replace").splitlines()
+        except CompileError:  # Nothing matches.
+            return {}
+        parts = [(rule.split(":", 2)[1], name) for rule, _, name in (each.partition("\t") for each in answers)]
+        return {name: int(line) for line, name in parts if name in paths}
