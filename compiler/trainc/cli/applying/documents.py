@@ -96,12 +96,12 @@ class Applier:
 
     def cluster(self) -> object:
         """What tells clusters apart; files of one folder are for the same instance of the tool."""
-        beside = os.path.dirname(self.document.file)
+        folder = os.path.dirname(self.document.file)
         if self.tool == "flux":
-            return beside, json.dumps(self.get("kubeConfig"), default=str, sort_keys=True)
+            return folder, json.dumps(self.get("kubeConfig"), default=str, sort_keys=True)
         destination = mapping(self.get("destination"))
         server = destination.get("server") or destination.get("name")
-        return (beside, _IN_CLUSTER) if server in _IN_CLUSTER else server and (bool(destination.get("server")), server)
+        return (folder, _IN_CLUSTER) if server in _IN_CLUSTER else server and (bool(destination.get("server")), server)
 
 
 def delivery_documents(home: str, outputs: Iterable[str]) -> list[Document]:
