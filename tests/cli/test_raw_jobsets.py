@@ -93,6 +93,67 @@ def test_a_change_that_the_cluster_refuses_is_said_although_names_have_hashes() 
     assert "refused as immutable" in run("diff", "git:main").stdout
 
 
+def test_an_error_comes_before_what_the_cluster_refuses() -> None:
+    edit(RAW, "limits: {", "requests: {nvidia.com/gpu: 4}\n                limits: {")
+    found = run("check", "--base", "main").stderr
+    assert "ExtendedResourceUnequal" in found
+    assert "FieldImmutable" not in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "message"),
+    [
+        (
+            "spec:\n  replicatedJobs",
+            "spec:\n  network: {subdomain: pool}\n  replicatedJobs",
+            "22:40",
+            "the Service of these pods is pool",
+        ),
+        ("- name: node\n    template", "- name: work\n    template", "21:40", "no pod of raw is called raw-node-0-0"),
+        ("raw-node-0-0", "raw-node-1-0", "21:40", "raw-node has 1 replicas, counted from 0"),
+    ],
+)
+def test_an_address_that_no_pod_has_is_said_where_it_is_called(
+    before: str, after: str, place: str, message: str
+) -> None:
+    edit(
+        RAW,
+        "image: registry.example.com/train:1",
+        "image: registry.example.com/train:1\n              command: [train, --join, raw-node-0-0.raw:7000]",
+    )
+    assert "UnknownPodAddress" not in run("check", "--base", "main").stderr
+    edit(RAW, before, after)
+    (line,) = [text for text in run("check", "--base", "main").stderr.splitlines() if "[UnknownPodAddress]" in text]
+    assert line.startswith(f"{RAW}:{place}: warning"), line
+    assert message in line
+
+
+def test_a_jobset_that_another_environment_selects_now_has_moved_and_a_pointer_of_git_lfs_is_called_so() -> None:
+    environments = "".join(f"  {q}: {{output: out/{q}, select: {{queue: {q}}}}}\n" for q in ("h100", "l40s"))
+    write("trainc.yaml", f"{re.sub('(?m)^output:.*$', '', SETTINGS)}environments:\n{environments}")
+    write(RAW.replace("raw", "other"), JOBSET.replace("name: raw", "name: other").replace("h100", "l40s"))
+    assert run("build").status == 0
+    edit(RAW, "queue-name: h100", "queue-name: l40s")
+    assert run("build", "--allow-empty").status == 0
+    assert Path("out/l40s/nlp/raw.yaml").exists()
+    assert not Path("out/h100/nlp/raw.yaml").exists()
+    write(RAW, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    assert "which is a Git LFS pointer now" in run("check", "--base", "HEAD").stderr
+
+
+def test_a_jobset_that_takes_the_name_of_a_trainjob_is_said_at_the_newcomer() -> None:
+    edit(RAW, "name: raw", "name: llm")
+    found = run("check", "--base", "main").stderr
+    assert f"{RAW}:4:3: error[DuplicateTrainJob]" in found
+    assert "nlp/llm is the TrainJob at jobs/nlp/llm.yaml:3, and JobSet nlp/raw, which this was in main" in found
+    assert "help: write raw again, or another name" in found
+    assert "FieldImmutable" not in found
+    edit(RAW, "name: llm", "name: raw")
+    job("nlp", "raw2")
+    edit("jobs/nlp/raw2.yaml", "raw2", "raw")
+    assert "jobs/nlp/raw2.yaml:3:" in run("check", "--base", "main").stderr
+
+
 def test_a_rendered_file_edited_by_hand_is_red() -> None:
     edit(RENDERED, "train:1", "miner:1")
     assert checks() == [0, 1]

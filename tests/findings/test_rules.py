@@ -47,6 +47,7 @@ ABOUT_FILES = {
     "SettingsLoosened",
     "SettingsNotUsed",
     "SourceSkipped",
+    "UnknownPodAddress",
     "UnreadableFile",
 }
 

@@ -180,8 +180,10 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
         gone = {path: name for path in paths if (name := named_source(base.read_text(path))) is not None}
         gone = {path: name for path, name in gone.items() if text_at(folder, path) is None}
         found += sources.removed(folder, gone, base.name)
+    outside = [d.message.partition(" ")[0] for d in checking.diagnostics if d.code == "OutsideRoot"]
     for diagnostic in found:
-        if diagnostic.source is None or diagnostic.source.file not in broken:
+        is_said = any(f" {file};" in diagnostic.message for file in outside)
+        if not is_said and (diagnostic.source is None or diagnostic.source.file not in broken):
             yield diagnostic
 
 

@@ -276,6 +276,7 @@ class Run:
             self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in judgement.excused)]
             self.diagnostics += settled
             self._later += [d for d in settled if d.severity == "error"]
+        self._at_newcomers()
         found += self.session.rules(self._refused_changes(), False)
         about_budgets = self.session.rules(self._of_budgets(judgement), False)
         self._later += [d for d in about_budgets if d.severity == "error" and d.code == "BudgetExceeded"]
@@ -354,25 +355,25 @@ class Run:
         base = (
             self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
         )
-        if not base or settings.options.recreates:
-            return
-        from trainc.admission.updates import JobSetRules
-        from trainc.cli.changed_rules import first_difference
-        from trainc.output.ownership import file_name
-        from trainc.reading.yaml_reader import read_documents
+        if base and self.inputs.jobsets:
+            from trainc.cli.raw_changes import changed_jobsets
 
-        rules = JobSetRules(self.session.release.minor)
-        for document in self.inputs.jobsets:
-            text = base.read_text(file_name(*identity_of(document.data, settings.options.namespace)))
-            for before in read_documents(text.encode(), "", settings.options.limits)[0]:
-                if before.data == document.data:
-                    continue
-                sides = rules.put(before.data)[0], rules.put(document.data)[0]
-                at = first_difference(before.data, document.data) or ("metadata", "name")
-                for refusal in rules.update_refusals(*sides)[:1]:
-                    message = f"a cluster that has this JobSet as in {base.name} refuses the change: {refusal.message}"
-                    hint = "give it a new name: the old one ends, and the new one starts"
-                    yield document.diagnose(Finding("FieldImmutable", "warning", message, hint, at))
+            options, minor = settings.options, self.session.release.minor
+            yield from changed_jobsets(self.inputs.jobsets, base, options, minor, self.diagnostics)
+
+    def _at_newcomers(self) -> None:
+        """Place what is wrong with a TrainJob that has the name of a JobSet at the JobSet, if that one is new."""
+        settings, twice = self.settings, [d for d in self.diagnostics if d.code == "DuplicateTrainJob"]
+        revision = self.bases.find() if self.bases and twice and self.inputs.jobsets and settings.output else None
+        if revision is None:
+            return
+        from trainc.cli.raw_changes import took_a_name
+
+        base = revision.base_of(settings.output or "", settings.configuration.environment)
+        texts = {file: text.encode() for d in self.inputs.jobsets if (text := self.files.text(file := d.file))}
+        earlier = revision.changed(texts)
+        for found in (self.diagnostics, self._about_input):
+            found[:] = [took_a_name(self.inputs.jobsets, base, settings.options, earlier, d) for d in found]
 
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""

@@ -173,7 +173,7 @@ class Settings:
                 inputs,
                 jobsets=jobsets,
                 diagnostics=[*inputs.diagnostics, *again],
-                files=inputs.files | {document.file for document in jobsets},
+                files=inputs.files | {document.file for document in (*jobsets, *others)},
             )
         if self.overlays:
             from trainc.project.overlays.stack import at_value

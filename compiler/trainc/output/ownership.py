@@ -346,9 +346,12 @@ class Sources:
         if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
             return _NO_INPUT
         with suppress(OSError):
-            if not read_file(file, MOST_BYTES).strip():
+            data = read_file(file, MOST_BYTES)
+            if not data.strip():
                 return "which is empty now", "restore it"
-        return "in which there is no TrainJob now", "restore the TrainJob: check apiVersion, kind and syntax"
+            if data.startswith(b"version https://git-lfs.github.com/spec/"):
+                return "which is a Git LFS pointer now", "run `git lfs pull`, and have CI check out files of Git LFS"
+        return "in which there is no job now", "restore the job: check apiVersion, kind and syntax"
 
     def _is_excluded(self, file: str) -> bool:
         while not self._exclude(file):

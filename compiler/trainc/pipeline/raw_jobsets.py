@@ -73,7 +73,7 @@ def repeated(
             job = f"{kind} {qualified(*key)}"
             message, hint = f"{job} is defined twice; the first one is at {where}", "rename or remove one of them"
             if kind != "JobSet":
-                message = f"{job} has the name of the JobSet at {where}, which would end"
+                message = f"{job} has the name of the JobSet at {where}: only one of them can be applied"
                 hint = "rename the TrainJob, or delete that JobSet's file if the TrainJob is to take its place"
             finding = Finding("DuplicateTrainJob", "error", message, hint, ("metadata", "name"))
             yield document, document.diagnose(finding)
