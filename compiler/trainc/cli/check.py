@@ -182,8 +182,8 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
         found += sources.removed(folder, gone, base.name)
     outside = [d.message.partition(" ")[0] for d in checking.diagnostics if d.code == "OutsideRoot"]
     for diagnostic in found:
-        is_said = any(f" {file};" in diagnostic.message for file in outside)
-        if not is_said and (diagnostic.source is None or diagnostic.source.file not in broken):
+        is_reported = any(f" {file};" in diagnostic.message for file in outside)
+        if not is_reported and (diagnostic.source is None or diagnostic.source.file not in broken):
             yield diagnostic
 
 
