@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -17,7 +18,7 @@ from made_up_monorepo import ENVIRONMENTS, Edit, Job, Tree, Truth, monorepo, pos
 from repositories import git
 
 Change = dict[str, Any]
-BY_HAND = "changed by hand"
+BY_HAND, BACK = "changed by hand", "back to what it was in"
 # Of a group, so many jobs are asked about.
 _ASKED = 2
 
@@ -38,9 +39,9 @@ class Round:
         tree = monorepo(kept=self.kept)
         # What a kept job was built from may have changed since.
         held = [
-            edit for edit in possible_edits(tree, rng, self.environment) if edit.is_held and "hand" not in edit.name
+            edit for edit in possible_edits(tree, rng, self.environment) if edit.is_held and "render" not in edit.name
         ]
-        self.pending = rng.sample(held, rng.randint(0, 1)) if self.kept else []
+        self.pending = rng.sample(held, rng.randint(0, 3)) if self.kept else []
         self.pending = [edit for edit in held if edit.name in before] if named else self.pending
         built = tree | rendered_of(tree, rendered) if self.kept else tree
         self.tree = with_edits(built, self.pending)
@@ -62,8 +63,14 @@ class Round:
         os.chdir(repository)
         try:
             git("init", "--quiet")
-            git("add", "--all")
-            git("commit", "--quiet", "--message", "before")
+            # What comes back is in the history, and what kept jobs were built from.
+            back = with_edits(self.built, [e for e in self.edits if e.name == "rendered back"])
+            for tree in (back, self.built, self.tree):
+                for file in {*back, *self.built} - {*tree}:
+                    Path(file).unlink(missing_ok=True)
+                write(tree, Path.cwd())
+                git("add", "--all")
+                git("commit", "--quiet", "--allow-empty", "--message", "before")
             for file in self.tree.keys() - self.after.keys():
                 Path(file).unlink()
             write(self.after, repository)
@@ -76,13 +83,21 @@ class Round:
 
     def broken(self) -> tuple[list[str], int]:
         """What breaks the law, and how many changes of jobs there are."""
-        groups = [group for group in self.said().get("groups", ()) if group["kind"] == "JobSet"]
+        said = self.said()
+        groups = [group for group in said.get("groups", ()) if group["kind"] == "JobSet"]
         rng = random.Random(self.seed)
         asked = [(group, rng.sample(group["jobs"], min(_ASKED, len(group["jobs"])))) for group in groups]
         jobs = [((job["namespace"], job["name"]), group) for group, some in asked for job in some]
         truth = Truth(self.tree, self.edits, self.environment, [job for job, _ in jobs], self.folder / "truth")
         names = [edit.name for edit in self.edits]
-        broken = []
+        of_notes = [re.findall(r"(\S+):(\d+)[ ,]", note) for note in said.get("notes", ()) if "changed since" in note]
+        lines = self._pending_lines()
+        broken = [
+            f"not pending: seed {self.seed} {file}:{line}, pending {[edit.name for edit in self.pending]}, edits {names}"
+            for places in of_notes
+            for file, line in places
+            if (file, int(line)) not in lines
+        ]
         for job, group in jobs:
             about = (
                 f"seed {self.seed} {self.environment} {'/'.join(job)} {group['status']}, edits {names}, {shown(group)}"
@@ -110,7 +125,9 @@ class Round:
         ]
         yield from ("not real" for of_cause in found if not of_cause)
         named = set().union(*found)
-        named |= names & {"rendered by hand"} if BY_HAND in change["reason"] else set()
+        # What comes back is overwritten, as what is changed by hand, if the job changes, too.
+        named |= names & {"rendered by hand", "rendered back"} if BY_HAND in change["reason"] else set()
+        named |= names & {"rendered back"} if BACK in change["reason"] else set()
         if not named:
             yield "no cause"
             return

@@ -128,6 +128,27 @@ spec:
 """
 
 
+# A job for each item of a list that overlays have.
+LIST = f"""\
+{{% for item in items_of_list %}}
+---
+apiVersion: {API}
+kind: TrainJob
+metadata:
+  name: of-{{{{ item.name }}}}
+  namespace: team-0
+spec:
+  runtimeRef:
+    name: torch-h100
+  trainer:
+    image: registry.example.com/team/list:1
+    numNodes: {{{{ item.nodes }}}}
+    args:
+    - --name={{{{ item.name }}}}
+{{% endfor %}}
+"""
+
+
 def overlay_text(environment: str) -> str:
     mirrors = f"mirrors:\n  registry.example.com: {environment}.example.com\n" if environment != "west" else ""
     images = 'images:\n- name: registry.example.com/team/train\n  newTag: "7"\n' if environment == "north" else ""
@@ -143,6 +164,9 @@ metadata:
 {mirrors}{images}values:
   nodes: 2
   store: s3://{environment}
+  items_of_list:
+  - {{name: ant, nodes: 1}}
+  - {{name: bee, nodes: 2}}
 patches:
 - target:
     kind: TrainJob
@@ -169,13 +193,21 @@ metadata:
 base: base/job-80.yaml
 parameters:
   rate: [1, 2]
+  width: [3, 4]
+exclude:
+- {rate: 2, width: 4}
+budget:
+  gpuHours: 40
 """
+# A text of the base that a parameter is a part of.
+_PART = "    - --rate=${trialParameters.rate}\n"
 
 
 def monorepo(*, kept: bool) -> Tree:
     tree = {f"jobs/team-{n % 3}/job-{n}.yaml": job_text(n) for n in range(30)}
     tree["jobs/team-0/from-template.yaml.j2"] = TEMPLATE
-    tree["jobs/sweep.yaml"], tree["jobs/base/job-80.yaml"] = SWEEP, job_text(80)
+    tree["jobs/list.yaml.j2"], tree["jobs/sweep.yaml"] = LIST, SWEEP
+    tree["jobs/base/job-80.yaml"] = job_text(80).replace("    - --fast\n", f"{_PART}    - --fast\n")
     tree |= {f"runtimes/{name}.yaml": runtime_text(name) for name in RUNTIMES}
     tree |= {f"envs/{environment}/overlay.yaml": overlay_text(environment) for environment in ENVIRONMENTS}
     tree["envs/base/overlay.yaml"] = (
@@ -327,6 +359,16 @@ def possible_edits(tree: Tree, rng: random.Random, environment: str) -> list[Edi
         line_edit("template field", template, r"    env:\n", f"    command: [run, '{n}']\n    env:\n"),
         line_edit("sweep value", "jobs/sweep.yaml", r"\[1, 2\]", f"[1, {n}]"),
         line_edit("sweep trial", "jobs/sweep.yaml", r"\[1, 2\]", f"[1, 2, {n}]"),
+        line_edit("sweep value in front", "jobs/sweep.yaml", r"\[1, 2\]", f"[{n}, 1, 2]"),
+        line_edit("sweep exclude", "jobs/sweep.yaml", r"rate: 2, width: 4", "rate: 1, width: 3"),
+        line_edit("sweep include", "jobs/sweep.yaml", r"^budget:", f"include:\n- {{rate: {n}, width: {n}}}\nbudget:"),
+        line_edit("sweep budget", "jobs/sweep.yaml", r"gpuHours: 40", f"gpuHours: {n}"),
+        line_edit("sweep base part", "jobs/base/job-80.yaml", r"--rate=", f"--rate{n}="),
+        line_edit("sweep base part removed", "jobs/base/job-80.yaml", r"    - --rate=.*\n", ""),
+        line_edit("list item", overlay, r"^(  - \{name: bee.*\n)", rf"\1  - {{name: cat{n}, nodes: 1}}\n"),
+        line_edit("list item changed", overlay, r"name: ant, nodes: 1", f"name: ant, nodes: {n % 5 + 3}"),
+        line_edit("list item removed", overlay, r"^  - \{name: ant.*\n", ""),
+        line_edit("list template", "jobs/list.yaml.j2", r"list:1", f"list:{n}"),
         line_edit("sweep base queue", "jobs/base/job-80.yaml", r"queue-\d", f"queue-{n}"),
         line_edit("sweep base arg", "jobs/base/job-80.yaml", r'- "\d+"', f'- "{n}"'),
         line_edit("release", "trainc.yaml", r"release: '2.3'", "release: '2.2'", held=True),
@@ -339,6 +381,7 @@ def possible_edits(tree: Tree, rng: random.Random, environment: str) -> list[Edi
         ),
         line_edit("other overlay", "trainc.yaml", rf"overlay: envs/{where}$", "overlay: envs/base"),
         line_edit("rendered by hand", rendered, r"image: .*", f"image: by-hand:{n}", held=True),
+        line_edit("rendered back", rendered, r"image: .*", "image: of-before:1", held=True),
         Edit(
             "snapshot", lambda tree: tree | {"cluster/nodes.yaml": "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"}
         ),

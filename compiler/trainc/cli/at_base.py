@@ -43,6 +43,7 @@ from trainc.reading.git import (
     files_of_revision,
     find_changed_files,
     merge_base,
+    run_git,
     submodules,
 )
 from trainc.reading.opening import CONFIGURATION_FILE, is_below, read_file
@@ -88,6 +89,12 @@ class Revision:
         now, limits = {path: texts[file] for path, file in by_path.items()}, Settings.limits_of(self._arguments)
         found = find_changed_files(self.repository, self.commit, now, limits) if now else {}
         return {by_path[path]: content for path, content in found.items()}
+
+    def text_at(self, commit: str, file: str) -> str | None:
+        """Return a file of the working tree as another commit has it."""
+        with suppress(CompileError):
+            return run_git(self.repository.top, ["show", f"{commit}:{self.from_top(file)}"]).decode(errors="replace")
+        return None
 
     def shown(self, folder: str) -> str:
         """Return a path from the top as one from the folder of trainc.yaml."""
@@ -136,6 +143,7 @@ class Revision:
             settings.adopted,
             settings.frozen,
             *self._dump(settings.live, os.path.dirname(settings.file or "")),
+            text_at=self.text_at,
         )
 
     def _dump(

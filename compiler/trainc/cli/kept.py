@@ -14,6 +14,7 @@ from trainc.cli.revisions import here
 from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
+from trainc.findings.differences import changes as hunks
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import identity_of, mapping, value_at, walk
@@ -29,6 +30,7 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import Configuration
 from trainc.reading.document import Document
 from trainc.reading.git import submodules
+from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING
@@ -237,7 +239,7 @@ def causes_of(
     left: dict[str | frozenset[tuple[Source, bool]], dict[str, None]] = {}
     for group in groups.values():
         first = group[0]
-        changed = _changed_lines(session, jobs[first.namespace, first.name], first)
+        changed = _changed_lines(session, jobs[first.namespace, first.name], first, keeping)
         reason = _reason(first.line, keeping)
         if not changed and not reason:
             base = keeping.read_base()
@@ -246,9 +248,9 @@ def causes_of(
                 f"before {base.name}" if base and keeping.standing(first.key) == "kept" else "since"
             )
             places[reason] = Source(f"{keeping.folder}/{first.path}", 1, 1)
-        of_files: dict[str, set[tuple[Source, bool]]] = {}
+        of_files: dict[tuple[str, bool], set[tuple[Source, bool]]] = {}
         for source, is_gone in changed.items():
-            of_files.setdefault(source.file, set()).add((source, is_gone))
+            of_files.setdefault((source.file, is_gone), set()).add((source, is_gone))
         parts: list[str | frozenset[tuple[Source, bool]]] = [*map(frozenset, of_files.values())]
         for cause in parts or [reason]:
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
@@ -309,7 +311,7 @@ def _difference(rendered: Rendered, job: ValidDocument) -> object:
     return tuple(sorted(job.data["spec"]["runtimeRef"].items())), frozenset(before - after), frozenset(after - before)
 
 
-def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> dict[Source, bool]:
+def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered, keeping: Keeping) -> dict[Source, bool]:
     """The lines that set what has changed, and whether they are only next to what is gone."""
     from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder
@@ -323,10 +325,32 @@ def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered) -> 
     differing = list(changes(recorder.explanation(), objects))
     if runtime is not None:
         differing = [behind_images(change, runtime.document) for change in differing]
+    differing = [
+        replace(change, sources=tuple(source for source in change.sources if _has_changed(source, rendered, keeping)))
+        if _is_moved(change)
+        else change
+        for change in differing
+    ]
     by_is_gone = {
         is_gone: sources_of(c for c in differing if (c.rebuilt is None) is is_gone) for is_gone in (True, False)
     }
     return {source: is_gone for is_gone, sources in by_is_gone.items() for source in sources}
+
+
+def _is_moved(change: Change) -> bool:
+    """Return whether an image only comes from another registry, as by a mirror, also one that is gone."""
+    images = [value.partition("/")[2] for value in (change.in_file, change.rebuilt) if isinstance(value, str)]
+    return change.path[-1:] == ("image",) and len(images) == 2 and images[0] == images[1] != ""
+
+
+def _has_changed(source: Source, rendered: Rendered, keeping: Keeping) -> bool:
+    """Return whether a line is another one than when a file was built, as far as the history of the base knows."""
+    base, commit = keeping.read_base(), keeping.commit_of(rendered)
+    was = base.text_at(commit, source.file) if base is not None and commit else None
+    if was is None or not os.path.isfile(source.file):
+        return True
+    now = read_file(source.file, keeping.limits.file_bytes).decode(errors="replace")
+    return any(c < source.line <= d for _, _, c, d in hunks(was.splitlines(), now.splitlines()))
 
 
 def behind_images(change: Change, document: Document) -> Change:

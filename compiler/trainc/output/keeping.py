@@ -236,6 +236,8 @@ class Base:
     read_state: Callable[[str], str] = lambda _: ""
     # Why that dump does not count.
     dump_problem: Callable[[], Diagnostic | None] = lambda: None
+    # Reads a file of the repository at another commit.
+    text_at: Callable[[str, str], str | None] = lambda _, __: None
 
     def permits(self, path: str) -> bool:
         """Return whether a file that trainc did not compile may be new."""
@@ -467,7 +469,7 @@ class Keeping:
         return line == rendered.line and body != rendered.body and self.standing(rendered.key) == "changed"
 
     def commit_of(self, rendered: Rendered) -> str:
-        """Return the commit of the base's history that had a file that came back, empty if none did."""
+        """Return the commit of the base's history that first had a file with this content, empty if none had."""
         base = self.read_base()
         pairs = () if base is None else base.history(rendered.path)
         return next((commit[:9] for commit, text in pairs if split(text) == (rendered.line, rendered.body)), "")

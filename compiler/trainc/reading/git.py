@@ -387,10 +387,10 @@ class History:
             _, mode, _, blob, _ = about.lstrip(b"\n:").split(b" ")
             path = os.fsdecode(next(records))
             if mode.startswith(b"100"):
-                self._blobs.setdefault(path, {}).setdefault(blob, writer)
+                self._blobs.setdefault(path, {})[blob] = writer
 
     def __call__(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yield the commits and texts of a file, by its path in the folder, the latest first."""
+        """Yield the texts of a file, by its path in the folder, the latest first, with the commits that first had them."""
         full = os.path.normpath(os.path.join(self._folder, path)).replace(os.sep, "/")
         blobs = self._blobs.get(full, {})
         entries = [_Entry(_FILE, blob, full) for blob in blobs]

@@ -14,8 +14,8 @@ from trainc.api.documents import Document, files, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
-from trainc.api.kube import Manifest, documents, identity_of, mapping, names, releases, value_at
-from trainc.api.records import dataclass, field, replace
+from trainc.api.kube import Manifest, documents, identity_of, names, releases, value_at
+from trainc.api.records import dataclass, field, pattern, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
 from trainc.features.gitops.diff.places import (
@@ -27,7 +27,7 @@ from trainc.features.gitops.diff.places import (
     texts_at,
 )
 from trainc.features.gitops.diff.sides import ReadSide
-from trainc.features.gitops.diff.sweeps import base_of
+from trainc.features.gitops.diff.sweeps import base_of, of_trials, values_of
 
 Key: TypeAlias = tuple[str, str]
 # What of the settings and of an overlay decides which jobs there are.
@@ -385,14 +385,17 @@ class Causes:
         values = [known.side.values for known in self._sides]
         different = list(leaves_that_differ(values[0], values[1]))
         shown = [at for at in different if str(value_at(values[n], at)) in str(value)]
+        text = "\n".join(lines[n])
+        variables = {*pattern(r"(?<![\w.])\w+").findall(text)} if different else ()
         for at in shown or different:
-            if "\n".join(lines[n]).find(str(at[-1])) >= 0:
+            if str(at[0]) in variables and str(at[-1]) in text:
                 for loaded in self._sides[n].overlays:
                     if value_at(loaded.overlay.values, at) is not None:
                         places = list(self._differences(n, loaded.overlay.document, ("values", *at)))
-                        text = str(document.data)  # Of a list, each item is for a job of its own.
-                        own = [place for place in places if all(one in text for one in texts_at(place))]
-                        yield from own or places
+                        made = str(document.data)  # Of a list, each item is for a job of its own.
+                        own = [place for place in places if all(one in made for one in texts_at(place))]
+                        is_new = self._sides[1 - n].like(document) is None
+                        yield from own or [p for p in places if is_new or not isinstance(p[2][-1], int)]
 
     def _runtime(self, key: Key, records: Sequence[Record | None]) -> Iterator[Place]:
         """Yield why a job is compiled with another runtime, or with one that has come or gone."""
@@ -512,12 +515,11 @@ class Causes:
     def _of_trial(self, key: Key) -> Iterator[Place]:
         """Yield why a trial of a sweep has other values."""
         trials = [known.jobs[key].document for known in self._sides if key in known.jobs]
-        notes = [mapping(trial.data["metadata"].get("annotations")) for trial in trials]
-        values = [{name: value for name, value in of.items() if "/opt-param-" in name} for of in notes]
+        values = [*map(values_of, trials)]
         for n in (1, 0) if values[1:] and values[0] != values[1] else ():
             for sweep in self._sides[n].side.sweeps:
                 if sweep.file == trials[n].file:
-                    yield from self._of_sweep(n, sweep)
+                    yield from of_trials(list(self._of_sweep(n, sweep)), trials)
 
     def _named(self, n: int, document: Document) -> Iterator[Place]:
         """Yield why nothing of the other side is called like a job."""

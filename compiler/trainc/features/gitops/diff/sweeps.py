@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from trainc.api.documents import Document
 from trainc.api.findings import first_of
-from trainc.api.kube import mapping
+from trainc.api.kube import mapping, value_at
+from trainc.features.gitops.diff.places import Place
 from trainc.features.gitops.diff.sides import ReadSide
 
 SWEEP_CODES = ("SweepSize", "OverBudget")
@@ -36,13 +38,28 @@ def _numbers(side: ReadSide) -> dict[str, dict[str, str]]:
     files = {sweep.file for sweep in side.sweeps}
     numbers: dict[str, dict[str, str]] = {}
     for (_, name), job in side.manifest_set.trainjobs.items():
-        notes = mapping(job.data["metadata"].get("annotations"))
-        if (
-            values := sorted(note for note in notes.items() if "/opt-param-" in note[0])
-        ) and job.document.file in files:
+        if (values := values_of(job.document)) and job.document.file in files:
             number = name[name.rfind("trial-") :]
-            numbers.setdefault(os.path.normpath(job.document.file), {})[str(values)] = number
+            numbers.setdefault(os.path.normpath(job.document.file), {})[str(sorted(values.items()))] = number
     return numbers
+
+
+def values_of(trial: Document) -> dict[str, str]:
+    """Return the values of a trial, none of what is no trial."""
+    notes = mapping(mapping(trial.data.get("metadata")).get("annotations"))
+    return {name: str(value) for name, value in notes.items() if "/opt-param-" in name}
+
+
+def of_trials(places: Sequence[Place], trials: Sequence[Document]) -> Sequence[Place]:
+    """Leave out combinations under `include` of other trials than this one, which is given before and after."""
+
+    def is_other(place: Place) -> bool:
+        n, sweep, path = place
+        item = value_at(sweep.data, path[:2])
+        texts = {json.dumps(value).strip('"') for value in mapping(item).values()}
+        return path[:1] == ("include",) and texts != {*values_of(trials[n]).values()}
+
+    return [place for place in places if not is_other(place)] or places
 
 
 def base_of(sweep: Document) -> str:
