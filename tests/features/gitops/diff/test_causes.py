@@ -45,7 +45,7 @@ STEPS: dict[str, tuple[type, str, int, tuple[str, ...], tuple[str, ...]]] = {
     "runtimeRef": (Causes, "_runtime", 10, ("job runtime", "job image"), ()),
     "another runtime": (Causes, "_overridden", 1018, ("job runtime", "release"), ()),
     "naming": (Causes, "_overlaid", 0, ("overlay prefix",), ()),
-    "own": (Causes, "_own", 9, ("job controller",), ("runtime env",)),
+    "own": (Causes, "_own", 1, ("job controller",), ("runtime env",)),
 }
 
 
