@@ -47,7 +47,7 @@ PUBLIC = {"__init__", "kubeflow", "testing"}
 # These see everything, features among it.
 FRONT = {"api", "cli", "feature", "__main__", *PUBLIC}
 # The door: what features may import of the compiler, at most.
-MOST_NAMES = 150
+MOST_NAMES = 151
 # Of these, the modules: each is one name for what it has, and reads as a noun before a dot, as in `releases.RELEASES`.
 WHOLE_MODULES = set(
     "as_html bounds catalog command compiling devices dialects differences document_kinds documents edits enclosed failures files "

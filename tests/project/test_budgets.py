@@ -86,6 +86,7 @@ def found(*words: str) -> list[tuple[str, str, str, int]]:
 
 
 OVER = ("BudgetExceeded", "trainc.yaml", 8)
+CLIP, BERT = (("BudgetExceeded", f"jobs/nlp/{name}.yaml", 5) for name in ("clip", "bert"))
 
 
 def test_within_the_budget_nothing_is_said_but_in_the_diff() -> None:
@@ -106,10 +107,11 @@ def test_what_takes_more_than_there_is_answers_for_it(rebuild: str) -> None:
         edit("trainc.yaml", "rebuild: changed-jobs", f"rebuild: {rebuild}")
         commit()
     job("nlp", "clip", 4.5)
-    assert found() == found("--base", "HEAD") == [("error", *OVER)]
+    assert found() == found("--base", "HEAD") == [("error", *CLIP)]
     said = run("build")
     assert said.status == 1
     assert "nlp may take 68 GPU-hours until their deadlines, of a budget of 64; new or larger: nlp/clip" in said.stderr
+    assert "write a deadline of at most 4 hours (14400 s) for nlp/clip" in said.stderr
     assert "the most is for nlp/clip, nlp/bert" in said.stderr
     assert not Path("rendered/nlp/clip.yaml").exists()
 
@@ -123,7 +125,7 @@ def test_a_smaller_budget_stops_nobody_who_takes_no_more() -> None:
     assert found() == [("info", *OVER)]
     assert run("build").status == 0
     job("nlp", "bert", 5)
-    assert found() == [("error", *OVER)]
+    assert found() == [("error", *BERT)]
 
 
 def test_a_name_that_is_like_that_of_a_job_or_a_namespace_is_named_at_its_line() -> None:
@@ -168,17 +170,21 @@ def test_the_budgets_of_the_base_hold() -> None:
     edit("trainc.yaml", "nlp: 64", "nlp: 1000")
     job("nlp", "clip", 40)
     assert found() == []
-    assert found("--base", "HEAD") == [("error", *OVER)]
-    assert "`budgets`: nlp may take 1,000 GPU-hours; it was 64" in run("check", "--base", "HEAD").stderr
+    assert found("--base", "HEAD") == [("error", *CLIP)]
+    report = run("check", "--base", "HEAD").stderr
+    assert "`budgets`: nlp may take 1,000 GPU-hours; it was 64" in report
+    assert "so say the rules of the base" in report
+    assert "help: merge the change of the budget first; or write a deadline of at most 4 hours" in report
     edit("trainc.yaml", BUDGETS.replace("64", "1000"), "")
-    assert found("--base", "HEAD") == [("error", "BudgetExceeded", "trainc.yaml", 1)]
+    assert found("--base", "HEAD") == [("error", *CLIP)]
     assert "`budgets`: nlp is gone" in run("check", "--base", "HEAD").stderr
 
 
 def test_only_trainc_yaml_ignores_it_and_with_a_reason() -> None:
     job("nlp", "clip", 40)
     edit("trainc.yaml", "nlp: 64", "nlp: 64 # trainc: ignore[BudgetExceeded] fine")
-    assert found() == [("error", *OVER)]
+    edit("jobs/nlp/clip.yaml", "  active", "  # trainc: ignore[BudgetExceeded] fine\n  active")
+    assert [one[:3] for one in found()] == [("error", *CLIP[:2])]
     edit("trainc.yaml", BUDGETS[:8], "rules: {BudgetExceeded: {level: info, reason: until May}}\nbudgets:")
     assert [one[0] for one in found()] == ["info"]
     assert [one[0] for one in found("--base", "HEAD")] == ["error"]

@@ -1,10 +1,11 @@
 """What trainc.yaml, its environments and the command line say."""
 
+from trainc.cli.causes import merge_diagnostics
 from trainc.cli.settings import Settings
 from trainc.options import Limits, Options, Setting, settings_in
 from trainc.project import settings_file
 from trainc.project.boundaries import describe_loosening
-from trainc.project.configuration import Configuration, merge_diagnostics
+from trainc.project.configuration import Configuration
 from trainc.project.overlays import patterns, stack
 from trainc.project.overlays.overlay import is_overlay
 

@@ -15,6 +15,7 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
+from trainc.cli.causes import merge_diagnostics
 from trainc.cli.changed_rules import first_difference, lost_keys
 from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
@@ -30,7 +31,7 @@ from trainc.output.keeping import Base, own_trainjob
 from trainc.output.ownership import is_harmless, is_marked
 from trainc.pipeline.inputs import Inputs
 from trainc.project.boundaries import describe_loosening
-from trainc.project.configuration import Configuration, merge_diagnostics
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_trainer_document
 from trainc.project.settings_file import read_configuration
 from trainc.reading.document import Document, Surroundings
@@ -247,6 +248,7 @@ class Bases:
         self.arguments = arguments
         self._read: list[Revision | CompileError] = []
         self._file, self._folders = file, folders
+        self._differing: dict[str, bool] = {}
 
     @property
     def is_named(self) -> bool:
@@ -325,9 +327,11 @@ class Bases:
 
     def differs(self, file: str) -> bool:
         """Return whether a file is another one than at the revision."""
-        if (revision := self.find()) is None or not os.path.isfile(file):
-            return True
-        return bool(revision.changed({file: read_file(file, Settings.limits_of(self.arguments).file_bytes)}))
+        if file not in self._differing:
+            revision, is_file = self.find(), os.path.isfile(file)
+            data = read_file(file, Settings.limits_of(self.arguments).file_bytes) if revision and is_file else b""
+            self._differing[file] = revision is None or not is_file or bool(revision.changed({file: data}))
+        return self._differing[file]
 
     def frozen_elsewhere(self, settings: Settings) -> Iterator[Diagnostic]:
         """Yield frozen jobs that an overlay gives another name or namespace: there they would run again."""

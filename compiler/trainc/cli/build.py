@@ -6,6 +6,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
@@ -16,7 +17,6 @@ from trainc.cli.unselected import join_skipped, report_unselected
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.project.configuration import merge_diagnostics
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
 from trainc.reading.opening import is_below

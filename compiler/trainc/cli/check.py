@@ -7,6 +7,7 @@ from itertools import starmap
 
 from trainc.admission.admit import check_each_rendered
 from trainc.cli.at_base import Bases, bases_of
+from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
@@ -24,7 +25,6 @@ from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.pipeline.fragments import check_fragments
-from trainc.project.configuration import merge_diagnostics
 from trainc.reading.yaml_reader import reading_once
 from trainc.startup.records import dataclass
 

@@ -18,7 +18,7 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.kube.bounds import Bound, bound_of
-from trainc.kube.documents import identity_of, mapping, qualified
+from trainc.kube.documents import identity_of, mapping, path_exists, qualified
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.pipeline.inputs import Inputs, Step, Tally
@@ -205,6 +205,7 @@ class Run:
     def _of_keeping(self, keeping: Keeping) -> Iterator[Diagnostic]:
         """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
         from trainc.cli.changed_rules import first_difference
+        from trainc.cli.kept import is_frozen
         from trainc.output.ownership import file_name
 
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
@@ -225,9 +226,10 @@ class Run:
             if frozen is not None and not path and keeping.choices.names(*key):
                 message, hint = d.message.replace("this change", "--rebuild"), "leave it out of --rebuild"
                 d, source = replace(d, message=message, hint=hint), frozen  # noqa: PLW2901
-            message = (
-                d.message if frozen is None else d.message.replace(CONFIGURATION_FILE, f"{frozen.file}:{frozen.line}")
-            )
+            where = f"{frozen.file}:{frozen.line}" if frozen is not None else ""
+            if d.code == "FrozenJob" and base is not None and not is_frozen(self.settings.configuration, key):
+                where = f"{CONFIGURATION_FILE} of {base.name}"  # This change takes it out.
+            message = d.message.replace(CONFIGURATION_FILE, where) if where else d.message
             yield replace(d, message=message, source=d.source or source)
 
     def conclude(self, *, errors_only: bool = False) -> None:
@@ -284,14 +286,25 @@ class Run:
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
         self._drop_consequences()
+        self.diagnostics = [*map(self._at_changed_rule, self.diagnostics)]
+
+    def _at_changed_rule(self, d: Diagnostic) -> Diagnostic:
+        """Place an error at the line of the rule if this change is of that, and not of what the rule refuses."""
+        source, rule, bases = d.source, d.rule, self.bases
+        if d.severity != "error" or source is None or rule is None or source.file == rule.file:
+            return d
+        if bases is None or bases.find() is None or not bases.differs(rule.file) or bases.differs(source.file):
+            return d
+        return replace(d, source=rule, path="")
 
     def _drop_consequences(self) -> None:
         """Leave out what follows from runtimes that were not read, a misspelt namespace, or a parameter that is no number."""
         foreign = [d for d in self.diagnostics if d.code == "ForeignNamespace" and d.severity == "error"]
-        misspelt = {job_of(d): d.source for d in foreign if d.hint.startswith("did you mean")}
+        misspelt = {job_of(d): d.source for d in foreign if d.trait == "misspelt"}
         moved = {job_of(d) for d in foreign if d.message.startswith("this puts jobs of ")}
         at_misspelt = set(misspelt.values())
-        unread = {d.rule or d.source for d in self.diagnostics if "() cannot read: correct it" in d.hint}
+        refused = self.keeping.refused.values() if self.keeping is not None else ()
+        unread = {d.rule or d.source for some in (self.diagnostics, *refused) for d in some if d.trait == "faulty rule"}
         self.diagnostics = [
             d
             for d in self.diagnostics
@@ -300,6 +313,16 @@ class Run:
             and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
             and not (d.code == "RulesChanged" and d.source in unread)
         ]
+        if any(d.code == "InvalidSweep" and d.severity == "error" and d.path == "base" for d in self.diagnostics):
+            # The base of a sweep is compiled by itself if that sweep does not name it.
+            bases = {job_of(d) for d in self.diagnostics if d.code == "PlaceholderNotReplaced"}
+            of_bases = ("PlaceholderNotReplaced", "FluxSubstitution")
+            self.diagnostics = [d for d in self.diagnostics if d.code not in of_bases or job_of(d) not in bases]
+        unset = [d for d in self.diagnostics if d.trait == "unset"]
+        not_here = [d for d in self.diagnostics if d.code == "SettingsNotUsed" and not d.source] if unset else []
+        if not_here:  # An overlay of these settings sets what templates lack.
+            others = [d for d in self.diagnostics if d not in (*unset, *not_here)]
+            self.diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
         missing = [d for d in self.diagnostics if d.code == "RuntimeNotFound"]
         if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.
             self.diagnostics = [d for d in self.diagnostics if d.code != "PatchTargetMissing"]
@@ -334,14 +357,16 @@ class Run:
         for account in open_accounts(unfinished):
             more = [key for key in account.jobs if takes_more(unfinished[key], before.get(key))]
             if account.is_over:
+                raised = self.settings.configuration.budgets.get(account.glob) != account.budget
+                found = exceeded(account, more, unfinished[more[0]] if more else None, raised)
                 document = sources.get(more[0]) if more else None
-                at = document and document.locate(("metadata", "name"))
-                found = exceeded(account, more)
-                yield (
-                    replace(found, hint=f"{found.hint}; {qualified(*more[0])} is at {at.file}:{at.line}")
-                    if at
-                    else found
-                )
+                path = ("spec", "activeDeadlineSeconds")
+                if document is not None:
+                    path = path if path_exists(document.data, path) else ("metadata", "name")
+                    placed = document.diagnose(Finding(found.code, found.severity, found.message, found.hint, path))
+                    hint = account.budget.source.refusing(placed.hint) if account.budget.source else placed.hint
+                    found = replace(placed, hint=hint)
+                yield found
             for key in account.without_deadline:
                 if (document := sources.get(key)) is None:
                     continue
@@ -406,8 +431,8 @@ class Run:
 
         for_all = self.bases.changes_for_all(self.settings) if self.bases else ()
         twice = [key for d in self.diagnostics if d.code == "DuplicateTrainJob" and (key := job_of(d)) is not None]
-        causes = [*causes_of(self.session, self.keeping, for_all, by_hand=twice), *unproven(self.keeping)]
-        return self.session.rules([cause.diagnostic() for cause in causes], False)
+        causes = causes_of(self.session, self.keeping, for_all, by_hand=twice)
+        return self.session.rules([*(cause.diagnostic() for cause in causes), *unproven(self.keeping)], False)
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from contextvars import ContextVar
 
+from trainc.cli.causes import join_causes
 from trainc.findings import Diagnostic, Source
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING
@@ -70,28 +70,14 @@ class Files:
 
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Merge diagnostics with one cause into the first one, with the number of others.
-
-    One cause is the same line, which several jobs share, and for an info the same words.
-    """
-    seen: Counter[object] = Counter()
-    causes: list[object] = []
-    for d in diagnostics:
-        cause: tuple[object, ...] = (d.code,)
-        if d.code not in _SAID_ONCE:
-            # What an object says of a line twice are two problems.
-            place = (d.message, d.hint) if d.severity == "info" else (d.source or d.object,)
-            seen[d.code, d.severity, place, d.path, d.object] += 1
-            number = seen[d.code, d.severity, place, d.path, d.object]
-            cause = (d.code, d.severity, place, d.path, d.environments, number)
-        causes.append(cause)
-    counts = Counter(causes)
-    merged = []
-    for d, one in zip(diagnostics, causes, strict=True):
-        more = counts.pop(one, 0) - 1
-        if more >= 0:
-            merged.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
-    return merged
+    """Return one finding for each cause, and infos with the same words as the first of them, with the others."""
+    first: dict[object, Diagnostic] = {}
+    for d in join_causes((d, ("",)) for d in diagnostics):
+        same = (d.code, d.message, d.hint, d.path, d.environments) if d.severity == "info" else d
+        key = d.code if d.code in _SAID_ONCE else same
+        known = first.get(key)
+        first[key] = d if known is None else replace(known, others=(*known.others, d.object, *d.others))
+    return [*first.values()]
 
 
 # `docsUrl` of the trainc.yaml that the running command has read.
@@ -108,5 +94,6 @@ def rule_page(code: str, configured: str | None = None) -> str | None:
 
 def full_message(d: Diagnostic) -> str:
     """The message after its field path, with the environments it applies to unless it applies to all."""
+    more = f" (and {len(d.others):,} more like it)" if d.others else ""
     environments = f" (in {', '.join(d.environments)})" if d.environments else ""
-    return f"{d.path}: {d.message}{environments}" if d.path else f"{d.message}{environments}"
+    return f"{d.path}: {d.message}{more}{environments}" if d.path else f"{d.message}{more}{environments}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
@@ -205,12 +205,16 @@ def settled(arguments: Arguments) -> list[Diagnostic]:
     return run.settled
 
 
-def unproven(keeping: Keeping) -> list[Cause]:
-    """The kept files that neither a build at the base nor compiling gives, one cause each."""
-    reason = "the rendered file is changed by hand, or built from what is gone, and `trainc build --check` refuses it"
-    files = [rendered for rendered in keeping.waiting if keeping.is_by_hand(rendered)]
-    places = [(file.job, Source(f"{keeping.folder}/{file.path}", 1, 1)) for file in files]
-    return [Cause((job,), (place,), reason, f"--rebuild {job}") for job, place in places]
+def unproven(keeping: Keeping) -> Iterator[Diagnostic]:
+    """Yield the kept files that neither a build at the base nor compiling gives."""
+    if (base := keeping.read_base()) is None:
+        return
+    for file in filter(keeping.is_by_hand, keeping.waiting):
+        reason = (
+            "the rendered file is changed by hand, or built from what is gone, and `trainc build --check` refuses it"
+        )
+        place, hint = base.edited(keeping.folder, file)
+        yield Diagnostic("KeptAsBuilt", "info", f"1 job is kept as built; {reason}: {file.job}", hint, source=place)
 
 
 def causes_of(

@@ -44,6 +44,7 @@ def _json_entry(d: Diagnostic, files: Files) -> dict[str, Any]:
     if d.source is not None:
         source = {"file": d.source.file, "line": d.source.line, "column": d.source.column}
     more: dict[str, Any] = {"environments": list(d.environments)} if d.environments else {}
+    more |= {"others": list(d.others)} if d.others else {}
     if edits := files.edits(d):
         names = ("line", "column", "endLine", "endColumn")
         more["fixes"] = [{"title": e.title, "edits": [_region(e, names) | {"text": e.text}]} for e in edits]

@@ -101,7 +101,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
     if len(merged) > len(some):
         blocks.append(f"... and {len(merged) - len(some):,} more; fix these first")
-    summary = summarize(d for d in diagnostics if d.severity == "error" or not quiet)
+    summary = summarize(merged)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return escape_report(report, colored=True)
 
@@ -152,7 +152,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     inside = f"{d.object} " if d.path and d.source and d.object.startswith(_COMPILED) else ""
     location, message = escape_line(location), escape_line(inside + full_message(d))
     yield f"{paint('place', location + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
-    if d.source and d.severity != "info":
+    if d.source and d.severity != "info" and d.code != "OutsideRoot":  # What is outside is not shown.
         for line in excerpt(files, d.source, d.message, d.hint):
             yield paint("excerpt", line)
     if d.hint:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
 Path: TypeAlias = tuple[str | int, ...]
+# What a finding is to others: `failing` is a rule that cannot be evaluated for some objects, `faulty` one that no object
+# can help, `misspelt` a name with another one near it, `alone` a name that nothing else has, `unset` a value that is not
+# given to a template.
+Trait: TypeAlias = Literal["", "failing rule", "faulty rule", "misspelt", "alone", "unset"]
 
 # The hint for a value that still contains template syntax.
 TEMPLATE_HINT = "this looks like a template: render it first, or rename the file to `.yaml.j2` for an overlay to render"
@@ -62,9 +66,10 @@ class Source:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def refusing(self, hint: str) -> str:
-        """Return a hint that knows this line as that of the rule which is not met."""
-        return Hint(hint, *(hint.fixes if isinstance(hint, Hint) else ()), rule=self)
+    def refusing(self, hint: str, trait: Trait = "") -> str:
+        """Return a hint that knows this line as that of the rule which is not met, and what is wrong with that, if it is."""
+        fixes, known = (hint.fixes, hint.trait) if isinstance(hint, Hint) else ((), "")
+        return Hint(hint, *fixes, rule=self, trait=trait or known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +89,24 @@ class Fix:
 class Hint(str):
     """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is.
 
-    `rule` is the line of the policy, setting or object of the cluster that is not met.
+    `rule` is the line of the policy, setting or object of the cluster that is not met. `trait` is what its finding is to
+    other findings.
     """
 
-    __slots__ = ("fixes", "rule")
+    __slots__ = ("fixes", "rule", "trait")
     fixes: tuple[Fix, ...]
     rule: Source | None
+    trait: Trait
 
-    def __new__(cls, text: str, *fixes: Fix, rule: Source | None = None) -> Self:
+    def __new__(cls, text: str, *fixes: Fix, rule: Source | None = None, trait: Trait = "") -> Self:
         """Return `text` with fixes."""
         hint = super().__new__(cls, text)
-        hint.fixes, hint.rule = fixes, rule
+        hint.fixes, hint.rule, hint.trait = fixes, rule, trait
         return hint
 
     def __add__(self, more: str, /) -> Hint:
         """Return the hint with more text, and the same fixes."""
-        return Hint(f"{self}{more}", *self.fixes, rule=self.rule)
+        return Hint(f"{self}{more}", *self.fixes, rule=self.rule, trait=self.trait)
 
 
 # These return a Hint. Its type is that of text, because a message's hint may be either.
@@ -119,7 +126,8 @@ def remove(text: str = "remove it", word: str = "") -> str:
 def suggest(word: str, names: Iterable[str], text: str = "") -> str:
     """Return the hint `did you mean NAME or NAME?`, or `text`, to write one of the names for `word`."""
     names = list(names)
-    return Hint(text or f"did you mean {' or '.join(names)}?", *(Fix("replace", name, word) for name in names))
+    fixes = (Fix("replace", name, word) for name in names)
+    return Hint(text, *fixes) if text else Hint(f"did you mean {' or '.join(names)}?", *fixes, trait="misspelt")
 
 
 def choose(word: str, names: Sequence[str], start: str = "use one of", none: str = "(there are none)") -> str:
@@ -133,7 +141,8 @@ class Diagnostic:
 
     `code` is a CamelCase name that `trainc rule` explains. `object` reads "TrainJob team-a/llm". `path` is the field
     path inside the object ("spec.trainer.env[2].name"), or empty if the diagnostic is about the whole object.
-    `environments` lists the environments in trainc.yaml that are affected, and is empty if all of them are.
+    `environments` lists the environments in trainc.yaml that are affected, and is empty if all of them are. `others` are
+    the objects that have the same from the same cause.
     """
 
     code: str
@@ -144,6 +153,7 @@ class Diagnostic:
     path: str = ""
     source: Source | None = None
     environments: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def fixes(self) -> tuple[Fix, ...]:
@@ -154,6 +164,11 @@ class Diagnostic:
     def rule(self) -> Source | None:
         """Return the line of the policy, setting or object of the cluster that is not met, as far as it is known."""
         return self.hint.rule if isinstance(self.hint, Hint) else None
+
+    @property
+    def trait(self) -> Trait:
+        """Return what it is to other findings, if anything."""
+        return self.hint.trait if isinstance(self.hint, Hint) else ""
 
     def __str__(self) -> str:
         position = str(self.source) if self.source else self.object

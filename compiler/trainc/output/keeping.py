@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
 from trainc.emit.name_hash import job_in, name_in_file
@@ -246,6 +247,13 @@ class Base:
     def read_text(self, path: str) -> str:
         """Return the text of a file; empty if there is none."""
         return (self.read_bytes(path) or b"").decode(errors="replace")
+
+    def edited(self, folder: str, file: Rendered) -> tuple[Source, str]:
+        """Return the first line of a kept file that is another one here, and how to mend an edit by hand."""
+        sides = zip_longest(self.read_text(file.path).split("\n")[1:], file.text.split("\n"))
+        line = next((n for n, (was, now) in enumerate(sides, 2) if was != now), 1)
+        path, commit = f"{folder}/{file.path}", self.name.rpartition("(")[2].rstrip(")")
+        return Source(path, line, 1), f"change the job instead; restore the file: git checkout {commit} -- {path}"
 
     def frozen_since(self, namespace: str, name: str) -> str | None:
         """Return why a job is not built again, None if it may be."""
@@ -544,13 +552,14 @@ def prove(
     errors: list[Diagnostic] = []
     permitted: list[str] = []
 
-    def refuse(code: str, path: str, message: str, hint: str, *, new: bool) -> None:
+    def refuse(path: str, message: str, hint: str, *, new: bool, kept: Source | None = None) -> None:
         if new and base.permits(path):
             permitted.append(path)
             return
         may_be = new and os.path.basename(path) not in _LISTS
         grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if may_be else ""
-        errors.append(Diagnostic(code, "error", message, hint + grant, source=Source(f"{folder}/{path}", 1, 1)))
+        code, source = "KeptNotProven" if kept else "ForeignFile", kept or Source(f"{folder}/{path}", 1, 1)
+        errors.append(Diagnostic(code, "error", message, hint + grant, source=source))
 
     for file in keeping.kept_files if keeping else ():
         if keeping is not None and keeping.standing((file.namespace, file.name)) == "changed":
@@ -560,10 +569,11 @@ def prove(
             changed = changed if before else "the file is new"
             message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {file.job}"
+            place = Source(f"{folder}/{file.path}", 1, 1)
             if line == file.line and body != file.body:
                 message = f"this file was changed by hand since {base.name}, or built from what is gone: it is neither that nor what {file.job} compiles to"
-                hint = f"change the job instead; restore the file: git checkout {base.name.rpartition('(')[2].rstrip(')')} -- {folder}/{file.path}"
-            refuse("KeptNotProven", file.path, message, hint, new=not before or body == file.body)
+                place, hint = base.edited(folder, file)
+            refuse(file.path, message, hint, new=not before or body == file.body, kept=place)
     for path, data in foreign.items():
         before_bytes, read = base.read_bytes(path), data.replace(b"\r\n", b"\n")
         # That one of trainc's has other line ends is said where it is read.
@@ -573,5 +583,5 @@ def prove(
             message = f"trainc did not write this file, and it {changed} since {base.name}"
             if os.path.basename(path) in _LISTS:
                 hint += ": with it, Argo CD and Flux apply only what it lists, and end the other jobs"
-            refuse("ForeignFile", path, message, hint, new=before_bytes is None)
+            refuse(path, message, hint, new=before_bytes is None)
     return errors, permitted

@@ -343,7 +343,11 @@ class Sources:
         """Return why nothing was read from a file, and how it will be read again."""
         if self._is_excluded(file):
             return _EXCLUDED
-        if not any(is_below(self._real(file), os.path.realpath(path)) for path in self._paths):
+        # A link is read where it is, if what it points to may be.
+        folder = os.path.realpath(os.path.dirname(file))
+        if not any(
+            is_below(os.path.join(folder, os.path.basename(file)), os.path.realpath(path)) for path in self._paths
+        ):
             return _NO_INPUT
         with suppress(OSError):
             data = read_file(file, MOST_BYTES)

@@ -37,14 +37,14 @@ def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Contai
         first, *others = sort_diagnostics(d for _, d in broken)
         codes = " and ".join(dict.fromkeys(d.code for d in (first, *others)))
         why = _DIGEST.sub(r"\1...", first.message)
-        fails = "resulted in error: no such " in first.message or first.hint.startswith("the parameter ")
+        fails = first.trait in ("failing rule", "faulty rule")
         rest = "Nothing has to be done while they stay as built; before one is built again: "
         if first.code == "PolicyDenied":
             rest = "They run on, but a policy with UPDATE denies a change of them as well; before one is built again: "
         if fails or codes == "QueueInactive":  # Not for what these jobs are: no job passes.
             rest = "New jobs are refused as well: "
         # It was not misspelt when they were built.
-        is_gone = "no LocalQueue" in first.message and first.hint.startswith("did you mean")
+        is_gone = first.code == "QueueInactive" and first.trait == "misspelt"
         rest += ("have it created again" if is_gone else first.hint) + ", or change this line" * (
             source is not None and not fails
         )

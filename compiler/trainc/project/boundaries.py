@@ -122,8 +122,8 @@ def _foreign_namespace(
         hint = f'add its folder to trainc.yaml, as in `namespaces: {{"{os.path.dirname(inside)}/**": [{namespace}]}}`, or move the file'
     if earlier := [glob for glob in globs[:-1] if any(matches(namespace, name) for name in namespaces[glob])]:
         hint = f"the last glob that matches counts: write {globs[-1]} before {earlier[-1]} in trainc.yaml"
-    if globs:
-        hint = Hint(hint, *(hint.fixes if isinstance(hint, Hint) else ()), rule=place(globs[-1]))
+    if globs and (rule := place(globs[-1])) is not None:
+        hint = rule.refusing(hint)
     finding = Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace"))
     return original.diagnose(finding, label_of(document.data))
 

@@ -105,15 +105,26 @@ def no_deadline(account: Account, key: Key, job: Json, endless: Sequence[str]) -
     return Finding("DeadlineMissing", "error", message, hint, path)
 
 
-def exceeded(account: Account, more: Sequence[Key]) -> Diagnostic:
-    """What is wrong with a budget: an error if this change takes more of it, with these jobs, otherwise an info."""
+def exceeded(account: Account, more: Sequence[Key], largest: Bound | None, is_of_base: bool) -> Diagnostic:
+    """What is wrong with a budget: an error if this change takes more of it, with these jobs, otherwise an info.
+
+    The first of these jobs is bounded by `largest`. A budget that this change raises is that of the base until then.
+    """
     taken, limit = (decimal(hours) for hours in (account.gpu_hours, account.budget.gpu_hours))
     most, grown = (first_of([qualified(*key) for key in keys], _NAMED) for keys in (account.jobs, more))
     about = f"new or larger: {grown}" if more else "none of them is new or larger"
     message = (
         f"jobs in {account.glob} may take {taken} GPU-hours until their deadlines, of a budget of {limit}; {about}"
     )
+    message += "; so say the rules of the base, which count until the change of them is merged" * is_of_base
     hint = f"shorten deadlines, or delete jobs that have finished; the most is for {most}"
+    if largest is not None and largest.hours and largest.gpu_hours:
+        left = account.budget.gpu_hours - account.gpu_hours + largest.gpu_hours
+        hours = int(left / largest.gpu_hours * largest.hours)
+        if hours > 0:
+            hint = f"write a deadline of at most {counted(hours, 'hour')} ({hours * 3600} s) for {qualified(*more[0])}, or delete jobs that have finished; the most is for {most}"
+    if is_of_base and more:
+        hint = f"merge the change of the budget first; or {hint}"
     if not more:  # None of these jobs has changed.
         hint = f"write at least {taken}, or no job here can be changed or added until some have ended; the most is for {most}"
     severity: Severity = "error" if more else "info"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
-from trainc.findings import Diagnostic, Source, sort_diagnostics
-from trainc.findings.listed import Listed
+from trainc.findings import Source
 from trainc.findings.policy import Rule, matches
 from trainc.kube.documents import mapping
 from trainc.project.budgets import Account, Budget, accounts_of, stricter
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field
 from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -125,7 +122,7 @@ class Configuration:
         return file in resources or (read and not self.exclude(file))
 
 
-# The environments of trainc.yaml: which of them are processed, and one report about all of them.
+# The environments of trainc.yaml: which of them are processed.
 
 
 def choose_environments(environments: Mapping[str, Any], requested: Iterable[str], *, otherwise_all: bool) -> list[str]:
@@ -140,65 +137,3 @@ def choose_environments(environments: Mapping[str, Any], requested: Iterable[str
             hint = did_you_mean(name, environments) or f"known environments: {', '.join(environments) or 'none'}"
             raise ValueError(f"trainc.yaml has no environment {name!r}; {hint}")
     return list(dict.fromkeys(requested)) or (list(environments) if otherwise_all else [])
-
-
-def merge_diagnostics(by_environment: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
-    """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
-
-    Diagnostics at the same line are the same, even if overlays change the name or namespace of the object. Several
-    objects of one environment can have the same problem at the same line, such as that of their runtime. Those that have
-    been merged before keep their environments. One that each environment has of other jobs, or with another number of
-    nodes, is one of all of them.
-    """
-    first: dict[Hashable, Diagnostic] = {}
-    where: dict[Hashable, dict[str, int]] = {}
-    for number, (name, diagnostics) in enumerate(by_environment.items()):
-        repeated: Counter[object] = Counter()
-        for d in sort_diagnostics(diagnostics):
-            alike = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
-            key = (alike, repeated[alike])
-            repeated[alike] += 1
-            first.setdefault(key, d)
-            where.setdefault(key, {})[name] = number
-    similar: dict[Hashable, list[Hashable]] = {}
-    for known, d in first.items():
-        can_join = not d.environments and (d.source or isinstance(d.message, Listed))
-        sort = d.code, d.severity, _apart_from_numbers(d.message), _about(d.hint), d.path, d.source
-        similar.setdefault(sort if can_join else known, []).append(known)
-    merged: list[Diagnostic] = []
-    for keys in similar.values():
-        names = [name for key in keys for name in where[key]]
-        for group in [keys] if len(names) == len(set(names)) else [[key] for key in keys]:
-            of_group = [first[key] for key in group]
-            numbers = {name: number for key in group for name, number in where[key].items()}
-            affected = sorted(numbers, key=numbers.__getitem__)
-            d = of_group[0]
-            if group[1:]:
-                d = replace(d, message=_joined([d.message for d in of_group]), hint=_joined([d.hint for d in of_group]))
-            everywhere = d.environments or len(affected) == len(by_environment)
-            merged.append(d if everywhere else replace(d, environments=tuple(affected)))
-    return sort_diagnostics(merged)
-
-
-# A number that is a word, unlike that in a name, a path or a version.
-_NUMBER = pattern(r"(?<![\w./:\[-])\d+(?:,\d+)*(?![\w./:\]-])(?=[ ,;:.)]|$)")
-
-
-def _about(text: str) -> str:
-    return text.about if isinstance(text, Listed) else text
-
-
-def _apart_from_numbers(text: str) -> tuple[str, ...]:
-    """Return what texts have in common that differ in numbers of clusters, such as of nodes, or in the names of jobs."""
-    return tuple(_NUMBER.split(_about(text)))
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """Return one text of all names, with the numbers of each cluster, as in `16 or 12 nodes`."""
-    if all(isinstance(text, Listed) for text in texts):
-        names = dict.fromkeys(name for text in texts if isinstance(text, Listed) for name in text.names)
-        texts = [text.says([*names]) for text in texts if isinstance(text, Listed)]
-    if len(set(texts)) == 1 or len({tuple(_NUMBER.split(text)) for text in texts}) > 1:
-        return texts[0]
-    numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts), strict=True)])
-    return _NUMBER.sub(lambda _: " or ".join(dict.fromkeys(next(numbers))), texts[0])

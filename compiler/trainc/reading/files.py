@@ -302,14 +302,14 @@ class Walk:
     def _report_near_name(self, path: str) -> None:
         """Report a misnamed file if it contains one of our documents."""
         with suppress(OSError):
-            if match := _KIND_LINE.search(read_bytes(path, _MOST_OF_NEAR)):
+            if match := _KIND_LINE.search(text := read_bytes(path, _MOST_OF_NEAR)):
                 kind = match[1].decode()
                 message = f"{shown_path(path)} contains a {kind}, but was not read: its name does not end in .yaml, .yml or .json"
                 hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
                 # In other letters, the end of the name means what was written.
                 is_ours = path.lower().endswith(READ_SUFFIXES)
                 severity: Severity = "warning" if is_ours else "info"
-                source = Source(shown_path(path), 1, 1) if is_ours else None
+                source = Source(shown_path(path), text.count(b"\n", 0, match.start(1)) + 1, 1)
                 self.diagnostics.append(Diagnostic("OtherExtension", severity, message, hint, source=source))
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
@@ -333,7 +333,8 @@ class Walk:
             return True
         message = f"{shown_path(entry.path)} is a symbolic link that points outside its input folder"
         hint = "copy the file into the folder, or pass the link's target as another PATH"
-        self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
+        place = Source(shown_path(entry.path), 1, 1)
+        self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint, source=place))
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:

@@ -117,8 +117,8 @@ def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
 
 def at_value(diagnostic: Diagnostic, overlays: Sequence[Loaded]) -> Diagnostic:
     """Say of a value that a template lacks where an overlay sets one with almost this name, if one does."""
-    name, _, rest = diagnostic.message.removeprefix("'").partition("'")
-    if diagnostic.code != "TemplateError" or rest != " is undefined":
+    name = diagnostic.message.removeprefix("'").partition("'")[0]
+    if diagnostic.trait != "unset":
         return diagnostic
     for loaded in (loaded for overlay in reversed(overlays) for loaded in reversed(overlay.in_order)):
         near = near_names(name, loaded.overlay.values, limit=1, cutoff=0.8)

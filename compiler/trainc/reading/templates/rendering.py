@@ -20,6 +20,7 @@ from jinja2.tests import TESTS
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from trainc.findings import Hint
 from trainc.findings.text import did_you_mean
 from trainc.options import Limits
 from trainc.reading.templates import TemplateFailedError
@@ -431,7 +432,8 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
     except UndefinedError as error:
         rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
         near = _near_value(str(error), values)
-        raise failed(_line(error.__traceback__), str(error), f"{near} Or {rest}" if near else rest) from None
+        hint = Hint(f"{near} Or {rest}" if near else rest, trait="unset" if str(error).endswith(" is undefined") else "")
+        raise failed(_line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
         hint = "split the template, or raise the limit"
         raise failed(_line(error.__traceback__), f"the template was stopped: {error}", hint) from None

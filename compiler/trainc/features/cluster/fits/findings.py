@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, first_of, format_path
-from trainc.api.kube import POD_SPEC, mapping, names, objects, value_at
+from trainc.api.kube import POD_SPEC, identity_of, mapping, names, objects, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
@@ -300,6 +300,8 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind:
     if not named:
         return diagnostic.hint
     levels = _unlabelled_level(named[-1].data, of_kind.get("Node", [])) if topologies == named[-1:] else None
+    spec = mapping(named[-1].data.get("spec"))
+    levels = ("spec", "cohortName") if diagnostic.trait == "alone" and "cohortName" in spec else levels
     source = named[-1].locate(levels or _path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
     if source is None:
         return diagnostic.hint
@@ -345,8 +347,6 @@ def _tainted(node: Any, text: str) -> Path:
 
 
 def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:
-    if "no other ClusterQueue has cohortName" in text and "cohortName" in spec:
-        return "spec", "cohortName"
     for g, group in enumerate(objects(spec.get("resourceGroups"))):
         where: Path = ("spec", "resourceGroups", g)
         if "no quota for" in text:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from trainc.api.findings import Finding, Path, did_you_mean
+from trainc.api.findings import Finding, Hint, Path, did_you_mean
 from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits import assigner, scheduling
@@ -436,7 +436,7 @@ class _Explainer:
         others = {*cluster.cohorts, *(q.cohort for q in cluster.cluster_queues.values() if q.name != self.queue.name)}
         if near := did_you_mean(own, others - {""}, 0.75) if own and own not in others else "":
             message += f"; no other ClusterQueue has cohortName {own}"
-            hint = f"{near.replace('mean', 'mean cohortName')} Or {hint}"
+            hint = Hint(f"{near.replace('mean', 'mean cohortName')} Or {hint}", trait="alone")
         elif fewer:
             hint = f"{_reduce(*fewer, self._other_trainers(fewer[0]))}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else assigned.pod_set.name)

@@ -31,6 +31,7 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
 _POD_SECURITY = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 # A function of a single parameter.
 _CONVERTED = pattern(r"(?<![\w.])(\w+)\(params\.(\w+(?:\.\w+)*)\)")
+_OWN_KEYS = frozenset(("labels", "annotations"))
 _FOR_THE_USER = cel.Unknown("it depends on who creates the object")
 _AUTHORIZER = cel.Unknown("it asks the cluster's authorizer")
 
@@ -175,11 +176,12 @@ class Judge:
             source = subject.source(path)
             return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
 
-        denied = violations(required["enforce"], pod, self.minor) if is_pod else []
+        # No Job is warned of what its Pods are denied for.
+        denied = violations(required["enforce"], pod, self.minor)
         if pod["spec"].get("hostNetwork"):  # Which makes all ports those of the host.
             denied = [violation for violation in denied if violation.path[-1] != "ports"] or denied
         of_parts: dict[Path, list[Violation]] = {}
-        for violation in denied:
+        for violation in denied if is_pod else ():
             of_parts.setdefault(violation.part, []).append(violation)
         for of_part in of_parts.values():
             yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', of_part)
@@ -327,15 +329,23 @@ class _Case:
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]
         text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
+        is_faulty, misspelt = False, None
         if "no such key: " in message:
             key = message.rpartition("no such key: ")[2]
             read = expression is not None and f"params.data.{key}" in expression.text
             where = "params" if read else "object"
-            near = did_you_mean(key, {str(step) for at, _ in documents.walk(self._scope[where]) for step in at})
+            paths = [at for at, _ in documents.walk(self._scope[where])]
+            near = did_you_mean(key, {str(step) for at in paths for step in at})
+            # No job can help that a policy misspells a field; a label may be missing for the job's own fault.
+            fields = {str(step) for at in paths if _OWN_KEYS.isdisjoint(at) for step in at}
+            is_faulty = bool(did_you_mean(key, fields))
             has = f"the {'parameter' if read else 'object'} has no {key}" + near.replace(
                 "did you mean ", ", only "
             ).replace(" or ", " and ").rstrip("?")
             text = f"{has}: correct the expression, or ask with has() first; "
+            named = [at for at in paths if near and at and str(at[-1]) in near.removesuffix("?").split()]
+            if read and named and self._parameter and (misspelt := self._parameter.locate(named[0])):
+                text = f"the parameter has no {key}: write {key} for {named[0][-1]}; "
         if "no such overload" in message and "string" in message and expression and "params.data." in expression.text:
             text = "the values of a ConfigMap are texts: convert them, as in int(params.data.KEY); "
         # An error in a variable is that of its own line.
@@ -343,6 +353,7 @@ class _Case:
         place = failed[0] if failed else expression
         source = self._policy.document.locate(("spec",) if place is None else place.path)
         where = f" ({source.file}:{source.line})" if source else ""
+        source = misspelt or source
         home = self._parameter
         for call in _CONVERTED.finditer(place.text if home and place else ""):
             try:
@@ -354,9 +365,12 @@ class _Case:
                 if home and str(error) in message and documents.path_exists(home.data, parameter):
                     value = documents.value_at(home.data, parameter)
                     text = f"the parameter {call[2]} is {value!r}, which {call[1]}() cannot read: correct it; "
-                    source = home.locate(parameter)
+                    source, is_faulty = home.locate(parameter), True
         hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
-        hint = source.refusing(hint) if source else hint
+        if source and (is_faulty or "resulted in error: no such " in message):
+            hint = source.refusing(hint, "faulty rule" if is_faulty else "failing rule")
+        elif source:
+            hint = source.refusing(hint)
         return self._place(Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path))
 
     def _place(self, finding: Finding) -> Finding:
