@@ -567,5 +567,5 @@ def test_each_environment_has_its_own_base() -> None:
     edit("out/prod/ads-prod/llm.yaml", "registry.example.com/train:1", "registry.example.com/evil:1")
     result = checked()
     assert codes(result) == {"KeptNotProven"}
-    assert "out/prod/ads-prod/llm.yaml:1:1" in result.stderr
+    assert "out/prod/ads-prod/llm.yaml:51:1" in result.stderr
     assert run("build", "--env", "dev", "--check", "--base", "main").status == 0

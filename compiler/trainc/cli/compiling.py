@@ -285,56 +285,9 @@ class Run:
         found += about_budgets
         self._right -= {key for d in found if d.severity == "error" and (key := job_of(d)) is not None}
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
-        self._drop_consequences()
-        self.diagnostics = [*map(self._at_changed_rule, self.diagnostics)]
+        from trainc.cli.consequences import without_consequences
 
-    def _at_changed_rule(self, d: Diagnostic) -> Diagnostic:
-        """Place an error at the line of the rule if this change is of that, and not of what the rule refuses."""
-        source, rule, bases = d.source, d.rule, self.bases
-        if d.severity != "error" or source is None or rule is None or source.file == rule.file:
-            return d
-        if bases is None or bases.find() is None or not bases.differs(rule.file) or bases.differs(source.file):
-            return d
-        return replace(d, source=rule, path="")
-
-    def _drop_consequences(self) -> None:
-        """Leave out what follows from runtimes that were not read, a misspelt namespace, or a parameter that is no number."""
-        foreign = [d for d in self.diagnostics if d.code == "ForeignNamespace" and d.severity == "error"]
-        misspelt = {job_of(d): d.source for d in foreign if d.trait == "misspelt"}
-        moved = {job_of(d) for d in foreign if d.message.startswith("this puts jobs of ")}
-        at_misspelt = set(misspelt.values())
-        refused = self.keeping.refused.values() if self.keeping is not None else ()
-        unread = {d.rule or d.source for some in (self.diagnostics, *refused) for d in some if d.trait == "faulty rule"}
-        self.diagnostics = [
-            d
-            for d in self.diagnostics
-            if not (d.code == "QueueInactive" and job_of(d) in misspelt)
-            and not (d.code in ("QueueInactive", "NotInCluster") and job_of(d) in moved)
-            and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
-            and not (d.code == "RulesChanged" and d.source in unread)
-        ]
-        if any(d.code == "InvalidSweep" and d.severity == "error" and d.path == "base" for d in self.diagnostics):
-            # The base of a sweep is compiled by itself if that sweep does not name it.
-            bases = {job_of(d) for d in self.diagnostics if d.code == "PlaceholderNotReplaced"}
-            of_bases = ("PlaceholderNotReplaced", "FluxSubstitution")
-            self.diagnostics = [d for d in self.diagnostics if d.code not in of_bases or job_of(d) not in bases]
-        unset = [d for d in self.diagnostics if d.trait == "unset"]
-        not_here = [d for d in self.diagnostics if d.code == "SettingsNotUsed" and not d.source] if unset else []
-        if not_here:  # An overlay of these settings sets what templates lack.
-            others = [d for d in self.diagnostics if d not in (*unset, *not_here)]
-            self.diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
-        missing = [d for d in self.diagnostics if d.code == "RuntimeNotFound"]
-        if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.
-            self.diagnostics = [d for d in self.diagnostics if d.code != "PatchTargetMissing"]
-        if missing:
-            from trainc.pipeline.failures import may_have_runtime
-
-            # What a folder that is not there, or a file that cannot be read, would have had is not missing.
-            gone = self.settings.configuration.missing
-            if any(path in gone for path in self.settings.configuration.runtimes or ()) or any(
-                may_have_runtime(file, self.session.options.limits) for file in self.inputs.unread
-            ):
-                self.diagnostics = [d for d in self.diagnostics if d.code != "RuntimeNotFound"]
+        self.diagnostics = without_consequences(self)
 
     def _of_budgets(self, judgement: Judgement | None) -> Iterator[Diagnostic]:
         """Yield the jobs of this change that no deadline bounds, and the budgets of which jobs take more than there is."""

@@ -432,7 +432,9 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
     except UndefinedError as error:
         rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
         near = _near_value(str(error), values)
-        hint = Hint(f"{near} Or {rest}" if near else rest, trait="unset" if str(error).endswith(" is undefined") else "")
+        hint = Hint(
+            f"{near} Or {rest}" if near else rest, trait="unset" if str(error).endswith(" is undefined") else ""
+        )
         raise failed(_line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
         hint = "split the template, or raise the limit"

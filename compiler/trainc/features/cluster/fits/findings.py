@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, first_of, format_path
-from trainc.api.kube import POD_SPEC, identity_of, mapping, names, objects, value_at
+from trainc.api.kube import POD_SPEC, mapping, names, objects, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
