@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BACKQUOTES = pattern(r"`+")
 # Code, words and numbers with their punctuation, of which seven letters or digits may be a commit, and everything else.
 _PIECES = pattern(r"(?P<open>\(?)(?<!`)(?P<fence>`+)(?!`)(?P<code>.+?)(?<!`)(?P=fence)(?!`)|\s+|(?P<name>\S+)")
-_WORD = pattern(r"""[("']*(?!\S*[0-9a-f]{7})(?:[A-Za-z]+(?:[-'][a-z]+)*|[0-9]+(?:[,.][0-9]+)*%?)["').,;:?]*|[→↔·]""")
+_WORD = pattern(r"""[("']*(?!\S*[0-9a-f]{7})(?:[A-Za-z]+(?:[-'][a-z]+)*|[0-9]+(?:[,.][0-9]+)*%?)["').,;:?]*|->|[→↔·]""")
 _NAME = pattern(r"(?s)(\(?)(.*?)([.,;:]*)")
 # What begins like this would be a list.
 _ITEM = pattern(r"^( *)([0-9]+[.)]+)(?!\S)")

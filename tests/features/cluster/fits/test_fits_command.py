@@ -68,7 +68,7 @@ def test_diff_says_what_a_change_of_the_queues_does(repository: Path) -> None:
         queues.read_text(encoding="utf-8").replace("nominalQuota: 96", "nominalQuota: 64"), encoding="utf-8"
     )
     reported = run("diff", "--format", "markdown").stdout
-    assert "quota of a: 96 -> 64 GPUs; 1 job can no longer be admitted (team-a/tune)." in reported
+    assert "quota of a: 96 -> 64 GPUs; 1 job can no longer be admitted (`team-a/tune`)." in reported
 
 
 def test_diff_says_which_job_can_never_be_admitted_any_more(repository: Path) -> None:
