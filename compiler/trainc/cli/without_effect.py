@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.cli.applying.delivery import Delivery
 from trainc.cli.compiling import Run
 from trainc.cli.revisions import here
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, has_errors
@@ -185,8 +184,14 @@ def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
 
 
 def _delivered(runs: Sequence[Run], base: Callable[[], str | None]) -> list[Diagnostic]:
-    delivery = Delivery(runs, base)
-    return runs[0].session.rules([*delivery.of_nobody(), *delivery.findings()], False)
+    from trainc.cli.applying.delivery import Delivery
+
+    guard, found = Finding.Guard("what Argo CD and Flux apply", "the comparison", ()), list[Diagnostic]()
+    with guard(""):
+        delivery = Delivery(runs, base)
+        found += delivery.of_nobody()
+        found += delivery.findings()
+    return runs[0].session.rules([*found, *guard.diagnostics], False)
 
 
 def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:

@@ -14,7 +14,6 @@ from trainc.findings import Severity, suggest
 from trainc.findings.text import counted, first_of, near_names
 from trainc.kube.documents import identity_of, items, mapping, objects, value_at
 from trainc.kube.names import QUEUE_LABEL
-from trainc.startup.patterns import pattern
 
 _OPTIONS = (
     "ApplyOutOfSyncOnly=true ClientSideApplyMigration=false ClientSideApplyMigration=true CreateNamespace=true CreateNamespace=false "
@@ -22,14 +21,13 @@ _OPTIONS = (
     "PrunePropagationPolicy=foreground PrunePropagationPolicy=orphan Replace=true RespectIgnoreDifferences=true ServerSideApply=true "
     "SkipDryRunOnMissingResource=true Validate=false"
 ).split()
-_KIND = pattern(r"(?m)^apiVersion: (\S+)\nkind: (\S+)$")
 
 
 def of_application(applier: Applier, around: Around) -> Iterator[Reported]:
     """Yield what an Application leaves out, does not delete, or is refused."""
     at = applier.source
     source = mapping(applier.get(*at))
-    outputs = applier.outputs()
+    outputs = applier.outputs
     automated = (
         mapping(applier.get("syncPolicy", "automated")) if applier.get("syncPolicy", "automated") is not None else None
     )
@@ -111,7 +109,7 @@ def _project(applier: Applier, around: Around) -> Iterator[Reported]:
     if url and None not in verdicts and not allowed:
         message = f"{shown} does not allow {url}: Argo CD applies nothing"
         yield "warning", message, "add it under `sourceRepos`, or name another project", at("sourceRepos")
-    kinds = _kinds(applier)
+    kinds = {pair for output in applier.outputs for pair in output.kinds}
     white, black = objects(spec.get("namespaceResourceWhitelist")), objects(spec.get("namespaceResourceBlacklist"))
     for group, kind in sorted(kinds):
         listed = [any(_is_kind(entry, group, kind) for entry in entries) for entries in (white, black)]
@@ -210,7 +208,7 @@ def _sync_options(applier: Applier, stays: str, severity: Severity) -> Iterator[
 
 
 def _queued(applier: Applier) -> bool:
-    return any(f"{QUEUE_LABEL}:" in text for output in applier.outputs() for _, text in output.texts())
+    return any(f"{QUEUE_LABEL}:" in text for output in applier.outputs for _, text in output.texts)
 
 
 def _padded(rules: Sequence[str], verdicts: Sequence[bool | None]) -> list[bool | None]:
@@ -229,14 +227,6 @@ def _permits(rules: Iterable[Mapping[str, Any]], server: str, cluster: str, name
         in_cluster, in_space = matches(about, mine), matches(spaces, namespace)
         permitted |= in_cluster is not False and in_space is not False
     return permitted
-
-
-def _kinds(applier: Applier) -> set[tuple[str, str]]:
-    found = set[tuple[str, str]]()
-    for output in applier.outputs():
-        for _, text in output.texts():
-            found |= {(v.partition("/")[0] if "/" in v else "", k) for v, k in _KIND.findall(text)}
-    return found
 
 
 def _is_kind(entry: Mapping[str, Any], group: str, kind: str) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from trainc.cli.applying.argocd import of_application
 from trainc.cli.applying.documents import (
@@ -55,10 +54,9 @@ class Delivery:
         self.outputs = dict[str, Output]()
         for run in runs:
             if written := run.settings.configuration.output:
-                folder, options = os.path.relpath(written, self.home or os.curdir), run.settings.options
-                files = tuple(marked_files(written)) if os.path.isdir(written) else ()
+                folder = os.path.relpath(written, self.home or os.curdir)
                 name = run.settings.configuration.environment
-                self.outputs[folder] = Output(folder, name, self.home, options.delivery, options.name_hash, files)
+                self.outputs[folder] = Output(folder, name, self.home, run.settings.options)
         self.documents = delivery_documents(self.home, self.outputs) if self.outputs else []
         self.all = [*appliers(self.documents, self.prefix, self.root)]
         self._own = [os.path.normpath(os.path.join(self.home, tool)) + os.sep for tool in TOOLS]
@@ -70,32 +68,43 @@ class Delivery:
         """Note which files of outputs each applies."""
         inside = {id(a): a for a in found if any(is_at_or_below(a.path, folder) for folder in self.outputs)}
         sources = {(a.tool, source_of(a)) for a in inside.values()}
+        known = dict[object, tuple[dict[str, tuple[Output, str]], list[Output]]]()
         for applier in found:
             # A folder above an output of ours may be one of another repository, unless it names the same.
             if id(applier) in inside or (applier.tool, source_of(applier)) in sources or self._is_own(applier):
-                for output in self.outputs.values():
-                    applier.files.update(files_below(applier, output, self.home))
+                key = applier.path, applier.tool, applier.recurses
+                if key not in known:
+                    below = [(output, files_below(applier, output, self.home)) for output in self.outputs.values()]
+                    files = {name: file for _, found in below for name, file in found.items()}
+                    known[key] = files, [output for output, found in below if found]
+                applier.files, applier.outputs = known[key]
 
     def findings(self) -> Iterator[Diagnostic]:
         """Yield what these files make of the outputs that is not what is rendered there."""
         for applier in self.ours:
-            judge = of_application if applier.tool == "argocd" else of_kustomization
-            for severity, message, hint, path in (*judge(applier, self.around), *self._above(applier)):
-                document, tree, above, keys = applier.document, applier.spec, applier.above, path
-                if path and isinstance(path[0], Source):
-                    yield Diagnostic(CODE, severity, message, hint, source=path[0])
-                    continue
-                if path and isinstance(path[0], Document):
-                    document, tree, above, keys = path[0], path[0].data, (), path[1:]
-                at = next(keys[:i] for i in range(len(keys), -1, -1) if not i or value_at(tree, keys[:i]) is not None)
-                yield document.diagnose(Finding(CODE, severity, message, hint, (*above, *at)))
+            guard, found = Finding.Guard("what is applied", "the comparison"), list[Diagnostic]()
+            with guard:
+                found += self._of(applier)
+            yield from (*found, *map(applier.document.diagnose, guard.failures))
         yield from self._since()
         yield from self._twice()
         yield from self._names()
         yield from self._empty_generators()
 
+    def _of(self, applier: Applier) -> Iterator[Diagnostic]:
+        judge = of_application if applier.tool == "argocd" else of_kustomization
+        for severity, message, hint, path in (*judge(applier, self.around), *self._above(applier)):
+            document, tree, above, keys = applier.document, applier.spec, applier.above, path
+            if path and isinstance(path[0], Source):
+                yield Diagnostic(CODE, severity, message, hint, source=path[0])
+                continue
+            if path and isinstance(path[0], Document):
+                document, tree, above, keys = path[0], path[0].data, (), path[1:]
+            at = next(keys[:i] for i in range(len(keys), -1, -1) if not i or value_at(tree, keys[:i]) is not None)
+            yield document.diagnose(Finding(CODE, severity, message, hint, (*above, *at)))
+
     def _above(self, applier: Applier) -> Iterator[Reported]:
-        outputs = applier.outputs()
+        outputs = applier.outputs
         at = (*applier.source, "path")
         if len(outputs) > 1:
             names = first_of([self.around.prefixed(output.folder) for output in outputs])
@@ -171,56 +180,55 @@ class Delivery:
     def _twice(self) -> Iterator[Diagnostic]:
         """Yield what two documents apply to one cluster, at the later one: the one that the last commit has not, if there is one."""
         ordered = sorted(self.ours, key=lambda a: a.document.file in self.around.changed) if len(self.ours) > 1 else []
+        # Who was the first to apply a file, and a file of a name, to a cluster.
+        taken = dict[object, Applier]()
         reported = set[int]()
-        for first, second in itertools.combinations(ordered, 2):
-            is_same = first.document is second.document and first.document.data["kind"] != "ApplicationSet"
-            clusters = first.cluster(), second.cluster()
-            if (
-                is_same
-                or max(len(first.outputs()), len(second.outputs())) > 1  # Reported where it is about folders.
-                or first.tool != second.tool
-                or None in clusters
-                or clusters[0] != clusters[1]
-                or id(second.document) in reported
-            ):
+        for second in ordered:
+            where = second.tool, second.cluster()
+            if len(second.outputs) > 1 or not where[1]:  # Several are reported where it is about folders.
                 continue
-            if identity(first) == identity(second):
-                continue  # Reported where it is about names.
-            keys = {(output.folder, file) for output, file in first.files.values()}
-            shared = [file for output, file in second.files.values() if (output.folder, file) in keys]
-            if not shared:
-                twins = {file: output for output, file in first.files.values() if not output.hashed}
-                shared = sorted(file for output, file in second.files.values() if file in twins and not output.hashed)
-                if not shared:
-                    continue
-                message = f"{first.name} ({first.place}) has {counted(len(shared), 'job')} of the same name in this cluster: {first_of(shared, 3)}; each tool undoes what the other applies"
-                hint = "name another cluster, or select the jobs of each environment in trainc.yaml"
-                at = (*second.above, "destination" if second.tool == "argocd" else "path")
-            else:
-                message = f"{first.name} ({first.place}) applies {'the same folder' if len(shared) == len(second.files) else first_of(sorted(shared), 3)} to the same cluster: both claim these {counted(len(shared), 'file')}, and what one deletes the other makes again"
-                free = [
-                    o
-                    for o in self.outputs.values()
-                    if o.tool == second.tool and all(a.path != o.folder for a in self.ours)
-                ]
-                hint = (
-                    f"write `path: {self.around.prefixed(free[0].folder)}`, which nothing here applies"
-                    if len(free) == 1
-                    else f"remove one of the two {second.kind}s"
-                )
-                at = (*second.above, *second.source, "path")
+            own = [((*where, output.folder, file), file) for output, file in second.files.values()]
+            names = [((*where, file), file) for output, file in second.files.values() if not output.hashed]
+            shared = _first_taken(taken, own)
+            twins = _first_taken(taken, names) if shared is None else None
+            for key, _ in (*own, *names):
+                taken.setdefault(key, second)
+            found = shared or twins
+            if found is None or id(second.document) in reported:
+                continue
+            first, files = found
+            is_same = first.document is second.document and first.document.data["kind"] != "ApplicationSet"
+            if is_same or identity(first) == identity(second):  # Names are reported where it is about them.
+                continue
             reported.add(id(second.document))
-            yield second.document.diagnose(Finding(CODE, "warning", message, hint, at))
+            yield self._claimed(first, second, files, is_shared=shared is not None)
+
+    def _claimed(self, first: Applier, second: Applier, files: Sequence[str], *, is_shared: bool) -> Diagnostic:
+        """Return what to say of files that two documents apply to one cluster, or of jobs of the same name there."""
+        if not is_shared:
+            message = f"{first.name} ({first.place}) has {counted(len(files), 'job')} of the same name in this cluster: {first_of(files, 3)}; each tool undoes what the other applies"
+            hint = "name another cluster, or select the jobs of each environment in trainc.yaml"
+            at: tuple[str | int, ...] = (*second.above, "destination" if second.tool == "argocd" else "path")
+        else:
+            message = f"{first.name} ({first.place}) applies {'the same folder' if len(files) == len(second.files) else first_of(files, 3)} to the same cluster: both claim these {counted(len(files), 'file')}, and what one deletes the other makes again"
+            used = {a.path for a in self.ours}
+            free = [o for o in self.outputs.values() if o.tool == second.tool and o.folder not in used]
+            hint = f"remove one of the two {second.kind}s"
+            if len(free) == 1:
+                hint = f"write `path: {self.around.prefixed(free[0].folder)}`, which nothing here applies"
+            at = (*second.above, *second.source, "path")
+        return second.document.diagnose(Finding(CODE, "warning", message, hint, at))
 
     def _since(self) -> Iterator[Diagnostic]:
         """Yield what becomes of the jobs of a document that the base has with another name or cluster, or that is gone."""
         before = [*appliers(self.around.at_base(), self.prefix, self.root)] if self.outputs else []
         self._fill(before)
+        identities, applied = {identity(a) for a in self.all}, {file for a in self.ours for file in a.files}
         for old in (
             applier for applier in before if applier.files and applier.document.data["kind"] != "ApplicationSet"
         ):
             jobs, tool = counted(len(old.files), "file"), TOOLS[old.tool]
-            same = [a for a in self.ours if a.tool == old.tool and a.outputs() == old.outputs()]
+            same = [a for a in self.ours if a.tool == old.tool and a.outputs == old.outputs]
             now = next((a for a in same if identity(a) == identity(old)), None)
             if now and now.cluster() and now.cluster() != old.cluster():
                 at = (*now.above, "destination" if now.tool == "argocd" else "kubeConfig")
@@ -241,10 +249,8 @@ class Delivery:
                 yield same[0].document.diagnose(
                     Finding(CODE, "warning", message, f"write `name: {old.name}` again", ("metadata", "name"))
                 )
-            elif all(identity(a) != identity(old) for a in self.all) and not any(
-                a.files.keys() & old.files.keys() for a in self.ours
-            ):
-                for output in old.outputs():
+            elif identity(old) not in identities and applied.isdisjoint(old.files):
+                for output in old.outputs:
                     yield self._left(old, output)
 
     def _left(self, old: Applier, output: Output) -> Diagnostic:
@@ -323,3 +329,11 @@ class Delivery:
                             f"no folder matches {path}: this generates no Application, and those of before are deleted"
                         )
                         yield document.diagnose(Finding(CODE, "warning", message, suggest(path, near), at))
+
+
+def _first_taken(
+    taken: Mapping[object, Applier], keys: Iterable[tuple[object, str]]
+) -> tuple[Applier, list[str]] | None:
+    """Return who took the first of the files that are taken, and those files, by name."""
+    found = [(taken[key], file) for key, file in keys if key in taken]
+    return (found[0][0], sorted(file for _, file in found)) if found else None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -19,7 +20,8 @@ from trainc.cli.revisions import here
 from trainc.findings import CompileError, Path, Severity, Source
 from trainc.findings.text import edit_distance
 from trainc.kube.documents import identity_of, items, mapping, objects, value_at
-from trainc.options import Limits
+from trainc.options import Limits, Options
+from trainc.output.ownership import marked_files
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.reading.git import run_git
@@ -35,30 +37,42 @@ _GROUPS = {"argoproj.io": "argocd", "kustomize.toolkit.fluxcd.io": "flux", "sour
 OURS = r"^ *\"?apiVersion\"?: *\"?(argoproj\.io|(kustomize|source)\.toolkit\.fluxcd\.io)/"
 LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST_FILES = 500
+# Of one ApplicationSet, and the characters of a text that an element completes, or completes it with.
+_MOST_ELEMENTS, _MOST_CHARACTERS = 500, 1_000
+_LONGEST, _MOST_STARS = 300, 2
 _SHORTEST = 3
+_KIND = pattern(r"(?m)^apiVersion: (\S+)\nkind: (\S+)$")
 _VARIABLE = pattern(r"\{\{\s*\.?([\w.]+)\s*\}\}")
 _IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
 
 
-@dataclass(frozen=True, slots=True)
 class Output:
     """An output folder, from the folder of trainc.yaml; `files` are those that a build wrote, from the output."""
 
-    folder: str
-    environment: str
-    home: str
-    tool: str
-    hashed: bool
-    files: tuple[str, ...] = ()
+    def __init__(self, folder: str, environment: str, home: str, options: Options) -> None:
+        """Take what trainc.yaml says; texts are read when they are asked for."""
+        self.folder, self.environment, self.home = folder, environment, home
+        self.tool, self.hashed = options.delivery, options.name_hash
+        written = os.path.join(home, folder)
+        self.files = tuple(marked_files(written)) if os.path.isdir(written) else ()
 
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield each file and its text."""
+    @cached_property
+    def texts(self) -> list[tuple[str, str]]:
+        """Each file and its text."""
+        found = list[tuple[str, str]]()
         for file in self.files:
             with suppress(OSError), open(os.path.join(self.home, self.folder, file), encoding="utf-8") as stream:
-                yield file, stream.read()
+                found.append((file, stream.read()))
+        return found
+
+    @cached_property
+    def kinds(self) -> set[tuple[str, str]]:
+        """The group and kind of each object."""
+        found = {pair for _, text in self.texts for pair in _KIND.findall(text)}
+        return {(version.partition("/")[0] if "/" in version else "", kind) for version, kind in found}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Applier:
     """What a document applies: the folder, from that of trainc.yaml, and where the document says so.
 
@@ -72,8 +86,9 @@ class Applier:
     path: str
     tool: str
     name: str = ""
-    # Each file of an output that is below the folder, as it is called there.
-    files: dict[str, tuple[Output, str]] = field(default_factory=dict)
+    # Each file of an output that is below the folder, as it is called there, and these outputs. Others may share them.
+    files: Mapping[str, tuple[Output, str]] = field(default_factory=dict)
+    outputs: Sequence[Output] = ()
 
     @property
     def kind(self) -> str:
@@ -86,13 +101,14 @@ class Applier:
         source = self.document.locate((*self.above, *self.source, "path"))
         return f"{self.document.file}:{source.line}" if source else self.document.file
 
+    @property
+    def recurses(self) -> bool:
+        """Whether Argo CD reads subfolders."""
+        return self.get(*self.source, "directory", "recurse") is True
+
     def get(self, *path: str | int) -> Any:
         """Return what is at a path of the spec."""
         return value_at(self.spec, path)
-
-    def outputs(self) -> list[Output]:
-        """Return the outputs of which files are applied."""
-        return list({output.folder: output for output, _ in self.files.values()}.values())
 
     def cluster(self) -> object:
         """What tells clusters apart; files of one folder are for the same instance of the tool."""
@@ -100,7 +116,7 @@ class Applier:
         if self.tool == "flux":
             return folder, json.dumps(self.get("kubeConfig"), default=str, sort_keys=True)
         destination = mapping(self.get("destination"))
-        server = destination.get("server") or destination.get("name")
+        server = str(destination.get("server") or destination.get("name") or "")
         return (folder, _IN_CLUSTER) if server in _IN_CLUSTER else server and (bool(destination.get("server")), server)
 
 
@@ -139,7 +155,7 @@ def appliers(documents: Iterable[Document], prefix: str, root: str) -> Iterator[
             yield from _sources(document, ("spec",), mapping(data.get("spec")), identity_of(data)[1], prefix)
         elif kind == "ApplicationSet":
             template = mapping(value_at(data, ("spec", "template")))
-            for element in _elements(mapping(data.get("spec")), root):
+            for element in islice(_elements(mapping(data.get("spec")), root), _MOST_ELEMENTS):
                 filled = _filled(template, element)
                 name = identity_of(filled)[1]
                 yield from _sources(document, ("spec", "template", "spec"), mapping(filled.get("spec")), name, prefix)
@@ -187,7 +203,9 @@ def folders(glob: str, root: str) -> list[str]:
 
 def _folders_in(folder: str) -> list[str]:
     with suppress(OSError):
-        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name != ".git")
+        return sorted(
+            entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False) and entry.name != ".git"
+        )
     return []
 
 
@@ -197,46 +215,61 @@ def _filled(value: Any, element: Mapping[str, Any]) -> Any:
         return {key: _filled(each, element) for key, each in value.items()}
     if isinstance(value, list):
         return [_filled(each, element) for each in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _MOST_CHARACTERS:
         return value
 
     def known(match: Any) -> str:
         found = element[match[1]] if match[1] in element else value_at(element, tuple(match[1].split(".")))
-        return match[0] if found is None or isinstance(found, (dict, list)) else str(found)
+        is_text = found is not None and not isinstance(found, (dict, list)) and len(str(found)) <= _MOST_CHARACTERS
+        return str(found) if is_text else match[0]
 
     return _VARIABLE.sub(known, value)
 
 
 def glob_pattern(glob: str, separator: str = "") -> str | None:
-    """Return a glob as Argo CD reads it (gobwas/glob) as a regular expression; None for one that is too much to try."""
-    text, depth, i = "", 0, 0
+    """Return a glob as Argo CD reads it (gobwas/glob) as a regular expression; None for one that is too much to try.
+
+    Between two stars, the first place that fits is as good as any, so that none is tried twice: but for alternatives and
+    for stars of two kinds, of which there may be few.
+    """
+    text, depth, i, star = "", 0, 0, ""
     wild = f"[^{separator}]*" if separator else ".*"
-    if len(glob) > 300 or glob.count("*") > 12:
+    is_plain = "{" not in glob and not (separator and "**" in glob)
+    if len(glob) > _LONGEST or (glob.count("*") > _MOST_STARS and not is_plain):
         return None
     while i < len(glob):
         letter = glob[i]
         if letter == "*":
             is_double = glob[i : i + 2] == "**"
-            text, i = text + (".*" if is_double else wild), i + is_double
-        elif letter == "?":
-            text += f"[^{separator}]" if separator else "."
-        elif letter == "[" and "]" in glob[i + 2 :]:
-            end = glob.index("]", i + 2)
-            inside = glob[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
-            text, i = text + "[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]", end
-        elif letter == "\\" and i + 1 < len(glob):
-            text, i = text + re.escape(glob[i + 1]), i + 1
-        elif letter in "{}":
-            depth += 1 if letter == "{" else -1
-            text += "(?:" if letter == "{" else ")"
+            # What is between the last star and this one is found for good.
+            text = f"{text}(?>{star})" if star else text
+            star = (".*" if is_double else wild) + "?" * is_plain
+            text, star, i = (text, star, i + is_double) if is_plain else (text + star, "", i + is_double)
         else:
-            text += "|" if letter == "," and depth else re.escape(letter)
+            one, depth, i = _piece(glob, i, depth, separator)
+            text, star = (text, star + one) if star else (text + one, star)
         i += 1
-    try:
+    text += star
+    with suppress(re.error):
         re.compile(text)
-    except re.error:
-        return None
-    return text
+        return text
+    return None
+
+
+def _piece(glob: str, i: int, depth: int, separator: str) -> tuple[str, int, int]:
+    """Return what stands at a place of a glob, how deep it is in alternatives, and where it ends."""
+    letter = glob[i]
+    if letter == "?":
+        return f"[^{separator}]" if separator else ".", depth, i
+    if letter == "[" and "]" in glob[i + 2 :]:
+        end = glob.index("]", i + 2)
+        inside = glob[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+        return "[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]", depth, end
+    if letter == "\\" and i + 1 < len(glob):
+        return re.escape(glob[i + 1]), depth, i + 1
+    if letter in "{}":
+        return "(?:" if letter == "{" else ")", depth + (1 if letter == "{" else -1), i
+    return "|" if letter == "," and depth else re.escape(letter), depth, i
 
 
 def matches(glob: str, text: str, separator: str = "") -> bool | None:
@@ -255,7 +288,7 @@ def files_below(applier: Applier, output: Output, home: str) -> dict[str, tuple[
         return {file.removeprefix(part): (output, file) for file in output.files if file.startswith(part)}
     # A folder above: all of it is applied unless something lists what is; the root may be that of anything.
     folder = os.path.join(home, applier.path)
-    recurses = applier.tool == "flux" or value_at(applier.spec, (*applier.source, "directory", "recurse")) is True
+    recurses = applier.tool == "flux" or applier.recurses
     is_listed = any(os.path.exists(os.path.join(folder, name)) for name in LISTS)
     if is_listed or not (recurses or os.path.relpath(folder, home or os.curdir) not in (os.curdir, os.pardir)):
         return {}

@@ -15,14 +15,16 @@ from trainc.findings.text import counted, first_of, near_names
 from trainc.kube.documents import identity_of, mapping, objects
 from trainc.startup.patterns import pattern
 
-_DURATION = pattern(r"([0-9.]+)(h|ms|m|s)")
+_DURATION = pattern(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
 _SUBSTITUTED = pattern(r"(?<!\$)\$\{[A-Za-z_]")
+# The kind of a patch's target is an expression: of those, the ones that people write.
+_ALTERNATIVES = pattern(r"[|()^$]+")
 _NOT_SUBSTITUTED = "kustomize.toolkit.fluxcd.io/substitute: disabled"
 
 
 def of_kustomization(applier: Applier, around: Around) -> Iterator[Reported]:
     """Yield what a Kustomization leaves out, does not delete, or changes, with the GitRepository that it names."""
-    outputs, spec = applier.outputs(), applier.spec
+    outputs, spec = applier.outputs, applier.spec
     hashed = any(output.hashed for output in outputs)
     if spec.get("prune") is not True:
         stays = "a changed job is a new JobSet (`nameHash`), and the former one goes on and keeps its GPUs"
@@ -101,7 +103,7 @@ def _rewritten(applier: Applier) -> Iterator[Reported]:
     labels = mapping(mapping(spec.get("commonMetadata")).get("labels"))
     images = [str(image.get("name")) for image in objects(spec.get("images"))]
     read = after or labels or images
-    texts = [each for output in applier.outputs() for each in output.texts()] if read else []
+    texts = [each for output in applier.outputs for each in output.texts] if read else []
     documents = [(file, document) for file, text in texts for document in re.split(r"(?m)^---$", text)]
     if after:
         found = [
@@ -134,10 +136,8 @@ def _rewritten(applier: Applier) -> Iterator[Reported]:
             message = f"Flux replaces the image {image} of {counted(len(users), 'job')}, which nothing of trainc sees: {first_of(sorted(users), 3)}"
             yield "warning", message, "write it under `images` in the overlay", ("images", i)
     for i, patch in enumerate(objects(spec.get("patches"))):
-        kind = mapping(patch.get("target")).get("kind")
-        if (kind and re.fullmatch(r"[\w|()*.^$?]+", str(kind)) and re.fullmatch(str(kind), "JobSet")) or (
-            not kind and "kind: JobSet" in str(patch.get("patch"))
-        ):
+        kind = str(mapping(patch.get("target")).get("kind") or "")
+        if {"JobSet", ".*"} & {*_ALTERNATIVES.split(kind)} or (not kind and "kind: JobSet" in str(patch.get("patch"))):
             message = "Flux changes rendered JobSets, which nothing of trainc checks, and a running one may refuse"
             yield "warning", message, "write it under `patches` in the overlay", ("patches", i)
 
@@ -152,8 +152,8 @@ def _waits(applier: Applier) -> Iterator[Reported]:
     limit = str(applier.get("timeout") or applier.get("interval") or "")
     seconds = sum(float(n) * {"h": 3600, "m": 60, "s": 1, "ms": 0.001}[unit] for n, unit in _DURATION.findall(limit))
     longest = 0
-    for output in applier.outputs() if checked and seconds else ():
-        for _, text in output.texts():
+    for output in applier.outputs if checked and seconds else ():
+        for _, text in output.texts:
             longest = max([longest, *(int(n) for n in re.findall(r"activeDeadlineSeconds: (\d{1,9})\b", text))])
     if longest > seconds:
         message = f"Flux waits for the jobs to complete, and reports a failure after {limit}: a job here may take {longest // 3600 or 1} h"
