@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from trainc.cli.revisions import here
@@ -24,7 +23,8 @@ from trainc.options import Limits, Options
 from trainc.output.ownership import marked_files
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
-from trainc.reading.git import run_git
+from trainc.reading.git import Repository, find_changed_files, run_git
+from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
@@ -61,8 +61,9 @@ class Output:
         """Each file and its text."""
         found = list[tuple[str, str]]()
         for file in self.files:
-            with suppress(OSError), open(os.path.join(self.home, self.folder, file), encoding="utf-8") as stream:
-                found.append((file, stream.read()))
+            with suppress(OSError):
+                text = read_file(os.path.join(self.home, self.folder, file), Limits().file_bytes)
+                found.append((file, text.decode(errors="replace")))
         return found
 
     @cached_property
@@ -125,25 +126,21 @@ def delivery_documents(home: str, outputs: Iterable[str]) -> list[Document]:
     files = [folder for tool in TOOLS if os.path.isdir(folder := os.path.join(home, tool))]
     with suppress(CompileError):
         top = here().top
-        skipped = [
-            f":(exclude){os.path.relpath(os.path.realpath(os.path.join(home, o)), os.path.realpath(top))}"
-            for o in outputs
-        ]
-        words = [
-            "--no-literal-pathspecs",
-            "grep",
-            "-lIzE",
-            "--untracked",
-            "-e",
-            OURS,
-            "--",
-            "*.yaml",
-            "*.yml",
-            *skipped,
-        ]
-        found = run_git(top, words).decode(errors="replace").split("\0")
-        files += [os.path.relpath(os.path.join(top, file)) for file in found if file][:_MOST_FILES]
-    documents = read_paths(files, Limits(), everything=True)[0]
+        written = [os.path.relpath(os.path.realpath(os.path.join(home, o)), os.path.realpath(top)) for o in outputs]
+        files += _files_for_tools(top, ["--untracked"], [f":(exclude){folder}" for folder in written])
+    return _of_tools(read_paths(files, Limits(), everything=True)[0])
+
+
+def _files_for_tools(top: str, where: Sequence[str], left_out: Sequence[str] = ()) -> list[str]:
+    """Return the files of a repository that have documents for both tools, from the current folder."""
+    words = ["--no-literal-pathspecs", "grep", "-lIzE", "-e", OURS, *where, "--", "*.yaml", "*.yml", *left_out]
+    names = run_git(top, words).decode(errors="replace").split("\0")
+    at_commit = f"{where[0]}:"
+    names = [name.removeprefix(at_commit) for name in names if name][:_MOST_FILES]
+    return [os.path.relpath(os.path.join(top, name)) for name in names]
+
+
+def _of_tools(documents: Iterable[Document]) -> list[Document]:
     return [d for d in documents if str(d.data.get("apiVersion")).partition("/")[0] in _GROUPS]
 
 
@@ -373,33 +370,26 @@ class Around:
         return url[:at] + mine + url[at + len(other) :]
 
     @cached_property
-    def changed(self) -> set[str]:
-        """The files that the base does not have as they are, from the current folder."""
-        found = list[str]()
+    def changed(self) -> dict[str, bytes | None]:
+        """The files for both tools that the base does not have as they are, from the current folder, and what it has."""
+        files = {document.file for document in self.documents}
+        if not self._base:
+            return {}
         with suppress(CompileError):
-            if self._base:
-                found += (
-                    run_git(self._root, ["diff", "--name-only", "--no-renames", "-z", self._base])
-                    .decode(errors="replace")
-                    .split("\0")
-                )
-            found += run_git(self._root, ["ls-files", "-oz", "--exclude-standard"]).decode(errors="replace").split("\0")
-        return {os.path.relpath(os.path.join(self._root, file)) for file in found if file}
+            files.update(_files_for_tools(self._root, [self._base]))
+        texts = {os.path.relpath(file, self._root): b"" for file in files}
+        for path in texts:
+            with suppress(OSError):
+                texts[path] = read_file(os.path.join(self._root, path), Limits().file_bytes)
+        with suppress(CompileError):
+            found = find_changed_files(Repository(self._root, ""), self._base, texts, Limits())
+            return {os.path.relpath(os.path.join(self._root, path)): text for path, text in found.items()}
+        return {}
 
     def at_base(self) -> list[Document]:
         """Return the documents for both tools that the base has otherwise, or that are gone."""
-        found = list[Document]()
-        with suppress(CompileError):
-            files = (
-                [f for f in sorted(self.changed) if f.endswith((".yaml", ".yml"))][:_MOST_FILES] if self._base else []
-            )
-            paths = [os.path.relpath(file, self._root) for file in files]
-            words = ["grep", "-lIzE", "-e", OURS, str(self._base), "--", *paths]
-            for name in run_git(self._root, words).decode(errors="replace").split("\0") if paths else ():
-                if file := name.partition(":")[2]:
-                    text = run_git(self._root, ["show", f"{self._base}:{file}"])
-                    found += read_documents(text, os.path.relpath(os.path.join(self._root, file)), Limits())[0]
-        return [d for d in found if str(d.data.get("apiVersion")).partition("/")[0] in _GROUPS]
+        read = (read_documents(text, file, Limits())[0] for file, text in self.changed.items() if text is not None)
+        return _of_tools(document for documents in read for document in documents)
 
     def ignored(self, text: str, files: Iterable[tuple[Output, str]]) -> tuple[list[str], Source | None]:
         """Return the files that .sourceignore of the root and `ignore` of a GitRepository leave out.
@@ -407,33 +397,25 @@ class Around:
         The place is that of the line of .sourceignore that leaves out the first, if it is one.
         """
         above, file = "", os.path.relpath(os.path.join(self._root, ".sourceignore"))
-        with suppress(OSError), open(file, encoding="utf-8") as stream:
-            above = stream.read().rstrip() + "\n"
+        with suppress(OSError):
+            above = read_file(file, Limits().file_bytes).decode(errors="replace").rstrip() + "\n"
         names = {self.prefixed(os.path.join(output.folder, name)): name for output, name in files}
-        lines = (above + text).splitlines()
-        with suppress(OSError, CompileError):
-            found = _last_rules([line for line in lines if line[:1] != "!"], [*names][:_MOST_FILES]) if lines else {}
+        lines = [(number, line) for number, line in enumerate((above + text).splitlines(), 1) if line.strip()]
+        paths, rules = [*names][:_MOST_FILES], [line for _, line in lines if line[0] != "!"]
+        if not rules or max(len(lines), *(len(line) for _, line in lines)) > _LONGEST:
+            return [], None
+        with suppress(CompileError):
             # Unlike git, Flux lets a rule bring back what is in a folder that is left out.
-            rules = [line.removeprefix("!") if line[:1] == "!" else "" for line in lines]
-            back = _last_rules(rules, [*found]) if found and any(rules) else {}
-            plain = [number for number, line in enumerate(lines, 1) if line[:1] != "!"]
-            left = {name: plain[i - 1] for name, i in found.items() if plain[i - 1] > back.get(name, 0)}
-            number = next(iter(left.values()), 0)
-            is_above = 0 < number <= above.count("\n")
-            return [names[name] for name in left], Source(file, number, 1) if is_above else None
+            back = self._matching([line[1:] for _, line in lines if line[0] == "!"], paths)
+            if left := [path for path in paths if path in self._matching(rules, paths) - back]:
+                number = next((n for n, line in reversed(lines) if self._matching([line], left[:1])), 0)
+                is_above = 0 < number <= above.count("\n")
+                return [names[path] for path in left], Source(file, number, 1) if is_above else None
         return [], None
 
-
-def _last_rules(rules: Sequence[str], paths: Sequence[str]) -> dict[str, int]:
-    """Return the number of the last of the rules, as in .gitignore, that matches each of the paths, if there is one."""
-    with TemporaryDirectory() as folder:
-        run_git(folder, ["init", "-q"])
-        with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as stream:
-            stream.write("\n".join(rules))
-        words = ["--no-literal-pathspecs", "check-ignore", "-v", "--no-index", *paths]
-        try:
-            answers = run_git(folder, words).decode(errors="replace").splitlines()
-        except CompileError:  # Nothing matches.
-            return {}
-        parts = [(rule.split(":", 2)[1], name) for rule, _, name in (each.partition("\t") for each in answers)]
-        return {name: int(line) for line, name in parts if name in paths}
+    def _matching(self, rules: Sequence[str], paths: Sequence[str]) -> set[str]:
+        """Return the paths that rules as in .gitignore leave out."""
+        if not rules or not paths:
+            return set()
+        words = ["ls-files", "-zcoi", *(f"--exclude={rule}" for rule in rules), "--", *paths]
+        return {*run_git(self._root, words).decode(errors="replace").split("\0")} - {""}
