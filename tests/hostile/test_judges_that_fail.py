@@ -179,7 +179,7 @@ RAISES: dict[str, Any] = {
             ("causes", model, "explain_groups", "llm", (DIFF, f"{DIFF} --format markdown")),
             *(
                 (f"changes of {name}", diff_command, name, "", (DIFF,))
-                for name in ("_loosened", "denials", "_cluster", "_sweeps", "_budgets", "with_places")
+                for name in ("_loosened", "denials", "_cluster", "of_sweeps", "_budgets", "with_places")
             ),
             ("an object of the cluster and git", live, "compare_manifests", "llm", (LIVE_DIFF,)),
             ("an object of the cluster", live, "_drop_malformed", "'llm'", (LIVE_DIFF,)),

@@ -179,9 +179,10 @@ def _combined(
         assignments[key] = Assignment(
             {name: row[name] for name in names}, {name: ("include", index, name) for name in names}
         )
+    listed = {name: {value_text(value): None for value, _ in column} for name, column in columns.items()}
     return [] if wrong else list(assignments.values()), [
         *wrong,
-        *(_excludes_nothing(index, excluded[index], columns) for index in sorted(unused)),
+        *(_excludes_nothing(index, excluded[index], listed) for index in sorted(unused)),
     ]
 
 
@@ -189,12 +190,14 @@ def _error(path: Path, message: str, hint: str) -> Finding:
     return Finding(CODE, "error", message, hint, path)
 
 
-def _excludes_nothing(index: int, row: Json, columns: Mapping[str, _Column]) -> Finding:
+def _excludes_nothing(index: int, row: Json, columns: Mapping[str, Mapping[str, None]]) -> Finding:
     hint, path = "use values that are listed under `parameters`, or remove this item", ("exclude", index)
     for name, value in row.items():
-        listed = [value_text(one) for one, _ in columns.get(name, ())]
+        listed = columns.get(name, {})
         if listed and value_text(value) not in listed:
-            shown = did_you_mean(value_text(value), listed, 0.8) or f"its values are {first_of(listed, _MOST_LISTED)}"
+            shown = (
+                did_you_mean(value_text(value), listed, 0.8) or f"its values are {first_of([*listed], _MOST_LISTED)}"
+            )
             hint = f"{shown.removesuffix('?')}{'? Or' if shown.endswith('?') else ': write one of them, or'} remove this item"
             message = f"no combination has {name}: {value_text(value)}"
             return Finding("ExcludesNothing", "warning", message, hint, (*path, name))

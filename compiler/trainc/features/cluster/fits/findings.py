@@ -118,7 +118,7 @@ def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]
     What the pods have already, it does not add again; but one with tolerationSeconds it always adds.
     """
     for pod_set in workload.pod_sets:
-        own = [_written(toleration) for toleration in pod_set.pod.get("tolerations") or ()]
+        own = {_written(toleration) for toleration in pod_set.pod.get("tolerations") or ()}
         selector = pod_set.pod.get("nodeSelector") or {}
         for flavor in flavors.get(pod_set.name, ()):
             timed = any(toleration.get("tolerationSeconds") is not None for toleration in flavor.tolerations)
@@ -139,8 +139,8 @@ def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]
                     yield Finding("TolerationsOfFlavor", "warning", message, hint, path)
 
 
-def _written(toleration: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in toleration.items() if value not in ("", None)}
+def _written(toleration: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((key, str(value)) for key, value in toleration.items() if value not in ("", None))
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
