@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from commands import run
+from tables import cases
+
+from trainc.cli.applying import delivery
+from trainc.cli.applying.documents import matches
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -211,3 +216,42 @@ def test_an_application_set_stands_for_its_elements() -> None:
 def test_what_is_fine_or_not_certain_is_not_said(file: str, text: str) -> None:
     write(file, text)
     assert said() == []
+
+
+@cases("glob", "text", "is_matched")
+def test_a_glob_is_what_argo_cd_takes_it_for_and_takes_steps_in_proportion(
+    glob: Any, text: Any, is_matched: Any
+) -> None:
+    assert matches(glob, text, "/" if "://" in glob else "") is is_matched
+
+
+def test_elements_folders_and_expressions_without_end_end() -> None:
+    for name in ("x", "y"):
+        Path("jobs", name).symlink_to(".")
+    many = f"  - git: {{directories: [{{path: {'/'.join('*' * 60)}}}]}}\n"
+    elements = "".join(f"      - {{a: {i}}}\n" for i in range(2_000))
+    write(
+        "argocd/set.yaml",
+        SET.replace("  generators:\n", f"  generators:\n{many}  - list:\n      elements:\n{elements}"),
+    )
+    write(
+        FLUX, KUSTOMIZATION + "  patches: [{target: {kind: '((J|o)*)*('}, patch: a}]\n  timeout: 1.2.3m\n  wait: true\n"
+    )
+    assert said() == []
+
+
+def test_what_cannot_be_judged_is_said_and_the_rest_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise KeyError
+
+    monkeypatch.setattr(delivery, "of_application", fail)
+    write(FLUX, KUSTOMIZATION.replace("prune: true", "prune: false"))
+    result = run("check")
+    assert f"{ARGO}:3:" in result.stderr
+    assert (
+        "error[WrongType] metadata.name: what is applied is unknown: the comparison failed with KeyError"
+        in result.stderr
+    )
+    assert "Flux deletes nothing" in "".join(said())
+    monkeypatch.setattr(delivery.Delivery, "_since", fail)
+    assert "what Argo CD and Flux apply is unknown" in run("check").stderr
