@@ -55,6 +55,8 @@ def _wrong(case: Case, findings: list[Case]) -> Iterator[str]:
 
 def _verdict(case: Case, findings: list[Case]) -> tuple[str, bool]:
     mine = _names(case)
+    # One finding is that of all objects which have it from one cause.
+    findings = [{**d, "object": name} for d in findings for name in (d["object"], *d.get("others", ()))]
     if not case["policies"]:
         about = [d for d in findings if _is_pod_security(d) and (not d["object"] or d["object"] in mine)]
         warned = any(d["severity"] == "warning" for d in about)

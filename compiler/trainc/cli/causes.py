@@ -35,7 +35,7 @@ class _Cause:
         if not self.found[1:] and (first.environments or len(every) == 1):
             return first
         known = dict.fromkeys(environment for _, environment in self.owners)
-        affected = (*(name for name in every if name in known), *(name for name in known if name not in every))
+        affected = (*dict.fromkeys((*filter(known.__contains__, every), *known)),)
         if len(affected) == len(every) and not any(d.environments for d in self.found):
             affected = ()
         listed = [d for d in self.found if isinstance(d.message, Listed)]
@@ -43,7 +43,9 @@ class _Cause:
         is_one = len(self.found) == len(known) and not any(d.others for d in self.found)
         is_one = is_one and len(listed) in (0, len(self.found))
         texts, hints = [d.message for d in listed or self.found], [d.hint for d in self.found]
-        names = dict.fromkeys(name for d in self.found if d not in listed for name in (d.object, *d.others))
+        names = dict.fromkeys(
+            name for d in self.found if not isinstance(d.message, Listed) for name in (d.object, *d.others)
+        )
         others = () if is_one else tuple(name for name in names if name != first.object and not _is_of_runtime(name))
         return replace(
             first,
@@ -109,31 +111,20 @@ def _of_one_field(causes: Iterable[_Cause]) -> list[_Cause]:
 
 
 def _of_one_fix(merged: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Leave out what the same edit or the same advice mends as something more serious, or with more words, at its place."""
-
-    def edit(d: Diagnostic) -> object:
-        """Return the edit of a misspelt word, which may be about several fields of its line."""
-        return d.trait == "misspelt" and d.source and (d.fixes, d.source.file, d.source.line)
-
-    def advice(d: Diagnostic) -> object:
-        first, _, rest = d.hint.partition(", or ")
-        return rest and d.source and d.object and (d.code, d.source, d.object, d.path, first)
-
-    for identify in (edit, advice):
-        groups: dict[object, list[Diagnostic]] = {}
-        for d in merged:
-            groups.setdefault(identify(d) or id(d), []).append(d)
-        merged = []
-        for group in groups.values():
-            best = min(group, key=lambda d: (_RANKS.index(d.severity), -len(d.message)))
-            alike = [d for d in group if d is not best and d.code == best.code]
-            others = dict.fromkeys(
-                name for d in (best, *alike) for name in (*d.others, d.object) if name != best.object
-            )
-            environments = dict.fromkeys(name for d in (best, *alike) for name in d.environments)
-            environments = environments if all(d.environments for d in alike) and best.environments else {}
-            merged.append(replace(best, others=(*others,), environments=(*environments,)) if alike else best)
-    return [*merged]
+    """Leave out what the same edit of a misspelt word mends as something more serious, or with more words, at its line."""
+    groups: dict[object, list[Diagnostic]] = {}
+    for d in merged:
+        edit = d.trait == "misspelt" and d.source and (d.fixes, d.source.file, d.source.line)
+        groups.setdefault(edit or id(d), []).append(d)
+    joined = []
+    for group in groups.values():
+        best = min(group, key=lambda d: (_RANKS.index(d.severity), -len(d.message)))
+        alike = [d for d in group if d is not best and d.code == best.code]
+        others = dict.fromkeys(name for d in (best, *alike) for name in (*d.others, d.object) if name != best.object)
+        environments = dict.fromkeys(name for d in (best, *alike) for name in d.environments)
+        environments = environments if all(d.environments for d in alike) and best.environments else {}
+        joined.append(replace(best, others=(*others,), environments=(*environments,)) if alike else best)
+    return joined
 
 
 def _with_notes(merged: Sequence[Diagnostic], every: Sequence[str]) -> list[Diagnostic]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trainc.cli.compiling import Run, job_of
 from trainc.findings import Diagnostic
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.records import replace
+from trainc.startup.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainc.output.choices import JobKey
+    from trainc.reading.document import Document
 
 
 def without_consequences(run: Run) -> list[Diagnostic]:
@@ -47,14 +54,18 @@ def without_consequences(run: Run) -> list[Diagnostic]:
             may_have_runtime(file, run.session.options.limits) for file in run.inputs.unread
         ):
             diagnostics = [d for d in diagnostics if d.code != "RuntimeNotFound"]
-    return [_at_changed_rule(run, d) for d in diagnostics]
+    jobs = run.session.sources if any(d.rule and d.severity == "error" for d in diagnostics) else {}
+    return [_at_changed_rule(run, jobs, d) for d in diagnostics]
 
 
-def _at_changed_rule(run: Run, d: Diagnostic) -> Diagnostic:
-    """Place an error at the line of the rule if this change is of that, and not of what the rule refuses."""
+def _at_changed_rule(run: Run, jobs: Mapping[JobKey, Document], d: Diagnostic) -> Diagnostic:
+    """Place an error at the line of the rule if this change is of that, and of neither the job nor the line it refuses."""
     source, rule, bases = d.source, d.rule, run.bases
     if d.severity != "error" or source is None or rule is None or source.file == rule.file:
         return d
-    if bases is None or bases.find() is None or not bases.differs(rule.file) or bases.differs(source.file):
+    if bases is None or bases.find() is None or not bases.differs(rule.file):
+        return d
+    job = jobs.get(job_of(d) or ("", ""))
+    if any(map(bases.differs, dict.fromkeys((source.file, job.file if job else source.file)))):
         return d
     return replace(d, source=rule, path="")

@@ -176,12 +176,11 @@ class Judge:
             source = subject.source(path)
             return Finding(*_CODES[action], message, hint, path, source_path=source, built_by=subject.built_by)
 
-        # No Job is warned of what its Pods are denied for.
-        denied = violations(required["enforce"], pod, self.minor)
+        denied = violations(required["enforce"], pod, self.minor) if is_pod else []
         if pod["spec"].get("hostNetwork"):  # Which makes all ports those of the host.
             denied = [violation for violation in denied if violation.path[-1] != "ports"] or denied
         of_parts: dict[Path, list[Violation]] = {}
-        for violation in denied if is_pod else ():
+        for violation in denied:
             of_parts.setdefault(violation.part, []).append(violation)
         for of_part in of_parts.values():
             yield finding("Deny", f'violates PodSecurity "{required["enforce"]}"', of_part)
