@@ -20,11 +20,13 @@ from trainc.project.overlays.patterns import Edited
 ROUNDS = int(os.environ.get("TRAINC_ROUNDS", "16"))
 # The seeds of rounds that break the law for a known reason.
 KNOWN: frozenset[int] = frozenset()
+# Later seeds that broke it once: a new item of a list in the file of a kept job let in the other edits of that file.
+MENDED = (103,)
 
 
 @pytest.mark.slow
 def test_the_law_holds(tmp_path: Path) -> None:
-    broken, changes = rounds([seed for seed in range(ROUNDS) if seed not in KNOWN], tmp_path)
+    broken, changes = rounds(sorted({*range(ROUNDS), *MENDED} - KNOWN), tmp_path)
     assert changes >= 2 * ROUNDS
     assert broken == []
 

@@ -227,7 +227,9 @@ class Causes:
         pending: list[Source] = []
         places += self._of_trial(key)
         edited = list(self._own(key)) if self._sides[1].side.keeps else []
-        if edited and (lets_in or reasons or {*self._why(places).lines} - {*self._why(edited).lines}):
+        written = {(n, document.file, path) for n, document, path in edited}
+        others = [p for p in places if not any((*p[:1], p[1].file, p[2][:k]) in written for k in range(len(p[2]) + 1))]
+        if edited and (lets_in or reasons or self._why(others).lines):
             # The edit of the job lets in all other edits.
             places += edited
         if (built := self._rendered(key)[0]) is not None and built.differs:
