@@ -96,12 +96,13 @@ def join_causes(found: Iterable[tuple[Diagnostic, tuple[str, ...]]], every: Sequ
 
 
 def _of_one_field(causes: Iterable[_Cause]) -> list[_Cause]:
-    """Join what the same line makes wrong of several objects in other words."""
+    """Join what the same line makes wrong of several objects, said of each with its name and its numbers."""
     fields: dict[Hashable, list[_Cause]] = {}
     for cause in causes:
         d = cause.found[0]
         where = frozenset(environment for _, environment in cause.owners)
-        known = fields.setdefault((d.code, d.severity, d.source, d.path, where) if d.source else id(cause), [])
+        about = _apart_from_names(d)
+        known = fields.setdefault((d.code, d.severity, d.source, d.path, about, where) if d.source else id(cause), [])
         other = next((one for one in known if one.owners.isdisjoint(cause.owners)), None)
         if other is None:
             known.append(cause)
@@ -147,12 +148,23 @@ def _with_notes(merged: Sequence[Diagnostic], every: Sequence[str]) -> list[Diag
 
 
 # A number that is a word, unlike that in a name, a path or a version.
+_QUOTED = pattern(r"'[^']*'")
 _NUMBER = pattern(r"(?<![\w./:\[-])\d+(?:,\d+)*(?![\w./:\]-])(?=[ ,;:.)]|$)")
 
 
 def _apart_from_numbers(text: str) -> tuple[str, ...]:
     """Return what texts have in common that differ in numbers of clusters, such as of nodes, or in the names of jobs."""
     return tuple(_NUMBER.split(text.about if isinstance(text, Listed) else text))
+
+
+def _apart_from_names(diagnostic: Diagnostic) -> tuple[str, ...]:
+    """Return what a finding says but for the name of its object, what is in quotes, and numbers."""
+    label = diagnostic.object.partition(" ")[2]
+    names = {label, label.rpartition("/")[2]} - {""}
+    text = diagnostic.message.about if isinstance(diagnostic.message, Listed) else diagnostic.message
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    return tuple(_NUMBER.split(_QUOTED.sub("", text)))
 
 
 def _joined(texts: Sequence[str]) -> str:
