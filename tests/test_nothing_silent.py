@@ -196,7 +196,7 @@ def test_no_field_of_a_runtime_is_silent(release: str, semantics: str) -> None:
     assert unexpected("ClusterTrainingRuntime", "torch", release, semantics, paths_of(release, semantics)) == []
 
 
-@pytest.mark.parametrize(("release", "semantics"), ALL)
+@pytest.mark.parametrize(("release", "semantics"), [pair for pair in ALL if pair[0] in (RELEASES[0], RELEASES[-1])])
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "torch"])
 def test_no_field_is_silent_with_another_policy(policy: str, release: str, semantics: str) -> None:
     if policy in SINCE_2_2 and release < "2.2":

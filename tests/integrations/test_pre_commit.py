@@ -67,6 +67,15 @@ def jobs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def configured(jobs: Path, hooks: Path) -> Path:
+    """A repository with both hooks, which pre-commit installs once for all tests."""
+    use = {"repo": str(hooks), "rev": git(hooks, "rev-parse", "HEAD").strip()}
+    config = {"repos": [{**use, "hooks": [{"id": "trainc-build"}, {"id": "trainc-check"}]}]}
+    (jobs / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return jobs
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where pre-commit keeps what it has installed."""
@@ -108,11 +117,11 @@ def test_the_hooks_look_at_everything_and_are_commands_that_exist() -> None:
 
 @pytest.mark.tools
 @pytest.mark.xdist_group("pre-commit")
-def test_try_repo_fails_for_a_new_file(hooks: Path, jobs: Path, home: Path) -> None:
-    both = ("trainc build", "trainc check")
+def test_the_hooks_fail_for_a_new_file(configured: Path, home: Path) -> None:
+    jobs, both = configured, ("trainc build", "trainc check")
     (jobs / "jobs" / "second.yaml").write_text(SECOND, encoding="utf-8")
-    git(jobs, "add", "jobs")
-    first = pre_commit(jobs, home, "try-repo", str(hooks), "--all-files")
+    git(jobs, "add", ".")
+    first = pre_commit(jobs, home, "run", "--all-files")
     assert outcome(first, both) == ["Failed", "Passed"]
     assert first.returncode == 1
     assert "rendered/prod: 1 file created" in first.stdout
@@ -121,10 +130,8 @@ def test_try_repo_fails_for_a_new_file(hooks: Path, jobs: Path, home: Path) -> N
 
 @pytest.mark.tools
 @pytest.mark.xdist_group("pre-commit")
-def test_the_hooks_see_what_is_changed_wrong_and_deleted(hooks: Path, jobs: Path, home: Path) -> None:
-    use = {"repo": str(hooks), "rev": git(hooks, "rev-parse", "HEAD").strip()}
-    config = {"repos": [{**use, "hooks": [{"id": "trainc-build"}, {"id": "trainc-check"}]}]}
-    (jobs / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+def test_the_hooks_see_what_is_changed_wrong_and_deleted(configured: Path, home: Path) -> None:
+    jobs = configured
     job, both = jobs / "jobs" / "pretrain.yaml", ("trainc build", "trainc check")
 
     def ran() -> list[str]:

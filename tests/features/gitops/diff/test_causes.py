@@ -17,7 +17,7 @@ from repositories import JOB, RUNTIME, SETTINGS, commit, edit, git, write
 from trainc.features.gitops.diff.causes import Causes
 from trainc.project.overlays.patterns import Edited
 
-ROUNDS = int(os.environ.get("TRAINC_ROUNDS", "16"))
+ROUNDS = int(os.environ.get("TRAINC_ROUNDS", "10"))
 # The seeds of rounds that break the law for a known reason.
 KNOWN: frozenset[int] = frozenset()
 # Later seeds that broke it once: a new item of a list in the file of a kept job let in the other edits of that file.
