@@ -42,6 +42,20 @@ def test_a_table_has_the_fields_that_it_may_have(path: Path) -> None:
     assert {takes[0] for takes in known.options.values()} <= KINDS
 
 
+OF_A_VERSION = re.compile(r"\bsince \d|\bremoved (?:it|this)\b|\bLightning 2 has no\b")
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in OTHERS], ids=lambda path: path.stem)
+def test_what_only_some_versions_refuse_is_said_of_these_alone(path: Path) -> None:
+    for row in json.loads(path.read_text(encoding="utf-8")).get("rows", ()):
+        about = " ".join(row["if"])
+        assert (
+            not OF_A_VERSION.search(row["so"])
+            or row.get("level") == "info"
+            or re.search(r"package:|job:image|job:script", about)
+        ), row
+
+
 def test_the_index_names_tables_that_there_are_and_each_is_named() -> None:
     extended = {parent for path in FILES for parent in json.loads(path.read_text(encoding="utf-8")).get("extends", ())}
     assert names() | extended == {path.stem for path in FILES} - OTHERS

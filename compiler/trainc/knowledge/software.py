@@ -14,24 +14,20 @@ from trainc.startup.typing import TypeAlias
 # Versions of packages, by globs of the images that have them.
 Software: TypeAlias = "tuple[tuple[str, tuple[tuple[str, str], ...]], ...]"
 
-_NUMBERS = pattern(r"v?(\d+(?:\.\d+)*)")
+_NUMBERS = pattern(r"[vr]?(\d+(?:\.\d+)*)")
 _PINNED = pattern(r"([A-Za-z0-9][\w.-]*)(?:\[[\w, .-]*\])?===?([\w.+!-]+)")
 # Public images whose tags begin with the version of a package, also in a mirror.
 _TAGS: Mapping[str, str] = {
+    **{f"*/{one}": one for one in "python fairseq trl ms-swift torchtitan torchtune llamafactory xgboost".split()},
     "*/pytorch/pytorch": "torch",
     "*/763104351884.dkr.ecr.*/pytorch-training": "torch",
     "*/763104351884.dkr.ecr.*/huggingface-pytorch-training": "torch",
     "*/mosaicml/pytorch": "torch",
-    "*/python": "python",
-    "*/fairseq": "fairseq",
     "*/huggingface/transformers-pytorch-gpu": "transformers",
-    "*/trl": "trl",
-    "*/ms-swift": "ms-swift",
     "*/swift": "ms-swift",
-    "*/torchtitan": "torchtitan",
-    "*/torchtune": "torchtune",
-    "*/llamafactory": "llamafactory",
-    "*/xgboost": "xgboost",
+    "*/pytorch_lightning": "pytorch-lightning",
+    "*/rayproject/ray*": "ray",
+    "*/tpu-pytorch*/xla": "torch-xla",
 }
 # Tags name other packages with their versions: torch2.6.0-transformers4.55.4.
 _IN_TAG = pattern(

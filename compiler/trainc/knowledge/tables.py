@@ -45,6 +45,7 @@ class Row:
     keys: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
     reads: Mapping[str, str] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()  # Packages of which a version is supposed: where none is known, it is an info.
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ def _row(data: Mapping[str, Any]) -> Row:
         frozenset(name for name, _ in keys),
         frozenset(name for name, is_known in keys if is_known),
         data.get("reads", {}),
+        tuple([one.partition("?")[0] for one in data.get("if", ()) if one.startswith("package:") and "?" in one]),
     )
 
 

@@ -139,6 +139,8 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
     # Where it may not run, a launcher that exits is no error.
     level = "warning" if row.level == "error" and not run.start.sure else row.level
+    if row.assumed and all(facts.find(package) is None for package in row.assumed):
+        level = "info"
     yield run.finding(code, level, message, write, about)
 
 

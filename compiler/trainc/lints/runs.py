@@ -493,15 +493,15 @@ def _forwarded(training: Training, start: Start, launch: Launch) -> Iterator[Fac
 
 
 def _strange(training: Training, hosts: Hosts, place: Fact) -> Iterator[Fact]:
-    """Yield a host that is no pod of the job, or the pod of the launcher if there is no other."""
-    names = hosts.names
+    """Yield a host that is no pod of the job, or the pod of the launcher if there is no other. Alone, a pod may have aliases."""
+    names, pod = hosts.names, training.info.pod_spec(training.entry.pod_set.name)
     own = [name for name in names if name.startswith(f"{training.job.name}-")]
-    if training.nodes < 2 or not names or own:
+    if not names or own:
         yield from [replace(place, key="hosts:bare", value=name) for name in own if "." not in name][:1]
         return
     if all(name in ("localhost", "127.0.0.1") for name in names):
         yield replace(place, key="hosts:own", value=names[0])
-    elif not any(name[:1].isdecimal() for name in names):
+    elif not any(name[:1].isdecimal() for name in names) and (training.nodes > 1 or "hostAliases" not in pod):
         yield replace(place, key="hosts:strange", value=names[0])
 
 
