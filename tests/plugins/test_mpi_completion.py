@@ -28,6 +28,14 @@ def test_a_success_that_the_launcher_decides_is_fine(spec: dict[str, Any]) -> No
     assert diagnostics_of(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec)) == []
 
 
+@pytest.mark.parametrize(("status", "found"), [("Complete", 1), ("Ready", 0)])
+def test_a_launcher_that_waits_for_the_end_of_the_nodes_never_starts(status: str, found: int) -> None:
+    launcher = {**job("launcher"), "dependsOn": [{"name": "node", "status": status}]}
+    spec = policy("All", "launcher")
+    said = diagnostics_of(CODE, trainjob({"numNodes": 2}), runtime(job("node", None), launcher, policy=MPI, **spec))
+    assert [d.path for d in said] == ["spec.template.spec.replicatedJobs[1].dependsOn[0].status"] * found
+
+
 def test_only_mpi_has_nodes_that_serve() -> None:
     assert diagnostics_of(CODE, trainjob({}), runtime(*JOBS, policy={"torch": {}})) == []
     assert diagnostics_of(CODE, trainjob({}), runtime(job("launcher"), policy=MPI)) == []

@@ -45,9 +45,8 @@ def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Contai
             rest = "New jobs are refused as well: "
         # It was not misspelt when they were built.
         is_gone = first.code == "QueueInactive" and first.trait == "misspelt"
-        rest += ("have it created again" if is_gone else first.hint) + ", or change this line" * (
-            source is not None and not fails
-        )
+        fix = "have it created again" if is_gone else first.hint
+        rest += fix + ", or change this line" * (source is not None and not fails and "?" not in fix)
         named = [*names, *runtimes]
 
         def hint(names: Sequence[str], start: str = f"{codes}: {why}", end: str = rest, more: int = len(others)) -> str:

@@ -9,15 +9,22 @@ from trainc.ir.entrypoints import container_path
 from trainc.ir.info import Info, launcher_is_node
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.documents import JOBS
 from trainc.plugins.plugin import Detect
 from trainc.startup.patterns import pattern
 
 
 def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield a warning if success requires the nodes to finish: they run sshd, so the JobSet waits forever."""
+    """Yield a warning if success, or the launcher, awaits the end of the nodes: they run sshd, so that it never comes."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
     if node is None or launcher is None:
         return
+    for index, replicated in enumerate(info.template.get("replicatedJobs") or ()):
+        for i, awaited in enumerate(replicated.get("dependsOn") or () if replicated["name"] == launcher.name else ()):
+            if (awaited.get("name"), awaited.get("status")) == (node.name, "Complete"):
+                message = f"the launcher waits for {node.name!r} to complete, whose sshd never exits: it never starts"
+                path = (*JOBS, index, "dependsOn", i, "status")
+                yield Finding("MPINodesAwaited", "warning", message, "write `status: Ready`", path, "runtime")
     policy = info.template.get("successPolicy") or {}
     targets = policy.get("targetReplicatedJobs") or [p.name for p in info.pod_sets]
     if node.name not in targets or policy.get("operator") == "Any":

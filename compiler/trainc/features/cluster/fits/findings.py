@@ -55,7 +55,8 @@ def inactive_queue(
     elif queue is None:
         behind = local.cluster_queue if local else ""
         message = f"LocalQueue {namespace}/{workload.queue} points to ClusterQueue {behind}, which does not exist"
-        hint = did_you_mean(behind, cluster.cluster_queues) or "create it, or point the LocalQueue to another one"
+        # Without the trait: the queue is misspelt where the cluster is described, not in the job.
+        hint = str(did_you_mean(behind, cluster.cluster_queues)) or "create it, or point the LocalQueue to another one"
     else:
         message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
         flavors = [cluster.flavors[name] for name in queue.flavors if name in cluster.flavors]
