@@ -80,8 +80,10 @@ def join_causes(found: Iterable[tuple[Diagnostic, tuple[str, ...]]], every: Sequ
     for given, names in found:
         d, number = given, 0
         has_place = d.source is not None or isinstance(d.message, Listed)
+        # What mends it for some jobs, such as a command that names them, does not for others.
+        mends = d.hint.about if isinstance(d.hint, Listed) else ""
         kind: Hashable = (
-            (d.source, _apart_from_numbers(d.message)) if has_place else (d.message, d.hint, d.path, d.object)
+            (d.source, _apart_from_numbers(d.message), mends) if has_place else (d.message, d.hint, d.path, d.object)
         )
         if d.trait == "faulty rule" and d.rule is not None and d.severity == "error":
             d = replace(d, source=d.rule, path="", object="")
