@@ -351,15 +351,14 @@ def _nested(info: Info) -> Iterator[Finding]:
 def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
     by_job = names.QUEUE_LABEL in job.labels
     path: Path = (*(("metadata",) if by_job else _TEMPLATE_METADATA), "labels", names.QUEUE_LABEL)
-    count = len(info.pod_sets)
-    if count > _MOST_POD_SETS:
+    if (count := len(info.pod_sets)) > _MOST_POD_SETS:
         message = f"Kueue supports at most {_MOST_POD_SETS} replicated jobs in a JobSet, and this one has {count}"
         hint = "merge similar replicated jobs into one with more replicas or pods"
         yield Finding("TooManyPodSets", "error", message, hint, path, "trainjob" if by_job else "runtime")
+    node = info.pod_set_in_role(names.NODE)  # Which never completes: a lint of MPI says so.
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
-        awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
-        node = info.pod_set_in_role(names.NODE)
-        if awaited and not (node and node.name in awaited):  # Which never end: a lint of MPI says so.
-            message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
+        completed = (d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete")
+        if awaited := next((name for name in completed if not node or name != node.name), ""):
+            message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited!r} still runs; with waitForPodsReady it evicts the job after its timeout"
             hint = "set the timeout longer than the download takes, or run the download as a separate job"
             yield Finding("QueuedBehindInitializer", "info", message, hint, (*JOBS, index, "dependsOn"), "runtime")
