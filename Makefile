@@ -197,7 +197,7 @@ ceilings: $(READY) ## measure the time and memory that each command takes for ho
 
 # FIELDS chooses some, such as 'TrainJob numbered'; all take about three hours of one core.
 growth: $(READY) ## find commands that take more than in proportion to a field, for each field of each schema
-	@$(BIN)/python -m pytest -q -n $(PROCESSES) $(GROWTH)
+	@TRAINC_RELEASES=all $(BIN)/python -m pytest -q -n $(PROCESSES) $(GROWTH) tests/test_nothing_silent.py
 	@PYTHONPATH=tests:tools $(BIN)/python -m benchmarks.growth $(FIELDS)
 
 fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in tools/fuzz/findings

@@ -20,7 +20,7 @@ from trainc.startup.patterns import pattern
 SECONDS = 40
 # Enough for an expression that doubles with each character to take a lifetime, and for one of the third degree to show.
 FEW, MANY = 40, 1_000
-_MOST_CHARACTERS = 14
+_MOST_CHARACTERS = 11
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
