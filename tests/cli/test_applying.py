@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from commands import run
+from repositories import git, write
 from tables import cases
 
 from trainc.cli.applying import delivery
@@ -92,10 +92,6 @@ spec:
 ARGO, FLUX, SOURCE = "argocd/prod.yaml", "flux/edge.yaml", "flux/source.yaml"
 
 
-def git(*words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], check=True, capture_output=True)
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ml").mkdir()
@@ -110,11 +106,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("build").status == 0
     git("add", "-A")
     git("commit", "-qm", "base")
-
-
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
 
 
 def said() -> list[str]:

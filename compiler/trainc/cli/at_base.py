@@ -144,7 +144,7 @@ class Revision:
             settings.adopted,
             settings.frozen,
             *self._dump(settings.live, os.path.dirname(settings.file or "")),
-            text_at=self.text_at,
+            text_at=cache(self.text_at),  # Many jobs ask for the same file.
         )
 
     def _dump(

@@ -40,7 +40,7 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     unset = [d for d in diagnostics if d.trait == "unset"]
     not_here = [d for d in diagnostics if d.code == "SettingsNotUsed" and not d.source] if unset else []
     if not_here:  # An overlay of these settings sets what templates lack.
-        others = [d for d in diagnostics if d not in (*unset, *not_here)]
+        others = [d for d in diagnostics if d.trait != "unset" and (d.code != "SettingsNotUsed" or d.source)]
         diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
     missing = [d for d in diagnostics if d.code == "RuntimeNotFound"]
     if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.

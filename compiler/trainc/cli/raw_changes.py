@@ -31,16 +31,15 @@ def changed_jobsets(
     broken = {(d.source.file, d.object) for d in diagnostics if d.severity == "error" and d.source}
     rules = JobSetRules(minor)
     for document in jobsets:
-        name = identity_of(document.data, options.namespace)[1]
-        text = base.read_text(file_name(*identity_of(document.data, options.namespace)))
+        key = identity_of(document.data, options.namespace)
+        text = base.read_text(file_name(*key))
         found = read_documents(text.encode(), "", options.limits)[0]
         if any(before.data == document.data for before in found):
             continue
-        label = f"JobSet {qualified(*identity_of(document.data, options.namespace))}"
-        if (document.file, label) in broken:
+        if (document.file, f"JobSet {qualified(*key)}") in broken:
             continue
         yield from map(document.diagnose, stale_addresses(document.data))
-        befores = [d for d in found if d.data.get("kind") == "JobSet" and identity_of(d.data)[1] == name]
+        befores = [d for d in found if d.data.get("kind") == "JobSet" and identity_of(d.data)[1] == key[1]]
         for before in befores if len(found) == 1 and not options.recreates else ():
             sides = rules.put(before.data)[0], rules.put(document.data)[0]
             for refusal in rules.update_refusals(*sides)[:1]:
@@ -72,10 +71,10 @@ def took_a_name(
     `earlier` are the files of JobSets that the base has with other content.
     """
     kind, _, name = d.object.partition(" ")
-    found = [one for one in jobsets if qualified(*identity_of(one.data, options.namespace)) == name]
-    if d.code != "DuplicateTrainJob" or kind != "TrainJob" or not found or d.source is None:
+    if d.code != "DuplicateTrainJob" or kind != "TrainJob" or d.source is None:
         return d
-    if all(qualified(*key) != name for key in base.read_trainjobs()):
+    found = [one for one in jobsets if qualified(*identity_of(one.data, options.namespace)) == name]
+    if not found or all(qualified(*key) != name for key in base.read_trainjobs()):
         return d
     document, here = found[-1], {identity_of(one.data, options.namespace) for one in jobsets}
     before = read_documents(earlier.get(document.file) or b"", "", options.limits)[0]

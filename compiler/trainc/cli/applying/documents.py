@@ -23,7 +23,7 @@ from trainc.options import Limits, Options
 from trainc.output.ownership import marked_files
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
-from trainc.reading.git import Repository, find_changed_files, run_git
+from trainc.reading.git import Repository, branches_and_tags, find_changed_files, run_git
 from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -347,11 +347,8 @@ class Around:
 
     @cached_property
     def _branches(self) -> set[str]:
-        with suppress(CompileError):
-            words = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", "refs/tags", "refs/remotes"]
-            refs = run_git(self._root, words).decode(errors="replace").split()
-            return {*refs, *(ref.partition("/")[2] for ref in refs)} - {""}
-        return set()
+        refs = branches_and_tags(self._root)
+        return {*refs, *(ref.partition("/")[2] for ref in refs)} - {""}
 
     def near_branch(self, branch: str) -> str:
         """Return the branch that a name misspells by a letter or two; others may be on the remote alone."""
@@ -407,7 +404,8 @@ class Around:
         with suppress(CompileError):
             # Unlike git, Flux lets a rule bring back what is in a folder that is left out.
             back = self._matching([line[1:] for _, line in lines if line[0] == "!"], paths)
-            if left := [path for path in paths if path in self._matching(rules, paths) - back]:
+            left_out = self._matching(rules, paths) - back
+            if left := [path for path in paths if path in left_out]:
                 number = next((n for n, line in reversed(lines) if self._matching([line], left[:1])), 0)
                 is_above = 0 < number <= above.count("\n")
                 return [names[path] for path in left], Source(file, number, 1) if is_above else None
