@@ -15,12 +15,14 @@ from trainc.findings import (
     policy,
     remove,
     sort_diagnostics,
+    suggest,
     write,
 )
 from trainc.findings.text import (
     aligned,
     counted,
     did_you_mean,
+    edit_distance,
     escape_line,
     escape_report,
     escape_xml,
@@ -40,6 +42,7 @@ __all__ = [
     "counted",
     "did_you_mean",
     "differences",
+    "edit_distance",
     "escape_line",
     "escape_report",
     "escape_xml",
@@ -51,5 +54,6 @@ __all__ = [
     "policy",
     "remove",
     "sort_diagnostics",
+    "suggest",
     "write",
 ]

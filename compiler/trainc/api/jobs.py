@@ -7,7 +7,7 @@ from trainc.ir.release import release_facts
 from trainc.ir.trainjob import jobset_metadata
 from trainc.kube.jobset import Dependency, JobSet, ReplicatedJob
 from trainc.pipeline import failures, inputs
-from trainc.pipeline.inputs import Inputs, read_inputs
+from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Judge, Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.ranks import Processes, Ranks
@@ -29,6 +29,5 @@ __all__ = [
     "functions",
     "inputs",
     "jobset_metadata",
-    "read_inputs",
     "release_facts",
 ]

@@ -2,7 +2,7 @@
 
 from trainc.cli.causes import merge_diagnostics
 from trainc.cli.settings import Settings
-from trainc.options import Limits, Options, Setting, settings_in
+from trainc.options import Limits, Options, settings_in
 from trainc.project import settings_file
 from trainc.project.boundaries import describe_loosening
 from trainc.project.configuration import Configuration
@@ -13,7 +13,6 @@ __all__ = [
     "Configuration",
     "Limits",
     "Options",
-    "Setting",
     "Settings",
     "describe_loosening",
     "is_overlay",

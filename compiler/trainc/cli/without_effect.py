@@ -10,6 +10,7 @@ from typing import Any
 
 from trainc.cli.compiling import Run
 from trainc.cli.revisions import here
+from trainc.features import added
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Severity, Source, has_errors
 from trainc.findings.policy import matches
 from trainc.findings.text import did_you_mean, near_names
@@ -184,14 +185,8 @@ def ignored_outputs(runs: Sequence[Run]) -> Iterator[Diagnostic]:
 
 
 def _delivered(runs: Sequence[Run], base: Callable[[], str | None]) -> list[Diagnostic]:
-    from trainc.cli.applying.delivery import Delivery
-
-    guard, found = Finding.Guard("what Argo CD and Flux apply", "the comparison", ()), list[Diagnostic]()
-    with guard(""):
-        delivery = Delivery(runs, base)
-        found += delivery.of_nobody()
-        found += delivery.findings()
-    return runs[0].session.rules([*found, *guard.diagnostics], False)
+    found = [d for findings in added("findings of outputs") for d in findings(runs, base)]
+    return runs[0].session.rules(found, False)
 
 
 def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple[Path, str, Severity, str, str]]:

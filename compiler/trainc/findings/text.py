@@ -211,9 +211,9 @@ def near_names(word: str, candidates: Iterable[str], limit: int = 3, cutoff: flo
     return near or [name for name in names if name.startswith(word) and len(word) >= _BEGINNING][:limit]
 
 
-def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return `did you mean a or b?`, or an empty string if no known name is similar."""
-    near = near_names(word, candidates, cutoff=cutoff)
+def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6, most: int = 3) -> str:
+    """Return `did you mean a or b?` with at most so many names, or an empty string if no known name is similar."""
+    near = near_names(word, candidates, most, cutoff)
     return suggest(word, near) if near else ""
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import opening
 from trainc.api.findings import CompileError, Diagnostic, did_you_mean
 from trainc.api.records import dataclass, field
-from trainc.api.settings import Setting, settings_in
+from trainc.api.settings import settings_in
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]
@@ -32,7 +32,7 @@ _TRUTHS = {"true": True, "false": False}
 class Parameter:
     """A parameter: its name, its description for users, and the `trainc build` argument that it sets.
 
-    `setting` is the compile option behind it, which knows the allowed values.
+    `normalize` checks and spells a value as the compile option behind it does.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Parameter:
     tooltip: str
     argument: str
     kind: Kind = "text"
-    setting: Setting | None = None
+    normalize: Callable[[str], object] | None = None
 
     @property
     def announcement(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Parameter:
 DESTINATION = "destination-namespace"
 PARAMETERS: tuple[Parameter, ...] = (
     *(
-        Parameter(one.parameter, one.name.replace("_", " ").capitalize(), one.about, one.name, one.kind, one)
+        Parameter(one.parameter, one.name.replace("_", " ").capitalize(), one.about, one.name, one.kind, one.normalize)
         for one in settings_in("Argo CD")
     ),
     Parameter(DESTINATION, "Use the destination's namespace", "set namespace to it", DESTINATION, "truth"),
@@ -167,9 +167,9 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
     problem = f"has the invalid value {text!r}"
     if parameter.kind == "truth":
         return _TRUTHS.get(text.lower(), _wrong(parameter.name, problem, "write true or false"))
-    assert parameter.setting is not None  # The parameters without one are lists and booleans.
+    assert parameter.normalize is not None  # The parameters without one are lists and booleans.
     try:
-        return str(parameter.setting.normalize(text))
+        return str(parameter.normalize(text))
     except ValueError as error:
         return _wrong(parameter.name, problem, str(error))
 

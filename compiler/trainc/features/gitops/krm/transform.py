@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.api.documents import Document, dialects, files, label_of, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Path, format_path, has_errors, policy, sort_diagnostics
-from trainc.api.jobs import functions, read_inputs
+from trainc.api.jobs import functions, inputs
 from trainc.api.kube import Json, Manifest, identity_of, mapping
 from trainc.api.records import dataclass, replace
 from trainc.api.settings import Limits, Options, is_overlay, stack
@@ -57,16 +57,16 @@ def _compiled(
     options, contradictions = stack.overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
-    inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
-    diagnostics = [*problems, *contradictions, *inputs.diagnostics]
+    read = inputs.read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
+    diagnostics = [*problems, *contradictions, *read.diagnostics]
     has_policies = any(str(item.get("apiVersion")).startswith("admissionregistration.k8s.io/") for item in items)
     judge_of = ask("policies", "judge documents") if has_policies else None
-    judge, of_policies = judge_of(inputs.documents, (), options) if judge_of else (None, [])
+    judge, of_policies = judge_of(read.documents, (), options) if judge_of else (None, [])
     diagnostics += of_policies
     try:
         rules = policy.Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
         compilation = functions.compile_documents(
-            inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules, (), judge
+            read.documents, read.runtime_sources, options, read.catalog, rules, (), judge
         )
     except CompileError as error:
         raise CompileError([*diagnostics, *error.diagnostics]) from None

@@ -10,8 +10,8 @@ from commands import run
 from repositories import git, write
 from tables import cases
 
-from trainc.cli.applying import delivery
-from trainc.cli.applying.documents import matches
+from trainc.features.gitops.applying import delivery
+from trainc.features.gitops.applying.documents import matches
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.cli.applying.documents import Applier, Around, Reported, matches, url_of
-from trainc.findings import Severity, suggest
-from trainc.findings.text import counted, first_of, near_names
-from trainc.kube.documents import identity_of, items, mapping, objects, value_at
-from trainc.kube.names import QUEUE_LABEL
+from trainc.api.findings import Severity, counted, did_you_mean, first_of, suggest
+from trainc.api.kube import documents, identity_of, mapping, names, objects, value_at
+from trainc.features.gitops.applying.documents import Applier, Around, Reported, matches, url_of
 
 _OPTIONS = (
     "ApplyOutOfSyncOnly=true ClientSideApplyMigration=false ClientSideApplyMigration=true CreateNamespace=true CreateNamespace=false "
@@ -68,7 +66,7 @@ def of_application(applier: Applier, around: Around) -> Iterator[Reported]:
     yield from _project(applier, around)
     for i, ignored in enumerate(objects(applier.get("ignoreDifferences"))) if not hashed else ():
         if ignored.get("kind") in ("JobSet", "*") and ignored.get("group") in ("jobset.x-k8s.io", "*"):
-            for j, pointer in enumerate(items(ignored.get("jsonPointers"))):
+            for j, pointer in enumerate(documents.items(ignored.get("jsonPointers"))):
                 if pointer in ("/spec", "/spec/replicatedJobs"):
                     message = f"Argo CD sees no change below {pointer}, so a job that changes in git is not applied"
                     hint = "name the fields that others set, such as /spec/suspend"
@@ -81,8 +79,8 @@ def _project(applier: Applier, around: Around) -> Iterator[Reported]:
     projects = [d for d in around.documents if d.data.get("kind") == "AppProject"]
     found = [d for d in projects if identity_of(d.data)[1] == name]
     known = [identity_of(d.data)[1] for d in projects] if not found and name != "default" and "{{" not in name else []
-    if near := near_names(name, known, 1, 0.75):
-        yield "warning", f"there is no project {name} here: Argo CD applies nothing", suggest(name, near), ("project",)
+    if near := did_you_mean(name, known, 0.75, 1):
+        yield "warning", f"there is no project {name} here: Argo CD applies nothing", near, ("project",)
     if len(found) != 1:
         return
     project, source = found[0], found[0].locate(("metadata", "name"))
@@ -101,7 +99,7 @@ def _project(applier: Applier, around: Around) -> Iterator[Reported]:
         message = f"{shown} does not allow {which} in {server or cluster}: Argo CD refuses the sync"
         yield "warning", message, "add it under `destinations`, or name another project", at("destinations")
     url = str(value_at(applier.spec, (*applier.source, "repoURL")) or "")
-    rules = [str(rule) for rule in items(spec.get("sourceRepos"))]
+    rules = [str(rule) for rule in documents.items(spec.get("sourceRepos"))]
     verdicts = [matches(url_of(rule.removeprefix("!")), url_of(url), "/") for rule in rules if rule != "*"]
     allowed = any(
         rule == "*" or (v and rule[0] != "!") for rule, v in zip(rules, _padded(rules, verdicts), strict=True)
@@ -173,7 +171,7 @@ def _left_out(applier: Applier, source: Mapping[str, Any], prunes: bool) -> Iter
 
 def _sync_options(applier: Applier, stays: str, severity: Severity) -> Iterator[Reported]:
     files = applier.files
-    for i, option in enumerate(map(str, items(applier.get("syncPolicy", "syncOptions")))):
+    for i, option in enumerate(map(str, documents.items(applier.get("syncPolicy", "syncOptions")))):
         at = ("syncPolicy", "syncOptions", i)
         name = option.partition("=")[0]
         if option == "Force=true":
@@ -186,10 +184,10 @@ def _sync_options(applier: Applier, stays: str, severity: Severity) -> Iterator[
             )
         elif (
             option not in _OPTIONS
-            and (near := near_names(option, _OPTIONS, 1, 0.8))
-            and near[0].partition("=")[0] != name
+            and not any(known.startswith(f"{name}=") for known in _OPTIONS)
+            and (near := did_you_mean(option, _OPTIONS, 0.8, 1))
         ):
-            yield "warning", f"Argo CD has no sync option {option}: it does nothing", suggest(option, near), at
+            yield "warning", f"Argo CD has no sync option {option}: it does nothing", near, at
         elif option in ("Prune=false", "Prune=confirm"):
             yield severity, f"with {option} Argo CD deletes nothing unattended: {stays}", "remove it", at
         elif option == "PrunePropagationPolicy=orphan":
@@ -208,7 +206,7 @@ def _sync_options(applier: Applier, stays: str, severity: Severity) -> Iterator[
 
 
 def _queued(applier: Applier) -> bool:
-    return any(f"{QUEUE_LABEL}:" in text for output in applier.outputs for _, text in output.texts)
+    return any(f"{names.QUEUE_LABEL}:" in text for output in applier.outputs for _, text in output.texts)
 
 
 def _padded(rules: Sequence[str], verdicts: Sequence[bool | None]) -> list[bool | None]:

@@ -13,22 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
-from trainc.cli.revisions import here
-from trainc.findings import CompileError, Path, Severity, Source
-from trainc.findings.text import edit_distance
-from trainc.kube.documents import identity_of, items, mapping, objects, value_at
-from trainc.options import Limits, Options
-from trainc.output.ownership import marked_files
-from trainc.reading.document import Document
-from trainc.reading.files import read_paths
-from trainc.reading.git import Repository, branches_and_tags, find_changed_files, run_git
-from trainc.reading.opening import read_file
-from trainc.reading.yaml_reader import read_documents
-from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
-from trainc.startup.typing import TypeAlias
+from trainc.api.documents import Document, files, opening, yaml_reader
+from trainc.api.findings import CompileError, Path, Severity, Source, edit_distance
+from trainc.api.git import git, revisions
+from trainc.api.kube import documents, identity_of, mapping, objects, value_at
+from trainc.api.output import ownership
+from trainc.api.records import dataclass, field, pattern
+from trainc.api.settings import Limits, Options
 
 # The severity, the message, the hint, and the field: below the spec, or in another document, which comes before the path.
 Reported: TypeAlias = "tuple[Severity, str, str, tuple[Any, ...]]"
@@ -54,7 +47,7 @@ class Output:
         self.folder, self.environment, self.home = folder, environment, home
         self.tool, self.hashed = options.delivery, options.name_hash
         written = os.path.join(home, folder)
-        self.files = tuple(marked_files(written)) if os.path.isdir(written) else ()
+        self.files = tuple(ownership.marked_files(written)) if os.path.isdir(written) else ()
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
@@ -62,7 +55,7 @@ class Output:
         found = list[tuple[str, str]]()
         for file in self.files:
             with suppress(OSError):
-                text = read_file(os.path.join(self.home, self.folder, file), Limits().file_bytes)
+                text = opening.read_file(os.path.join(self.home, self.folder, file), Limits().file_bytes)
                 found.append((file, text.decode(errors="replace")))
         return found
 
@@ -123,18 +116,18 @@ class Applier:
 
 def delivery_documents(home: str, outputs: Iterable[str]) -> list[Document]:
     """Return the documents for Argo CD and Flux of the repository, those in folders with the names of the tools first."""
-    files = [folder for tool in TOOLS if os.path.isdir(folder := os.path.join(home, tool))]
+    paths = [folder for tool in TOOLS if os.path.isdir(folder := os.path.join(home, tool))]
     with suppress(CompileError):
-        top = here().top
+        top = revisions.here().top
         written = [os.path.relpath(os.path.realpath(os.path.join(home, o)), os.path.realpath(top)) for o in outputs]
-        files += _files_for_tools(top, ["--untracked"], [f":(exclude){folder}" for folder in written])
-    return _of_tools(read_paths(files, Limits(), everything=True)[0])
+        paths += _files_for_tools(top, ["--untracked"], [f":(exclude){folder}" for folder in written])
+    return _of_tools(files.read_paths(paths, Limits(), everything=True)[0])
 
 
 def _files_for_tools(top: str, where: Sequence[str], left_out: Sequence[str] = ()) -> list[str]:
     """Return the files of a repository that have documents for both tools, from the current folder."""
     words = ["--no-literal-pathspecs", "grep", "-lIzE", "-e", OURS, *where, "--", "*.yaml", "*.yml", *left_out]
-    names = run_git(top, words).decode(errors="replace").split("\0")
+    names = git.run_git(top, words).decode(errors="replace").split("\0")
     at_commit = f"{where[0]}:"
     names = [name.removeprefix(at_commit) for name in names if name][:_MOST_FILES]
     return [os.path.relpath(os.path.join(top, name)) for name in names]
@@ -163,7 +156,11 @@ def appliers(documents: Iterable[Document], prefix: str, root: str) -> Iterator[
 
 
 def _sources(document: Document, above: Path, spec: Mapping[str, Any], name: str, prefix: str) -> Iterator[Applier]:
-    places = [("source",)] if spec.get("source") else [("sources", i) for i in range(len(items(spec.get("sources"))))]
+    places = (
+        [("source",)]
+        if spec.get("source")
+        else [("sources", i) for i in range(len(documents.items(spec.get("sources"))))]
+    )
     for at in places:
         source = mapping(value_at(spec, at))
         if isinstance(path := source.get("path"), str) and "{{" not in path:
@@ -342,12 +339,12 @@ class Around:
     def origin(self) -> str:
         """The URL of the remote that is called origin, or an empty string."""
         with suppress(CompileError):
-            return run_git(self._root, ["config", "--get", "remote.origin.url"]).decode(errors="replace").strip()
+            return git.run_git(self._root, ["config", "--get", "remote.origin.url"]).decode(errors="replace").strip()
         return ""
 
     @cached_property
     def _branches(self) -> set[str]:
-        refs = branches_and_tags(self._root)
+        refs = git.branches_and_tags(self._root)
         return {*refs, *(ref.partition("/")[2] for ref in refs)} - {""}
 
     def near_branch(self, branch: str) -> str:
@@ -377,15 +374,19 @@ class Around:
         texts = {os.path.relpath(file, self._root): b"" for file in files}
         for path in texts:
             with suppress(OSError):
-                texts[path] = read_file(os.path.join(self._root, path), Limits().file_bytes)
+                texts[path] = opening.read_file(os.path.join(self._root, path), Limits().file_bytes)
         with suppress(CompileError):
-            found = find_changed_files(Repository(self._root, ""), self._base, texts, Limits())
+            found = git.find_changed_files(git.Repository(self._root, ""), self._base, texts, Limits())
             return {os.path.relpath(os.path.join(self._root, path)): text for path, text in found.items()}
         return {}
 
     def at_base(self) -> list[Document]:
         """Return the documents for both tools that the base has otherwise, or that are gone."""
-        read = (read_documents(text, file, Limits())[0] for file, text in self.changed.items() if text is not None)
+        read = (
+            yaml_reader.read_documents(text, file, Limits())[0]
+            for file, text in self.changed.items()
+            if text is not None
+        )
         return _of_tools(document for documents in read for document in documents)
 
     def ignored(self, text: str, files: Iterable[tuple[Output, str]]) -> tuple[list[str], Source | None]:
@@ -395,7 +396,7 @@ class Around:
         """
         above, file = "", os.path.relpath(os.path.join(self._root, ".sourceignore"))
         with suppress(OSError):
-            above = read_file(file, Limits().file_bytes).decode(errors="replace").rstrip() + "\n"
+            above = opening.read_file(file, Limits().file_bytes).decode(errors="replace").rstrip() + "\n"
         names = {self.prefixed(os.path.join(output.folder, name)): name for output, name in files}
         lines = [(number, line) for number, line in enumerate((above + text).splitlines(), 1) if line.strip()]
         paths, rules = [*names][:_MOST_FILES], [line for _, line in lines if line[0] != "!"]
@@ -416,4 +417,4 @@ class Around:
         if not rules or not paths:
             return set()
         words = ["ls-files", "-zcoi", *(f"--exclude={rule}" for rule in rules), "--", *paths]
-        return {*run_git(self._root, words).decode(errors="replace").split("\0")} - {""}
+        return {*git.run_git(self._root, words).decode(errors="replace").split("\0")} - {""}

@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from trainc.cli.applying.argocd import of_application
-from trainc.cli.applying.documents import (
+from trainc.api.command import compiling
+from trainc.api.documents import Document, files, opening
+from trainc.api.findings import Diagnostic, Finding, Severity, Source, counted, did_you_mean, first_of
+from trainc.api.kube import documents, mapping, objects, value_at
+from trainc.api.output import ownership
+from trainc.api.settings import Limits
+from trainc.features.gitops.applying.argocd import of_application
+from trainc.features.gitops.applying.documents import (
     LISTS,
     TOOLS,
     Applier,
@@ -21,16 +27,7 @@ from trainc.cli.applying.documents import (
     is_at_or_below,
     source_of,
 )
-from trainc.cli.applying.flux import of_kustomization
-from trainc.cli.compiling import Run
-from trainc.findings import Diagnostic, Finding, Severity, Source, suggest
-from trainc.findings.text import counted, first_of, near_names
-from trainc.kube.documents import items, mapping, objects, value_at
-from trainc.options import Limits
-from trainc.output.ownership import marked_files
-from trainc.reading.document import Document
-from trainc.reading.files import read_paths
-from trainc.reading.opening import CONFIGURATION_FILE, repository_above
+from trainc.features.gitops.applying.flux import of_kustomization
 
 CODE = "AppliedDifferently"
 
@@ -38,13 +35,13 @@ CODE = "AppliedDifferently"
 def below_root(home: str) -> str:
     """Return where a folder is in its repository, from whose root both tools count."""
     real = os.path.realpath(home or os.curdir)
-    return os.path.relpath(real, repository_above(real) or real)
+    return os.path.relpath(real, opening.repository_above(real) or real)
 
 
 class Delivery:
     """The files for Argo CD and Flux of a repository, and what they do to the outputs of `runs`."""
 
-    def __init__(self, runs: Sequence[Run], base: Callable[[], str | None]) -> None:
+    def __init__(self, runs: Sequence[compiling.Run], base: Callable[[], str | None]) -> None:
         """Read them, and which files of outputs are there; `base` finds the commit to compare with."""
         configuration = runs[0].settings.configuration
         self.home = os.path.dirname(configuration.file or "")
@@ -162,7 +159,7 @@ class Delivery:
                 severity, message, hint = self._of_another(applier, used)
             elif applier.files or not self._is_own(applier):
                 continue
-            elif marked_files(there):
+            elif ownership.marked_files(there):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
                 if len(moved) == 1:
@@ -171,8 +168,7 @@ class Delivery:
                     )
             elif not os.path.lexists(there):
                 message = f"there is no {self.around.prefixed(path)}: this {kind} has nothing to apply"
-                near = near_names(self.around.prefixed(path), map(self.around.prefixed, self.outputs), 1, 0.8)
-                hint = suggest(self.around.prefixed(path), near) if near else ""
+                hint = did_you_mean(self.around.prefixed(path), map(self.around.prefixed, self.outputs), 0.8, 1)
             if hint:
                 at = (*applier.above, *applier.source, "path")
                 yield applier.document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
@@ -238,7 +234,7 @@ class Delivery:
                 ends = (
                     old.get("prune") is True
                     if old.tool == "flux"
-                    else bool(items(value_at(old.document.data, ("metadata", "finalizers"))))
+                    else bool(documents.items(value_at(old.document.data, ("metadata", "finalizers"))))
                 )
                 fate = (
                     "deleting the old one deletes all its jobs, which then start again"
@@ -255,8 +251,8 @@ class Delivery:
 
     def _left(self, old: Applier, output: Output) -> Diagnostic:
         """Return what to say of an output that a document of the base applied, and none does now."""
-        file = os.path.join(self.home, CONFIGURATION_FILE)
-        settings = read_paths([file], Limits(), everything=True)[0]
+        file = os.path.join(self.home, opening.CONFIGURATION_FILE)
+        settings = files.read_paths([file], Limits(), everything=True)[0]
         prunes = old.tool == "flux" and old.get("prune") is True
         fate = (
             "; what deletes the Kustomization deletes its jobs"
@@ -268,18 +264,18 @@ class Delivery:
         at = ("environments", output.environment, "output") if output.environment else ("output",)
         finding = Finding(CODE, "warning", message, hint, at)
         return (
-            settings[0].diagnose(finding, CONFIGURATION_FILE)
+            settings[0].diagnose(finding, opening.CONFIGURATION_FILE)
             if settings
             else Diagnostic(CODE, "warning", message, hint)
         )
 
     def _names(self) -> Iterator[Diagnostic]:
         """Yield documents of one name in one folder, and those that the kustomization beside them leaves out."""
-        documents = list({id(applier.document): applier for applier in self.ours}.values())
-        if len(documents) > 1:
-            documents.sort(key=lambda applier: applier.document.file in self.around.changed)
+        ours = list({id(applier.document): applier for applier in self.ours}.values())
+        if len(ours) > 1:
+            ours.sort(key=lambda applier: applier.document.file in self.around.changed)
         seen = dict[object, Applier]()
-        for applier in documents:
+        for applier in ours:
             other = seen.setdefault((identity(applier), os.path.dirname(applier.document.file)), applier)
             if other is not applier:
                 source = other.document.locate(("metadata", "name"))
@@ -287,27 +283,19 @@ class Delivery:
                 yield applier.document.diagnose(
                     Finding(CODE, "warning", message, "give it another name", ("metadata", "name"))
                 )
-        for folder in dict.fromkeys(os.path.dirname(applier.document.file) for applier in documents):
+        for folder in dict.fromkeys(os.path.dirname(applier.document.file) for applier in ours):
             lists = [file for name in LISTS if os.path.isfile(file := os.path.join(folder, name))]
-            for document in read_paths(lists, Limits(), everything=True)[0]:
-                listed = [str(entry) for entry in items(document.data.get("resources"))]
+            for document in files.read_paths(lists, Limits(), everything=True)[0]:
+                listed = [str(entry) for entry in documents.items(document.data.get("resources"))]
                 plain = {os.path.normpath(entry) for entry in listed}
                 names = sorted(
-                    os.path.basename(a.document.file) for a in documents if os.path.dirname(a.document.file) == folder
+                    os.path.basename(a.document.file) for a in ours if os.path.dirname(a.document.file) == folder
                 )
                 for i, entry in enumerate(listed):
                     if "://" not in entry and not os.path.lexists(os.path.join(folder, entry)):
                         message = f"there is no {entry} in {folder or '.'}: kustomize builds nothing of this folder"
-                        near = near_names(entry, set(names) - plain, 1)
-                        yield document.diagnose(
-                            Finding(
-                                CODE,
-                                "warning",
-                                message,
-                                suggest(entry, near) if near else "remove it",
-                                ("resources", i),
-                            )
-                        )
+                        hint = did_you_mean(entry, set(names) - plain, most=1) or "remove it"
+                        yield document.diagnose(Finding(CODE, "warning", message, hint, ("resources", i)))
                 is_near = any(not os.path.lexists(os.path.join(folder, entry)) for entry in listed)
                 for name in names if plain and os.curdir not in plain and not is_near else ():
                     if name not in plain:
@@ -323,12 +311,12 @@ class Delivery:
                         continue
                     ours = [self.around.prefixed(folder) for folder in self.outputs]
                     candidates = {*ours, *(os.path.join(os.path.dirname(o), "*") for o in ours)}
-                    if near := near_names(path.removeprefix("./"), candidates, 1, 0.75):
+                    if near := did_you_mean(path.removeprefix("./"), candidates, 0.75, 1):
                         at = ("spec", "generators", i, "git", "directories", j, "path")
                         message = (
                             f"no folder matches {path}: this generates no Application, and those of before are deleted"
                         )
-                        yield document.diagnose(Finding(CODE, "warning", message, suggest(path, near), at))
+                        yield document.diagnose(Finding(CODE, "warning", message, near, at))
 
 
 def _first_taken(
@@ -337,3 +325,13 @@ def _first_taken(
     """Return who took the first of the files that are taken, and those files, by name."""
     found = [(taken[key], file) for key, file in keys if key in taken]
     return (found[0][0], sorted(file for _, file in found)) if found else None
+
+
+def findings(runs: Sequence[compiling.Run], base: Callable[[], str | None]) -> list[Diagnostic]:
+    """Return what is not applied as it is rendered; `base` finds the commit to compare with."""
+    guard, found = Finding.Guard("what Argo CD and Flux apply", "the comparison", ()), list[Diagnostic]()
+    with guard(""):
+        delivery = Delivery(runs, base)
+        found += delivery.of_nobody()
+        found += delivery.findings()
+    return [*found, *guard.diagnostics]

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.cli.applying.documents import Applier, Around, Reported
-from trainc.findings import suggest
-from trainc.findings.text import counted, first_of, near_names
-from trainc.kube.documents import identity_of, mapping, objects
-from trainc.startup.patterns import pattern
+from trainc.api.findings import counted, did_you_mean, first_of, suggest
+from trainc.api.kube import identity_of, mapping, objects
+from trainc.api.records import pattern
+from trainc.features.gitops.applying.documents import Applier, Around, Reported
 
 _DURATION = pattern(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
 _SUBSTITUTED = pattern(r"(?<!\$)\$\{[A-Za-z_]")
@@ -58,16 +57,11 @@ def _source(applier: Applier, around: Around) -> Iterator[Reported]:
     known = [d for d in around.documents if d.data.get("kind") == reference.get("kind")]
     named = [d for d in known if identity_of(d.data)[1] == reference.get("name")]
     name, kinds = str(reference.get("name")), ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")
-    if reference.get("kind") not in kinds and (near := near_names(str(reference.get("kind")), kinds, 1, 0.7)):
-        yield (
-            "warning",
-            f"Flux has no source of kind {reference.get('kind')}",
-            suggest("", near),
-            ("sourceRef", "kind"),
-        )
-    elif not named and (near := near_names(name, [identity_of(d.data)[1] for d in known], 1, 0.75)):
+    if reference.get("kind") not in kinds and (near := did_you_mean(str(reference.get("kind")), kinds, 0.7, 1)):
+        yield "warning", f"Flux has no source of kind {reference.get('kind')}", near, ("sourceRef", "kind")
+    elif not named and (near := did_you_mean(name, [identity_of(d.data)[1] for d in known], 0.75, 1)):
         message = f"there is no {reference.get('kind')} {name} here: Flux applies nothing"
-        yield "warning", message, suggest(name, near), ("sourceRef", "name")
+        yield "warning", message, near, ("sourceRef", "name")
     elif (
         named
         and (spaces := {identity_of(d.data)[0] for d in named})
