@@ -228,6 +228,11 @@ class Finding:
             self.failures = [*dict.fromkeys((*self.failures, failure))]
             return True
 
+        def take(self, error: Exception) -> None:
+            """Note what a judge raised as the block would, or raise it again."""
+            if not self.__exit__(None, error, error.__traceback__):
+                raise error
+
         @property
         def diagnostics(self) -> list[Diagnostic]:
             """The failures, each with the object that the guard was called with."""

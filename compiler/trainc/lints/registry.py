@@ -11,7 +11,6 @@ The arguments of a lint's function depend on its stage:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cache, cached_property
 
 from trainc.findings import Finding
@@ -253,29 +252,35 @@ def lint(
     `options` is for the stage `built`; `around` is what the input has beside jobs, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
-    whole = (job, info) if options is None else (job, info, options)
     around = around or Surroundings()
-    arguments: dict[str, Sequence[Any]] = {"job": whole, "input": (job, info, around)}
+    arguments: dict[str, tuple[Any, ...]] = {
+        "job": (job, info) if options is None else (job, info, options),
+        "input": (job, info, around),
+    }
     subjects = _Subjects(job, info, around)
     findings: list[Finding] = []
-    # What a plugin of others raises is said as such.
-    guard = nullcontext() if info.plugins else Finding.Guard("whether it works")
+    # What a plugin of others raises is said as such. There are fifty lints: entering a `with` costs more than a `try`.
+    guard, failures = Finding.Guard("whether it works"), () if info.plugins else (Exception,)
     for group in _at(stage, info.plugins):
         per, when = group.per, group.when
-        with guard:
+        try:
             if group.applies_to is not None and not group.applies_to(job, info):
                 continue
             if per in arguments:
-                for function in group.functions if per == "job" or around else ():
-                    with guard:
-                        findings += function(*arguments[per])
-                continue
-            for subject in subjects[per]:
-                if when is None or when(subject):
-                    for function in group.functions:
-                        with guard:
-                            findings += function(subject)
-    findings += getattr(guard, "failures", ())
+                chosen = [arguments[per]] if per == "job" or around else []
+            else:
+                chosen = [(subject,) for subject in subjects[per] if when is None or when(subject)]
+            functions = group.functions if chosen else ()
+        except failures as error:
+            guard.take(error)
+            continue
+        for whole in chosen:
+            for function in functions:
+                try:
+                    findings += function(*whole)
+                except failures as error:
+                    guard.take(error)
+    findings += guard.failures
     if info.gitops:
         return findings
     return [replace(finding, severity="warning") if finding.severity == "error" else finding for finding in findings]

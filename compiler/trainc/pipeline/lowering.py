@@ -19,7 +19,7 @@ from trainc.kube.kueue_versions import step_of
 from trainc.kube.quantity import POD_LEVEL, container_requests, pod_requests
 from trainc.kube.releases import DEFAULT_KUBERNETES
 from trainc.kube.strategic_merge import PatchFailedError
-from trainc.options import Options, Semantics
+from trainc.options import Options
 from trainc.pipeline.patches import (
     NO_ROLE,
     Role,
@@ -31,7 +31,7 @@ from trainc.pipeline.patches import (
     replaced_lists,
 )
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -93,15 +93,14 @@ def _step(spec: Json | None) -> InitializerStep | None:
 # runtime, so that the id cannot be reused.
 Prepared: TypeAlias = dict[tuple[int, bytes], tuple[ValidDocument, Info, list[Finding]]]
 
-# The fields of a TrainJob's spec, apart from the trainer's, that affect the result of `prepare`.
+# The fields of a TrainJob's spec that affect it. What the trainer sets is added afterwards, because most jobs differ in it.
 _RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
 _MOST_PREPARED = 256
 
 
 def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Session) -> tuple[Info, list[Finding]]:
-    """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
-    trainer = Trainer(resources_per_node=job.trainer.resources_per_node, resource_claims=job.trainer.resource_claims)
-    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], trainer.resources_per_node, trainer.resource_claims
+    """Return the same as `prepare`, which is done once for all jobs that have the same runtime and the same changes to it."""
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS]
     try:
         # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
         key = id(runtime), dumps(fields, 2)
@@ -111,7 +110,7 @@ def prepare_once(spec: Json, job: TrainJob, runtime: ValidDocument, session: Ses
     if key not in prepared:
         if len(prepared) >= _MOST_PREPARED:
             prepared.clear()
-        prepared[key] = runtime, *prepare(replace(job, trainer=trainer), runtime, session.release, session.options)
+        prepared[key] = runtime, *prepare(replace(job, trainer=NO_TRAINER), runtime, session.release, session.options)
     _, info, findings = prepared[key]
     return with_trainer(info, job.trainer), findings
 
@@ -142,11 +141,6 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
     nodes, processes = _sizes(ml_policy or {})
-    setting = _Setting(job, ml_policy, release, options.semantics, names.CLAIMS_GATE in options.feature_gates)
-    pod_sets = tuple(
-        _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
-        for replicated_job in template.spec["replicatedJobs"]
-    )
     info = Info(
         release=release,
         semantics=options.semantics,
@@ -157,7 +151,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         feature_gates=options.feature_gates,
         software=options.software,
         template=template.spec,
-        pod_sets=pod_sets,
+        pod_sets=(),
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
         ml_policy=ml_policy,
         pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
@@ -167,17 +161,39 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         processes=processes,
         traced=made_of(job.name) is not None,
     )
-    return with_trainer(info, job.trainer)
+    pod_sets = [
+        _pod_set(each, template.roles.get(each["name"], NO_ROLE), info) for each in template.spec["replicatedJobs"]
+    ]
+    return with_trainer(replace(info, pod_sets=tuple(pod_sets)), job.trainer)
 
 
 def with_trainer(info: Info, trainer: Trainer) -> Info:
-    """Return the Info with the trainer's entrypoint and sizes."""
+    """Return the Info with the trainer's resources, entrypoint and sizes."""
     nodes, processes = info.nodes, info.processes
     if trainer.num_nodes is not None:
         nodes = Size(trainer.num_nodes, ("spec", "trainer", "numNodes"), "trainjob")
     if trainer.num_proc_per_node is not None:
         processes = Size(trainer.num_proc_per_node, ("spec", "trainer", "numProcPerNode"), "trainjob")
-    return replace(info, command=trainer.command, args=trainer.args, nodes=nodes, processes=processes)
+    pod_sets, command, args = _with_resources(info, trainer), trainer.command, trainer.args
+    return replace(info, pod_sets=pod_sets, command=command, args=args, nodes=nodes, processes=processes)
+
+
+def _with_resources(info: Info, trainer: Trainer) -> tuple[PodSet, ...]:
+    """Return the pod sets with the resources that the TrainJob gives each node, and its claims if the gate for them is on."""
+    requested, claims = trainer.resources_per_node, trainer.resource_claims
+    claims = claims if names.CLAIMS_GATE in info.feature_gates else ()
+    if claims:
+        requested = {**(requested or {}), "claims": [{"name": claim["name"]} for claim in claims]}
+    if requested is None:
+        return info.pod_sets
+    return tuple(
+        [
+            _with_node_resources(pod_set, pod_spec_of(replicated_job), requested, claims, info)
+            if _takes_node_resources(pod_set.role, pod_set.ancestor, info)
+            else pod_set
+            for pod_set, replicated_job in zip(info.pod_sets, info.template["replicatedJobs"], strict=True)
+        ]
+    )
 
 
 def _sizes(policy: Json) -> tuple[Size, Size]:
@@ -214,29 +230,6 @@ def has_several_pods(job: TrainJob, info: Info) -> bool:
     return pods > 1 or (info.nodes.requested or 0) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """The inputs that all pod sets of a job share."""
-
-    job: TrainJob
-    ml_policy: Json | None
-    release: Release
-    semantics: Semantics
-    claims_on: bool
-
-    @property
-    def claims(self) -> tuple[Item, ...]:
-        """The TrainJob's claims per node, if the gate for them is on."""
-        return self.job.trainer.resource_claims if self.claims_on else ()
-
-    @property
-    def node_resources(self) -> Json | None:
-        """The resources that the TrainJob gives each node, the claims among them."""
-        if not self.claims:
-            return self.job.trainer.resources_per_node
-        return {**(self.job.trainer.resources_per_node or {}), "claims": [{"name": c["name"]} for c in self.claims]}
-
-
 def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], dict[str, str]]:
     """Return labels and annotations of the JobSet, from the template, the TrainJob's spec and each patch, in order."""
     labels = {**template.get("labels", {}), **job.spec_labels}
@@ -247,40 +240,39 @@ def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], di
     return labels, annotations
 
 
-def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
+def _pod_set(replicated_job: Json, role: Role, info: Info) -> PodSet:
     template = replicated_job["template"]
     ancestor = (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL)
     holder, counted = template.get("spec", {}), "parallelism"
-    if ancestor == names.TRAINER and setting.ml_policy is not None:
-        holder, counted = setting.ml_policy, "numNodes"
-    count, traced = holder.get(counted, 1), made_of(setting.job.name) is not None
-    if traced and counted not in holder:
+    if ancestor == names.TRAINER and info.ml_policy is not None:
+        holder, counted = info.ml_policy, "numNodes"
+    count = holder.get(counted, 1)
+    if info.traced and counted not in holder:
         count = derived_from(count, (), f"one pod, because {counted} is not set")
     pod_spec = pod_spec_of(replicated_job)
-    requesting, requested, pod_fields = pod_spec, setting.node_resources, {}
-    if requested is not None and _takes_node_resources(role.role, ancestor, setting):
-        requesting = _with_node_resources(pod_spec, requested, role.main, setting)
-        if setting.claims:
-            pod_fields = {"resourceClaims": upsert(pod_spec.get("resourceClaims", ()), setting.claims, "name")}
-    gitops = setting.semantics == "gitops"
-    pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
-    running = requesting if setting.release.resources == "merge" or gitops else pod_spec
     return PodSet(
         name=replicated_job["name"],
         ancestor=ancestor,
         count=count if count >= 1 else derived(1, count),
         replicas=replicated_job.get("replicas", 1),
-        containers=tuple(Container(fields) for fields in running.get("containers", ())),
-        init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
-        volumes=tuple(running.get("volumes", ())),
-        requests=pod_requests(requesting, limits_count=gitops, pod_level=pod_level),
+        containers=tuple(Container(fields) for fields in pod_spec.get("containers", ())),
+        init_containers=tuple(Container(fields) for fields in pod_spec.get("initContainers", ())),
+        volumes=tuple(pod_spec.get("volumes", ())),
         role=role.role,
         main=role.main,
         # Lets `kubectl logs -l` select the pods of a step without the job's name.
-        labels={names.ANCESTOR_LABEL: _pod_label(ancestor) if traced else ancestor} if ancestor and gitops else {},
-        amounts=_amounts_behind(requesting, gitops, pod_level) if traced else {},
-        pod_fields=pod_fields,
+        labels={names.ANCESTOR_LABEL: _pod_label(ancestor) if info.traced else ancestor}
+        if ancestor and info.gitops
+        else {},
+        **_requested(pod_spec, info),
     )
+
+
+def _requested(pod_spec: Json, info: Info) -> dict[str, Any]:
+    """Return the fields of a pod set that say what its pods request."""
+    pod_level = POD_LEVEL if info.gitops else info.release.pod_level_resources
+    requests = pod_requests(pod_spec, limits_count=info.gitops, pod_level=pod_level)
+    return {"requests": requests, "amounts": _amounts_behind(pod_spec, info.gitops, pod_level) if info.traced else {}}
 
 
 def _pod_label(ancestor: str) -> str:
@@ -329,35 +321,42 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
     return job, findings
 
 
-def _takes_node_resources(role: str, ancestor: str | None, setting: _Setting) -> bool:
+def _takes_node_resources(role: str, ancestor: str | None, info: Info) -> bool:
     """Return whether a replicated job takes the TrainJob's resources during lowering.
 
     Since 2.2 the controller applies them here only if there is an mlPolicy, and so ignores them for plain runtimes;
     `gitops` applies them. Until 2.1 the controller applies them only when it builds the JobSet.
     """
-    release = setting.release
+    release = info.release
     trains = ancestor == names.TRAINER
-    mpi_node = launcher_is_node(setting.ml_policy) and role == names.NODE
-    if setting.semantics == "gitops":
+    mpi_node = launcher_is_node(info.ml_policy) and role == names.NODE
+    if info.gitops:
         return trains or (mpi_node and release.resources_reach_mpi_node)
-    if not release.gang_sees_resources or setting.ml_policy is None:
+    if not release.gang_sees_resources or info.ml_policy is None:
         return False
     return trains or (mpi_node and release.resources == "merge")
 
 
-def _with_node_resources(pod_spec: Json, requested: Json, main: str, setting: _Setting) -> Json:
-    """Return the pod spec with the TrainJob's resources on its first container called `main`."""
+def _with_node_resources(
+    pod_set: PodSet, pod_spec: Json, requested: Json, claims: tuple[Item, ...], info: Info
+) -> PodSet:
+    """Return a pod set with the TrainJob's resources on its first container called `main`, and its claims."""
     containers = list(pod_spec.get("containers", ()))
-    at = next((i for i, container in enumerate(containers) if container.get("name") == main), None)
-    if at is None:
-        return pod_spec
-    resources = _combine(containers[at].get("resources", {}), requested, setting)
-    containers[at] = {**containers[at], "resources": resources}
-    return {**pod_spec, "containers": containers}
+    at = next((i for i, container in enumerate(containers) if container.get("name") == pod_set.main), None)
+    changed: dict[str, Any] = {}
+    if at is not None:
+        resources = _combine(containers[at].get("resources", {}), requested, info)
+        containers[at] = {**containers[at], "resources": resources}
+        changed = _requested({**pod_spec, "containers": containers}, info)
+        if info.release.resources == "merge" or info.gitops:
+            changed["containers"] = tuple(map(Container, containers))
+    if claims:
+        changed["pod_fields"] = {"resourceClaims": upsert(pod_spec.get("resourceClaims", ()), claims, "name")}
+    return replace(pod_set, **changed) if changed else pod_set
 
 
-def _combine(declared: Json, requested: Json, setting: _Setting) -> Json:
-    replaces, gitops = setting.release.resources == "replace", setting.semantics == "gitops"
+def _combine(declared: Json, requested: Json, info: Info) -> Json:
+    replaces, gitops = info.release.resources == "replace", info.gitops
     if replaces and not gitops:
         return requested
     if replaces:
@@ -367,7 +366,7 @@ def _combine(declared: Json, requested: Json, setting: _Setting) -> Json:
         combined = {kind: {**declared.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # Up to 2.3 the controller drops claims if the TrainJob sets any resources; later it puts the TrainJob's first.
-    merges = setting.release.claims_merge
+    merges = info.release.claims_merge
     own, others = requested.get("claims", ()), declared.get("claims", ())
     claims = {c["name"]: c for c in ((*own, *others) if merges else (*others, *own))}
     if merges:
