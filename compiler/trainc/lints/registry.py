@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import product
 
 from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
@@ -252,59 +253,53 @@ def lint(
     `options` is for the stage `built`; `around` is what the input has beside jobs, for the stage `sized`.
     Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
-    around = around or Surroundings()
-    arguments: dict[str, tuple[Any, ...]] = {
-        "job": (job, info) if options is None else (job, info, options),
-        "input": (job, info, around),
-    }
-    subjects = _Subjects(job, info, around)
+    subjects = _Subjects(job, info, around or Surroundings())
+    subjects["job"] = [(job, info) if options is None else (job, info, options)]
     findings: list[Finding] = []
     # What a plugin of others raises is said as such. There are fifty lints: entering a `with` costs more than a `try`.
     guard, failures = Finding.Guard("whether it works"), () if info.plugins else (Exception,)
     for group in _at(stage, info.plugins):
-        per, when = group.per, group.when
+        when = group.when
         try:
             if group.applies_to is not None and not group.applies_to(job, info):
                 continue
-            if per in arguments:
-                chosen = [arguments[per]] if per == "job" or around else []
-            else:
-                chosen = [(subject,) for subject in subjects[per] if when is None or when(subject)]
+            chosen = [given for given in subjects[group.per] if when is None or when(*given)]
             functions = group.functions if chosen else ()
         except failures as error:
             guard.take(error)
             continue
-        for whole in chosen:
-            for function in functions:
-                try:
-                    findings += function(*whole)
-                except failures as error:
-                    guard.take(error)
+        for given, function in product(chosen, functions):
+            try:
+                findings += function(*given)
+            except failures as error:
+                guard.take(error)
     findings += guard.failures
     if info.gitops:
         return findings
     return [replace(finding, severity="warning") if finding.severity == "error" else finding for finding in findings]
 
 
-class _Subjects(dict[str, Sequence[Any]]):
-    """The containers of a job ("container"), and those that train with their parsed commands ("training")."""
+class _Subjects(dict[str, list[tuple[Any, ...]]]):
+    """What lints are given: containers, those that train with their parsed commands ("training"), or the input."""
 
     def __init__(self, job: TrainJob, info: Info, around: Surroundings) -> None:
         super().__init__()
         self.job, self.info, self.around = job, info, around
 
-    def __missing__(self, per: str) -> Sequence[Any]:
-        if per == "container":
-            self[per] = [*entrypoints(self.job, self.info)]
+    def __missing__(self, per: str) -> list[tuple[Any, ...]]:
+        if per == "input":
+            self[per] = [(self.job, self.info, self.around)] if self.around else []
+        elif per == "container":
+            self[per] = [(entry,) for entry in entrypoints(self.job, self.info)]
             if self.around:
                 from trainc.lints.config_files import as_its_script
 
-                self[per] = [as_its_script(entry, self.around) for entry in self[per]]
+                self[per] = [(as_its_script(entry, self.around),) for (entry,) in self[per]]
         else:
             from trainc.lints.training import training_of
 
-            trainings = [training_of(entry, self.around) for entry in self["container"]]
-            self[per] = [training for training in trainings if training is not None]
+            trainings = [training_of(entry, self.around) for (entry,) in self["container"]]
+            self[per] = [(training,) for training in trainings if training is not None]
         return self[per]
 
 

@@ -186,14 +186,8 @@ def _with_resources(info: Info, trainer: Trainer) -> tuple[PodSet, ...]:
         requested = {**(requested or {}), "claims": [{"name": claim["name"]} for claim in claims]}
     if requested is None:
         return info.pod_sets
-    return tuple(
-        [
-            _with_node_resources(pod_set, pod_spec_of(replicated_job), requested, claims, info)
-            if _takes_node_resources(pod_set.role, pod_set.ancestor, info)
-            else pod_set
-            for pod_set, replicated_job in zip(info.pod_sets, info.template["replicatedJobs"], strict=True)
-        ]
-    )
+    pairs = zip(info.pod_sets, info.template["replicatedJobs"], strict=True)
+    return tuple([_with_node_resources(pod_set, pod_spec_of(job), requested, claims, info) for pod_set, job in pairs])
 
 
 def _sizes(policy: Json) -> tuple[Size, Size]:
@@ -340,7 +334,9 @@ def _takes_node_resources(role: str, ancestor: str | None, info: Info) -> bool:
 def _with_node_resources(
     pod_set: PodSet, pod_spec: Json, requested: Json, claims: tuple[Item, ...], info: Info
 ) -> PodSet:
-    """Return a pod set with the TrainJob's resources on its first container called `main`, and its claims."""
+    """Return a pod set with the TrainJob's resources on its first container called `main`, and its claims, if it takes them."""
+    if not _takes_node_resources(pod_set.role, pod_set.ancestor, info):
+        return pod_set
     containers = list(pod_spec.get("containers", ()))
     at = next((i for i, container in enumerate(containers) if container.get("name") == pod_set.main), None)
     changed: dict[str, Any] = {}
