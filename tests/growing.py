@@ -119,14 +119,14 @@ class Field:
 def write(grown: Sequence[Field], root: Path, size: int) -> None:
     """Write a document in which each of these fields has this size, and what stands around it.
 
-    What the document was before has its lists in reverse.
+    What the document was before has its lists in reverse, and other values in its mappings.
     """
     kind = KINDS[grown[0].kind]
     after = before = kind.document
     for field in grown:
         value = field.make(size)
         after = _placed(after, field.path, value, field.above)
-        before = _placed(before, field.path, value[::-1] if isinstance(value, list) else value, field.above)
+        before = _placed(before, field.path, _earlier(value), field.above)
     texts = {
         "jobs/llm.yaml": json.dumps(JOB),
         "before/llm.yaml": json.dumps(JOB),
@@ -139,6 +139,12 @@ def write(grown: Sequence[Field], root: Path, size: int) -> None:
     for name, text in (texts | {kind.file: json.dumps(after, indent=1)}).items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
+
+
+def _earlier(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _numbered(part, 0) for key, part in value.items()}
+    return value[::-1] if isinstance(value, list) else value
 
 
 def groups(members: Iterable[Field], most: int) -> list[list[Field]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
-from steps import steps
+from steps import assert_linear, steps
 
 import trainc
 from trainc.findings.differences import changes, unified
@@ -96,3 +96,36 @@ def test_commands_that_compare_take_steps_in_proportion(
         assert run("build", "old.yaml", "-o", "out", "--release", "2.3").status == 0
         found.append(steps(lambda: run(*command.split(), "--release", "2.3")))
     assert found[1] <= 2.3 * found[0]
+
+
+# A job and a template of one, whose labels all change.
+CHANGED = {"job.yaml": "a", "job.yaml.j2": "{{ name }}"}
+LABELED = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: NAME
+  namespace: b
+  labels:
+LABELSspec: {runtimeRef: {name: torch-distributed}}
+"""
+
+
+@pytest.mark.parametrize("file", CHANGED)
+def test_the_causes_of_many_changes_take_steps_in_proportion(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["diff", "was/jobs", "now/jobs", "--release", "2.3", "--overlay", "now"]
+    found = []
+    for n in (10, 50, 100, 200):  # The first one imports what a difference needs.
+        for side in ("was", "now"):
+            Path(side, "jobs").mkdir(parents=True, exist_ok=True)
+            labels = "".join(f"    a{i}: {side}{i}\n" for i in range(n))
+            text = LABELED.replace("NAME", CHANGED[file]).replace("LABELS", labels)
+            Path(side, "jobs", file).write_text(text, encoding="utf-8")
+            Path(side, "overlay.yaml").write_text(
+                "apiVersion: trainc/v1alpha1\nkind: Overlay\nvalues: {name: a}\n", encoding="utf-8"
+            )
+        found.append(steps(lambda: run(*words)))
+    assert f"because of now/jobs/{file}:7" in run(*words).stdout
+    assert_linear(found[1:], 20_000)

@@ -41,6 +41,7 @@ from trainc.kube.documents import (
     without_path,
 )
 from trainc.kube.names import QUEUE_LABEL
+from trainc.kube.strategic_merge import Copies
 from trainc.options import Limits
 from trainc.output.choices import Choices, JobKey, is_chosen
 from trainc.output.ownership import file_name, is_marked
@@ -70,9 +71,10 @@ def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Ma
     `config_maps` are its own, by name, which are a part of it.
     """
     data: Json = document.data
+    copies = Copies()
     for path, before, after in reversed(document.held_back):
         if value_at(data, path) == after:
-            data = _with(data, path, before)
+            data = _set(data, path, before, copies)
     for path in (("metadata", "labels"), ("metadata", "annotations")):
         if value_at(data, path) == {}:
             data = without_path(data, path)
@@ -83,14 +85,15 @@ def own_trainjob(document: Document, *, name_hash: bool = False, config_maps: Ma
     return {**data, "nameHash": True} if name_hash else data
 
 
-def _with(tree: Any, path: Sequence[str | int], value: Any) -> Any:
+def _set(tree: Any, path: Sequence[str | int], value: Any, copies: Copies) -> Any:
     """Return a copy of documents and lists with a value at a path that exists, or without it for None."""
     step, *rest = path
-    if rest:
-        value = _with(tree[step], rest, value)
-    if isinstance(step, int):
-        return [*tree[:step], value, *tree[step + 1 :]]
-    return {key: old for key, old in tree.items() if key != step} | ({} if value is None else {step: value})
+    tree = copies.of(tree)
+    if value is None and not rest:
+        del tree[step]
+    else:
+        tree[step] = _set(tree[step], rest, value, copies) if rest else value
+    return tree
 
 
 def digest_of(trainjob: Json) -> str:

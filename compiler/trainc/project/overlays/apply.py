@@ -247,11 +247,15 @@ class Layer:
         """
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
+        names = image_names(documents) if images or self._overlay.mirrors else []
         return [
             *(self._missing_target(patch, documents, elsewhere) for patch in patches[:_MOST_HINTS]),
-            *(self._missing_target(patch, (), ()) for patch in patches[_MOST_HINTS:]),
-            *(self._missing_image(change, documents) for change in images),
-            *self._missing_registries(documents),
+            *(self._no_target("fix the first ones first", patch.entry.path) for patch in patches[_MOST_HINTS:]),
+            *(
+                self._missing_image(change, names if number < _MOST_HINTS else names[:_MOST_HINTS])
+                for number, change in enumerate(images)
+            ),
+            *self._missing_registries(names),
         ]
 
     def _apply_patches(self, document: Edited, uses: set[Use]) -> Edited | None:
@@ -318,14 +322,17 @@ class Layer:
         kinds = {str(document.data.get("kind")) for document in documents}
         near = did_you_mean(kind, kinds, 0.8) if kind not in {"", *kinds, *JOB_KINDS} else ""
         path = (*patch.entry.path, "target", "kind") if near and patch.entry.target is not None else patch.entry.path
-        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", near or hint, path)
+        return self._no_target(near or hint, path)
 
-    def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
+    def _no_target(self, hint: str, path: Path) -> Diagnostic:
+        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, path)
+
+    def _missing_image(self, change: ImageChange, here: Sequence[str]) -> Diagnostic:
         # As they are before `mirrors`, which come after `images`.
         mirrors = [(mirror, registry) for registry, mirror in self._overlay.mirrors.items()]
         written, *names = (
             next((registry + name.removeprefix(m) for m, registry in mirrors if is_in_registry(name, m)), name)
-            for name in (change.name, *image_names(documents))
+            for name in (change.name, *here)
         )
         hint = did_you_mean(change.name, names)
         if written != change.name and written in names:
@@ -334,15 +341,17 @@ class Layer:
         message = f"no container uses the image {change.name!r}"
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
-    def _missing_registries(self, documents: Sequence[Edited]) -> Iterator[Diagnostic]:
+    def _missing_registries(self, names: Sequence[str]) -> Iterator[Diagnostic]:
         """Yield mirrors of registries that are almost those of images here; others may serve jobs to come."""
-        mirrors = self._overlay.mirrors
-        names = [full_name(name) for name in image_names(documents)] if mirrors else []
+        mirrors, near = self._overlay.mirrors, dict[int, list[str]]()
+        parts = [full_name(name).split("/") for name in names]
+        holders = {"/".join(steps[:end]) for steps in parts for end in range(1, len(steps) + 1)}
         for registry, mirror in mirrors.items():
-            if not any(is_in_registry(name, mirror) or is_in_registry(name, registry) for name in names):
+            if mirror not in holders and registry not in holders:
                 depth = registry.count("/") + 1
-                near = {"/".join(name.split("/")[:depth]) for name in names} - {*mirrors}
-                if hint := did_you_mean(registry, near, 0.93):  # ghcr.io is not meant by gcr.io.
+                if depth not in near:
+                    near[depth] = sorted({"/".join(steps[:depth]) for steps in parts} - {*mirrors})
+                if hint := did_you_mean(registry, near[depth], 0.93):  # ghcr.io is not meant by gcr.io.
                     message = f"no container uses an image from {registry!r}"
                     yield self._diagnostic("ImageNotUsed", "warning", message, hint, ("mirrors", registry))
 

@@ -194,7 +194,7 @@ class Origins:
 class Edited:
     """`document` with edits: `data` is its current content, `origins` tells who wrote the changed fields.
 
-    Edits return a new instance that shares `origins` and `copies` and replaces the old one. `identities` are all
+    Edits return a new instance that shares `origins`, `copies` and `held_back` and replaces the old one. `identities` are all
     (namespace, name) that the document has had, current one last; patches may refer to any of them. `held_back` is that of
     the document.
     """
@@ -204,12 +204,12 @@ class Edited:
     origins: Origins = field(default_factory=Origins)
     identities: tuple[tuple[str, str], ...] = ()
     copies: Copies = field(default_factory=Copies)
-    held_back: tuple[tuple[Path, Any, Any], ...] = ()
+    held_back: list[tuple[Path, Any, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, document: Document) -> Edited:
         """Create an instance for a document without edits."""
-        return cls(document, document.data, identities=(identity_of(document.data),), held_back=document.held_back)
+        return cls(document, document.data, identities=(identity_of(document.data),), held_back=[*document.held_back])
 
     def with_data(self, data: dict[str, Any], origins: Iterable[tuple[FieldPath, Origin]]) -> Edited:
         """Return the document with new data, and record who wrote which fields."""
@@ -229,8 +229,8 @@ class Edited:
 
     def with_common_field(self, path: Path, value: Any, origin: Origin, *, derived: bool = False) -> Edited:
         """Like `with_field`, for what is set in all outputs alike."""
-        entry = path, value_at(self.data, path), value
-        return replace(self.with_field(path, value, origin, derived=derived), held_back=(*self.held_back, entry))
+        self.held_back.append((path, value_at(self.data, path), value))
+        return self.with_field(path, value, origin, derived=derived)
 
     def _copy_with(self, data: Any, path: Path, value: Any) -> Any:
         if not path:
@@ -250,7 +250,12 @@ class Edited:
         if self.data is self.document.data:
             return self.document
         return Document(
-            self.data, self.document.file, self.locate, self.document, written=self.written, held_back=self.held_back
+            self.data,
+            self.document.file,
+            self.locate,
+            self.document,
+            written=self.written,
+            held_back=(*self.held_back,),
         )
 
     def locate(self, path: Path) -> Source | None:

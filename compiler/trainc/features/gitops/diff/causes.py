@@ -15,11 +15,14 @@ from trainc.api.explained import ExplainedField, Explanation, Recorder
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
 from trainc.api.kube import Manifest, documents, identity_of, names, releases, value_at
-from trainc.api.records import dataclass, field, pattern, replace
+from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
 from trainc.features.gitops.diff.places import (
     Place,
+    Template,
+    Why,
+    by_holder,
     is_on_one_line,
     leaves_that_differ,
     pending_line,
@@ -38,18 +41,6 @@ _IDENTITY = ("name", "namespace")
 _NAMING = ("namespace", "namePrefix", "nameSuffix")
 # What of a sweep says nothing about its trials.
 _LIMITING = ("metadata", "budget", "maxTrials")
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """The causes of what changes in a job: lines, and what is no line.
-
-    `pending` are lines that had changed before, and take effect now because a job that was kept is compiled again.
-    """
-
-    lines: tuple[Cause, ...] = ()
-    reasons: tuple[str, ...] = ()
-    pending: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +156,11 @@ class Causes:
         self._variants: dict[str, Session] = {}
         self._shared: dict[object, Why] = {}
         self._places: documents.Places = {}
-        # Of templates, by file.
-        self._hunks: dict[str, list[tuple[int, int, int, int]]] = {}
+        # Lists that were compared, and their differences by index.
+        self._hunks: dict[tuple[int, int], tuple[Any, Any, dict[int, differences.Hunk]]] = {}
+        self._templates: dict[str, Template] = {}
+        # In the values that fill templates.
+        self._different: list[Path] | None = None
 
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
@@ -214,8 +208,10 @@ class Causes:
             texts = [None if c.after is None else str(c.before) for c in diff.changes]
             changes = [(c.old, c.new, was) for c, was in zip(diff.changes, texts, strict=True)]
             # Where only the name has changed, nothing has waited.
-            for old, new, was in changes or [((), (), None if diff.renamed else "")]:
-                at = [[f for f in fields[n] if f.index[: len(p)] == p] for n, p in ((0, old), (1, new))]
+            changes = changes or [((), (), None if diff.renamed else "")]
+            below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
+            for old, new, was in changes:
+                at = [below[n].get(p, ()) for n, p in ((0, old), (1, new))]
                 found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
                 places += found
                 unexplained += [(f, was) for f in at[1]] if not found and was is not None else ()
@@ -354,41 +350,41 @@ class Causes:
         if not isinstance(others, list):
             yield n, document, (*path, *inside)
             return
-        for a, b, c, d in differences.changes(list(map(repr, items)), list(map(repr, others))):
-            if not a <= index < b:
-                continue
-            if b - a == d - c:
-                here, paired = (document, (*path, *inside)), (other, (*there, c + index - a, *inside[1:]))
-                sides = (paired, here) if n else (here, paired)
-                yield from smallest(
-                    sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1])
-                )
-            elif n == 0 and is_on_one_line(document, path, items) and is_on_one_line(other, there, others):
-                yield 1, other, there
-            else:
-                yield n, document, (*path, *inside)
+        lists = id(items), id(others)
+        if lists not in self._hunks:
+            found = differences.changes(list(map(repr, items)), list(map(repr, others)))
+            self._hunks[lists] = items, others, {i: hunk for hunk in found for i in range(hunk.start, hunk.end)}
+        if (hunk := self._hunks[lists][2].get(index)) is None:
+            return
+        a, b, c, d = hunk
+        if b - a == d - c:
+            here, paired = (document, (*path, *inside)), (other, (*there, c + index - a, *inside[1:]))
+            sides = (paired, here) if n else (here, paired)
+            yield from smallest(sides, value_at(sides[0][0].data, sides[0][1]), value_at(sides[1][0].data, sides[1][1]))
+        elif n == 0 and is_on_one_line(document, path, items) and is_on_one_line(other, there, others):
+            yield 1, other, there
+        else:
+            yield n, document, (*path, *inside)
 
     def _of_template(self, n: int, document: Document, path: Path, value: Any) -> Iterator[Place]:
         """Yield the line of a template if it differs, and the values in overlays that it is filled with."""
-        source, texts = document.locate(path), [known.side.templates for known in self._sides]
+        source, file = document.locate(path), os.path.normpath(document.file)
         if source is None:
             return
-        file = os.path.normpath(document.file)
-        lines = [text.get(file, "").splitlines() for text in texts]
-        here = lines[n][source.line - 1] if source.line <= len(lines[n]) else ""
-        if here not in lines[1 - n]:
-            if n == 0 and file not in self._hunks:
-                self._hunks[file] = list(differences.changes(*lines))
+        if file not in self._templates:
+            self._templates[file] = Template.of(*(known.side.templates.get(file, "") for known in self._sides))
+        template = self._templates[file]
+        if template.differs(n, source.line):
             # A line for a line: what it was is not gone.
-            hunks = self._hunks[file] if n == 0 else ()
-            by = next((c - a for a, b, c, d in hunks if a < source.line <= b and b - a == d - c), None)
-            now = None if by is None else replace(source, line=source.line + by)
-            yield (n, document, path) if now is None else (1, replace(document, locate=lambda _: now), path)
-        values = [known.side.values for known in self._sides]
-        different = list(leaves_that_differ(values[0], values[1]))
-        shown = [at for at in different if str(value_at(values[n], at)) in str(value)]
-        text = "\n".join(lines[n])
-        variables = {*pattern(r"(?<![\w.])\w+").findall(text)} if different else ()
+            now = template.line_now(source.line) if n == 0 else None
+            there = replace(source, line=now or 0)
+            yield (n, document, path) if now is None else (1, replace(document, locate=lambda _: there), path)
+        if self._different is None:
+            before, after = (known.side.values for known in self._sides)
+            self._different = list(leaves_that_differ(before, after))
+        different, values, text = self._different, self._sides[n].side.values, template.texts[n]
+        shown = [at for at in different if str(value_at(values, at)) in str(value)]
+        variables = template.variables(n) if different else ()
         for at in shown or different:
             if str(at[0]) in variables and str(at[-1]) in text:
                 for loaded in self._sides[n].overlays:

@@ -20,7 +20,8 @@ from trainc.features.gitops.diff.changes import Change, Move, normalize, strip_s
 from trainc.features.gitops.diff.delivery import LABELS, DeliveryMethod, Outcome, Verdict, group_size, groups_of
 
 if TYPE_CHECKING:
-    from trainc.features.gitops.diff.causes import Causes, Why
+    from trainc.features.gitops.diff.causes import Causes
+    from trainc.features.gitops.diff.places import Why
 
 # Match the objects of both sides by API version, kind, namespace and name.
 

@@ -2,16 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document
 from trainc.api.explained import ExplainedField
 from trainc.api.findings import Path, Source, differences
 from trainc.api.kube import value_at
+from trainc.api.records import dataclass, field, pattern
+from trainc.features.gitops.diff.model import Cause
 
 # A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
 Place: TypeAlias = tuple[int, Document, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The causes of what changes in a job: lines, and what is no line.
+
+    `pending` are lines that had changed before, and take effect now because a job that was kept is compiled again.
+    """
+
+    lines: tuple[Cause, ...] = ()
+    reasons: tuple[str, ...] = ()
+    pending: tuple[Source, ...] = ()
+
+
+@dataclass(slots=True)
+class Template:
+    """A template on both sides, and what is asked of it for each field that it makes."""
+
+    texts: tuple[str, str]
+    lines: tuple[Sequence[str], Sequence[str]]
+    sets: tuple[AbstractSet[str], AbstractSet[str]]
+    hunks: Sequence[differences.Hunk] | None = None
+    names: dict[int, AbstractSet[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, before: str, after: str) -> Template:
+        """Return a template of its two texts."""
+        was, now = before.splitlines(), after.splitlines()
+        return cls(("\n".join(was), "\n".join(now)), (was, now), (frozenset(was), frozenset(now)))
+
+    def differs(self, n: int, line: int) -> bool:
+        """Return whether the other side has no such line."""
+        return (self.lines[n][line - 1] if line <= len(self.lines[n]) else "") not in self.sets[1 - n]
+
+    def line_now(self, line: int) -> int | None:
+        """Return which line has replaced a line of the side before, as one of as many."""
+        if self.hunks is None:
+            self.hunks = differences.changes(*self.lines)
+        hunk = self.hunks[bisect_left(self.hunks, line, key=lambda hunk: hunk.end) :][:1]
+        return next((line + c - a for a, b, c, d in hunk if a < line <= b and b - a == d - c), None)
+
+    def variables(self, n: int) -> AbstractSet[str]:
+        """Return the names in the text."""
+        if n not in self.names:
+            self.names[n] = {*pattern(r"(?<![\w.])\w+").findall(self.texts[n])}
+        return self.names[n]
+
+
+def by_holder(fields: Iterable[ExplainedField], holders: AbstractSet[Path]) -> dict[Path, list[ExplainedField]]:
+    """Return the fields at and below each of some paths."""
+    found: dict[Path, list[ExplainedField]] = {}
+    for explained in fields:
+        for end in range(len(explained.index) + 1):
+            if explained.index[:end] in holders:
+                found.setdefault(explained.index[:end], []).append(explained)
+    return found
 
 
 def is_on_one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:
