@@ -25,6 +25,11 @@ _LISTS = pattern(
 _INDEX = pattern(r"(?:.*[._])?(?:(?:gpu|device|cuda)_?(?:ids?|idx|index|indices)|cuda_device)", 2)
 _DEVICE = pattern(r"cuda:(\d{1,3})(,.*)?")
 _EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolute/path.*", 2)
+# What the processes that load data are called; those that prepare it beforehand end before the training.
+_WORKERS = pattern(
+    r"(?:.*[._/])?(?!preproc)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers|workers_per_gpu|nthreads)"
+)
+_BATCH = pattern(r"(?:.*[._/])?(?:(?:train_|per_(?:gpu|device)_(?:train_)?)?(?:batch_?size|bs)|samples_per_gpu)")
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
@@ -57,6 +62,7 @@ def derived(facts: Facts) -> Iterator[Fact]:
     yield from _slices(facts, str(device and device.value).removesuffix(".shared"))
     yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts, written)
+    yield from [replace(one, key=kind) for one in written if (kind := _loading(one.name.lower(), str(one.value)))]
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
         yield replace(processes, key="job:processes")
@@ -112,6 +118,13 @@ def _tracking(name: str) -> tuple[bool, str]:
 def _devices(name: str) -> tuple[bool, bool]:
     """Return whether a setting names devices, and whether one number is no count of them."""
     return _LISTS.fullmatch(name) is not None, _INDEX.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _loading(name: str, value: str) -> str:
+    """Return the fact that a setting is if it says how many processes load data, or how many samples they put together."""
+    is_workers = value.isdecimal() and _WORKERS.fullmatch(name)
+    return "job:workers" if is_workers else "job:batch" if value.isdecimal() and _BATCH.fullmatch(name) else ""
 
 
 def _of_hardware(what: str, facts: Facts) -> float | None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from posixpath import normpath
 
 from trainc.findings import Fix, Hint, remove
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.startup.patterns import pattern
-from trainc.startup.typing import Any
+from trainc.startup.typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainc.ir.commands.shell import Command
 
 # Variables with further arguments, by their names.
 _FURTHER = pattern(r"\$\{?(?:\w*(?:ARG|OPT|FLAG|EXTRA|PARAM|OVERRIDE|CONFIG)\w*|[@*])|\[@\]", 2)
@@ -58,6 +63,22 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
     return facts, others, hidden
 
 
+def written_by(command: Command) -> Iterator[str]:
+    """Yield the absolute paths that a command of a shell writes: where > leads, and what its program is known to write."""
+    from trainc.knowledge.tables import read
+
+    words = command.words[command.words[:1] == ("sudo",) :]
+    # All that it names, the last one, all with -i, or what is behind an option.
+    place = read("names")["writing"].get(words[0].rpartition("/")[2], "") if words else ""
+    plain = [word for word in words[1:] if word.startswith("/")]
+    if place == "last":
+        plain = [word for word in words[-1:] if word in plain]
+    elif place != "all" and (place != "-i" or not any(word.startswith("-i") for word in words)):
+        plain = [word for before, word in pairwise(words) if before in place.split() and before != "-i"]
+    redirected = [target for operator, target in command.redirects if ">" in operator]
+    yield from (normpath(path) for path in (*redirected, *plain) if path.startswith("/"))
+
+
 def meant(condition: str, fact: Fact | None) -> str:
     """Return how to write what a value means that is none of the words of a condition: another program calls it so."""
     from trainc.findings.text import correct_spelling
@@ -96,8 +117,11 @@ def _instead(value: str) -> str:
     return Hint(f"write {text}", Fix("set", text, "value"))
 
 
-def flat(value: Any) -> dict[str, Any]:
-    """Return the scalars and lists of nested mappings by their dotted keys, and what stands for a mapping or its list."""
+def flat(value: Any, *, into_lists: bool = False) -> dict[str, Any]:
+    """Return the scalars and lists of nested mappings by their dotted keys, and what stands for a mapping or its list.
+
+    With `into_lists`, mappings of a list are read as well, and the first that has a key counts.
+    """
     scalars: dict[str, Any] = {}
     waiting = [("", value)]
     while waiting:
@@ -112,4 +136,5 @@ def flat(value: Any) -> dict[str, Any]:
                 scalars[f"{prefix}{key}"] = Items(map(str, inner))
             elif isinstance(inner, list):
                 scalars[f"{prefix}{key}"] = Nested("[...]")
+                waiting += [(f"{prefix}{key}.", item) for item in inner[::-1]] if into_lists else ()
     return scalars

@@ -20,42 +20,18 @@ from trainc.kube.names import is_dns1123_subdomain, is_label_key
 from trainc.kube.quantity import parse_quantity, whole_number
 from trainc.kube.selectors import int64
 from trainc.plugins.registry import enabled
+from trainc.startup.shipped import read_sections
 
 _DOMAIN = "kueue.x-k8s.io/"
-REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = tuple(
-    f"{_DOMAIN}podset-{name}"
-    for name in (
-        *("required-topology", "preferred-topology", "unconstrained-topology", "slice-required-topology"),
-        *("slice-size", "slice-required-topology-constraints", "group-name"),
-    )
-)
+_ROWS = read_sections(__file__, "kueue.txt")["names"]
+_NAMES = {kind: tuple(f"{_DOMAIN}{name}" for name in names.split()) for kind, names in _ROWS}
+REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = _NAMES["topology"]
 SPREADING = f"{_DOMAIN}podset-topology-spreading"
 PLACING = (*TOPOLOGY, SPREADING)
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", *_FALSE))
 _PRIORITY = f"{_DOMAIN}priority-class"
-_LABELS = frozenset(
-    f"{_DOMAIN}{name}"
-    for name in (
-        *("queue-name", "priority-class", "max-exec-time-seconds", "prebuilt-workload-name", "managed", "job-uid"),
-        *("multikueue-origin", "pod-group-name", "podset", "workload", "concurrent-admission-parent"),
-    )
-)
-_ANNOTATIONS = frozenset(
-    (
-        *PLACING,
-        *(
-            f"{_DOMAIN}{name}"
-            for name in (
-                *("elastic-job", "priority-boost", "prebuilt-workload-name", "job-owner-gvk", "job-owner-name"),
-                *("safe-to-forcefully-delete", "workload-allowed-resource-flavors", "component-workload-index"),
-                *("retriable-in-group", "pod-group-total-count", "pod-group-fast-admission", "pod-group-serving"),
-                *("pod-index-offset", "pod-group-pod-index-label", "role-hash", "workload", "admission-gated-by"),
-                *("wait-for-pods-ready", "pod-group-max-not-ready-count"),
-            )
-        ),
-    )
-)
+_LABELS, _ANNOTATIONS = frozenset(_NAMES["labels"]), frozenset((*PLACING, *_NAMES["annotations"]))
 _SINCE_0_20 = frozenset((SPREADING, f"{_DOMAIN}wait-for-pods-ready", f"{_DOMAIN}pod-group-max-not-ready-count"))
 _MOST_POD_SETS = 18
 _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")

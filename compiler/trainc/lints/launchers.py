@@ -219,8 +219,9 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
             yield option.index, message, f"write {option.spelling} alone"
         return
     choices = takes.split()
-    of_choices = choices.__contains__, f"is not one of {', '.join(choices)}", f"write {{}}={choices[0]}", "VALUE"
-    accepts, wrong, hint, example = _KINDS.get(takes, of_choices)
+    of_choices = [f"is not one of {', '.join(choices)}", f"write {{}}={choices[0]}", "VALUE"]
+    wrong, hint, example = _KINDS.get(takes, of_choices)
+    accepts = _ACCEPTING.get(takes, choices.__contains__)
     if option.value is None:
         message = f"{option.spelling} needs a value, and none follows"
         yield option.index, message, f"write {option.spelling}={example}"
@@ -279,36 +280,25 @@ def _is_backend(value: str) -> bool:
 
 
 # For a kind of value: what accepts one, what is wrong with the others, a hint, and an example.
-_KINDS: Mapping[str, tuple[Callable[[str], object], str, str, str]] = {
-    "integer": (lambda value: _integer(value) is not None, "is not an integer", "write {}=1", "1"),
-    "count": (
-        lambda value: (_integer(value) or 0) >= 0 and bool(_INTEGER.fullmatch(value)),
-        "is not a number of times",
-        "write {}=0",
-        "0",
-    ),
-    "number": (_NUMBER.fullmatch, "is not a number", "write {}=0.1", "0.1"),
-    "port": (
-        lambda value: _integer(value) in range(_LAST_PORT + 1),
-        "is not a port",
-        "write {}=29500, or remove it",
-        "29500",
-    ),
-    "processes": (
-        lambda value: value in _PROCESSES | _BACKENDS or (_integer(value) or 0) > 0,
-        "is not a number of processes, auto, gpu, cpu or xpu",
-        "write {}=auto for one process per device",
-        "auto",
-    ),
-    "nodes": (
-        _is_nodes,
-        "is not a number of nodes or a range such as 2:4",
-        "remove it: the runtime sets the number of nodes",
-        "4",
-    ),
-    "backend": (_is_backend, "is not a rendezvous backend", "remove it, or write {}=c10d", "c10d"),
-    "text": (lambda _: True, "", "", "VALUE"),
+_ACCEPTING: Mapping[str, Callable[[str], object]] = {
+    "integer": lambda value: _integer(value) is not None,
+    "count": lambda value: (_integer(value) or 0) >= 0 and bool(_INTEGER.fullmatch(value)),
+    "number": _NUMBER.fullmatch,
+    "port": lambda value: _integer(value) in range(_LAST_PORT + 1),
+    "processes": lambda value: value in _PROCESSES | _BACKENDS or (_integer(value) or 0) > 0,
+    "nodes": _is_nodes,
+    "backend": _is_backend,
+    "text": lambda _: True,
 }
+_SAYING = """is not an integer|write {}=1|1
+is not a number of times|write {}=0|0
+is not a number|write {}=0.1|0.1
+is not a port|write {}=29500, or remove it|29500
+is not a number of processes, auto, gpu, cpu or xpu|write {}=auto for one process per device|auto
+is not a number of nodes or a range such as 2:4|remove it: the runtime sets the number of nodes|4
+is not a rendezvous backend|remove it, or write {}=c10d|c10d
+||VALUE""".splitlines()
+_KINDS = dict(zip(_ACCEPTING, (line.split("|") for line in _SAYING), strict=True))
 
 
 def _of_program(training: Training, start: Start, launch: Launch) -> Iterator[Problem]:

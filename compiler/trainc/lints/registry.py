@@ -54,6 +54,10 @@ def _volumes(job: TrainJob, info: Info) -> bool:
     return "volumeClaimPolicies" in info.template or any(pod_set.volumes for pod_set in info.pod_sets)
 
 
+def _writes(entry: Entrypoint) -> bool:
+    return bool(entry.container.mounts) and "/" in entry.text and (entry.shell or not entry.trains)
+
+
 def _is_template(entry: Entrypoint) -> bool:
     """Return whether a command or variable may have placeholders: all of them have one of these."""
     texts = (entry.text, *(str(variable.get("value")) for variable in entry.container.env))
@@ -201,6 +205,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.devices", "no_nodes", lambda _, info: info.nodes.requested == 0),
     Lint("sized", "trainc.lints.rendezvous", "network"),
     Lint("sized", "trainc.lints.storage", "volumes", _volumes),
+    Lint("sized", "trainc.lints.storage", "written", per="container", when=_writes),
     Lint("sized", "trainc.lints.storage", "claims_on_several_nodes", _volumes, per="input"),
     Lint("sized", "trainc.lints.kueue", "kueue", _may_concern_kueue),
     Lint("sized", "trainc.lints.templates", "values_overridden"),

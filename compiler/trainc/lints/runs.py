@@ -368,13 +368,14 @@ def _derived(
     yield Fact("job:cpus_asked", int(cpus.units) if cpus is not None else None, "the CPUs that the scheduler looks for")
     mounts = {normpath(str(mount.get("mountPath"))): not mount.get("readOnly") for mount in container.mounts}
     yield Fact("job:mounts", " ".join((*mounts, "")), "the mounts")
-    yield Fact("job:shm", int("/dev/shm" in mounts), "a volume at /dev/shm")  # noqa: S108
+    spec = training.info.pod_spec(training.entry.pod_set.name)
+    shared = volume_at(training, "/dev/shm")[0] is not None or spec.get("hostIPC") is True  # noqa: S108
+    yield Fact("job:shm", int(shared), "a volume at /dev/shm")
     yield Fact("job:writable", sum(mounts.values()) - mounts.get("/dev/shm", False), "volumes to write to")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
     yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
     if mpi:
         yield Fact("job:ssh", str(mpi.get("sshAuthMountPath") or "/root/.ssh"), "sshAuthMountPath")
-    spec = training.info.pod_spec(training.entry.pod_set.name)
     yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
     yield Fact("job:prte", int(any(name.startswith("PRTE_MCA") for name in training.variables)), "PRTE")
     if len(others) > 1:

@@ -251,12 +251,6 @@ def _quotes(training: Training) -> Iterator[Finding]:
 
 
 def _of_script(training: Training, script: str) -> Iterator[Finding]:
-    if (match := _ESCAPED_END.search(script)) is not None:
-        before = script[: match.start()].rpartition("\n")[2].strip()
-        message = f"a space follows the backslash after {before[-40:]!r}, so the command ends there, and the next line is another one"
-        yield training.finding(
-            "ArgumentNotSplit", "warning", message, "remove the space: nothing may follow the backslash", 0
-        )
     if "\r\n" in script:
         message = "the lines end as on Windows, and bash takes the carriage return for a part of the last word of each"
         yield training.finding("ArgumentNotSplit", "warning", message, "save the file with the line ends of Unix", 0)

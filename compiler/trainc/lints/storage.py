@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding, Severity, suggest
-from trainc.ir.commands.started import Start
+from trainc.ir.commands.started import Start, read_command
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import read_arguments
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge.words import flat, written_by
 from trainc.kube import names
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.quantity import parse_quantity
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
+from trainc.plugins.registry import programs
 from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
@@ -27,7 +29,7 @@ _OUTPUT = pattern(
 # Every option that sets an output path has one of these in its name.
 _ENDINGS = ("dir", "path", "folder", "root")
 _KEPT = pattern(
-    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
+    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp|training|experiments?)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
@@ -45,7 +47,6 @@ _COPYING = frozenset(
     " kubectl curl".split()
 )
 _UPLOADED = frozenset(("push_to_hub", "hub_model_id", "upload"))
-_WORKERS = pattern(r"(?!preprocessing)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers)")
 _SHM = "/dev/shm"  # noqa: S108 - a path in a pod
 # What a container runtime gives without a volume.
 _DEFAULT_SHM = 64 << 20
@@ -109,15 +110,21 @@ def storage(training: Training) -> Iterator[Finding]:
                 for finding in _of_path(training, key.replace(".", "_"), path, first + setting.index, uploads=uploads):
                     reported.add(path)
                     yield finding
-            elif _SHM not in reported and _WORKERS.fullmatch(key.rpartition(".")[2]) and (setting.number or 0) > 1:
-                reported.add(_SHM)
-                yield from _few_shared_memory(training, setting.text, first + setting.index)
+    for file in visible_files(training) if training.around else ():
+        read = file.document is not None and file.path in training.text and not file.name.endswith((".py", ".sh"))
+        for key, value in flat(file.value, into_lists=True).items() if read and not copied else ():
+            path, name = str(value).rstrip("/"), key.rpartition(".")[2]
+            if path in reported or not (path.startswith("/") or _is_folder_of_pod(training, name, path)):
+                continue
+            for finding in _of_path(training, name, path, 0, uploads="push_to_hub" in (file.text or "")):
+                reported.add(path)
+                yield file.at(key, finding)
 
 
 def _programs(training: Training) -> Iterator[Finding]:
     """Yield a finding for a script or programs that a volume hides, and for a file of a ConfigMap that nobody may execute."""
     for mount in training.entry.container.mounts:
-        folder, of = mount.get("mountPath"), _kind(_volume(training, str(mount.get("name"))))
+        folder, of = mount.get("mountPath"), _kind(_volume(training.entry, str(mount.get("name"))))
         if folder in _OF_SYSTEM and "subPath" not in mount and of in (*_FILLED, *_OWN):
             message = f"the volume at {folder} hides what the image has there, such as Python and other programs"
             place = training.entry.at("volumeMounts", ("mountPath", folder))
@@ -131,7 +138,7 @@ def _programs(training: Training) -> Iterator[Finding]:
             if not path.startswith("/") or "$" in path:
                 continue
             kind, name = volume_at(training, path := normpath(path))
-            source = mapping(_volume(training, name).get(kind or ""))
+            source = mapping(_volume(training.entry, name).get(kind or ""))
             modes = [item.get("mode") for item in items(source.get("items")) if str(item.get("path")) == basename(path)]
             mode = next((mode for mode in (*modes, source.get("defaultMode")) if isinstance(mode, int)), 0o644)
             pods, own = training.entry.pod_set, training.entry.container.name
@@ -172,7 +179,9 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     if not relative or any(c in path for c in ":$`") or not key.endswith(_ENDINGS) or _KEPT.fullmatch(key) is None:
         return False
     folders = (str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts)
-    return all(volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders)
+    return unused_claim(training, path) != "" or all(
+        volume_at(training, folder)[0] in (*_FILLED, *_OWN) or folder == _SHM for folder in folders
+    )
 
 
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
@@ -214,14 +223,14 @@ def _of_data(training: Training, key: str, path: str, index: int) -> Iterator[Fi
 
 def volume_at(training: Training, path: str) -> tuple[str | None, str]:
     """Return the kind and the name of the volume that has a path; None as its kind if there is no such volume."""
-    name = str(_mount_at(training, path).get("name", ""))
-    return (_kind(_volume(training, name)) if name else None), name
+    name = str(_mount_at(training.entry, path).get("name", ""))
+    return (_kind(_volume(training.entry, name)) if name else None), name
 
 
 def unwritable(training: Training, path: str) -> tuple[str, str] | None:
     """Return why a program cannot write to a path, and a hint; None if it may."""
     name, user = volume_at(training, path)[1], security_of(training.entry, "runAsUser")
-    if name and _is_read_only(training, path):
+    if name and _is_read_only(training.entry, path):
         why = f"in the volume {name!r}, which is mounted read-only, so the program cannot write there"
         return f"{path} is {why}", "remove readOnly, or write to a volume of its own"
     if not name and security_of(training.entry, "readOnlyRootFilesystem") is True:
@@ -257,20 +266,20 @@ def unused_claim(training: Training, path: str, *, alike: bool = False, used: bo
             word in place.split("/")[-1] for word in _FOR_OUTPUT
         )
         related = bool({*_NAMES.findall(place)} & {*_NAMES.findall(path)}) if alike else related
-        kind = _kind(_volume(training, str(mount.get("name"))))
+        kind = _kind(_volume(training.entry, str(mount.get("name"))))
         if (
             related
             and kind in ("persistentVolumeClaim", "claim")
-            and (alike or not _is_read_only(training, place))
+            and (alike or not _is_read_only(training.entry, place))
             and (used or (f"\n{place}" if alike else place) not in named)
         ):
             return place
     return ""
 
 
-def _mount_at(training: Training, path: str) -> Json:
+def _mount_at(entry: Entrypoint, path: str) -> Json:
     best: Json = {}
-    for mount in training.entry.container.mounts:
+    for mount in entry.container.mounts:
         mount_path = str(mount.get("mountPath", "")).rstrip("/")
         inside = path == mount_path or path.startswith(f"{mount_path}/")
         if inside and len(mount_path) >= len(str(best.get("mountPath", "")).rstrip("/")):
@@ -278,8 +287,8 @@ def _mount_at(training: Training, path: str) -> Json:
     return best
 
 
-def _volume(training: Training, name: str) -> Json:
-    return next((v for v in training.entry.pod_set.volumes if v.get("name") == name), {})
+def _volume(entry: Entrypoint, name: str) -> Json:
+    return next((v for v in entry.pod_set.volumes if v.get("name") == name), {})
 
 
 def _kind(volume: Json) -> str:
@@ -287,9 +296,9 @@ def _kind(volume: Json) -> str:
     return next((kind for kind in volume if kind != "name"), "claim")
 
 
-def _is_read_only(training: Training, path: str) -> bool:
-    mount = _mount_at(training, path)
-    volume = _volume(training, str(mount.get("name")))
+def _is_read_only(entry: Entrypoint, path: str) -> bool:
+    mount = _mount_at(entry, path)
+    volume = _volume(entry, str(mount.get("name")))
     source = volume.get(_kind(volume))
     of_volume = isinstance(source, Mapping) and source.get("readOnly") is True
     return mount.get("readOnly") is True or of_volume or _kind(volume) in _FILLED
@@ -315,28 +324,21 @@ def _claim_at(training: Training, path: str) -> str:
     return f"mount a claim there, with its name in place of CLAIM: {patch}"
 
 
-def _few_shared_memory(training: Training, option: str, index: int) -> Iterator[Finding]:
-    spec = training.info.pod_spec(training.entry.pod_set.name)
-    if volume_at(training, _SHM)[0] is not None or spec.get("hostIPC") is True:
-        return
-    message = f"{option}: workers pass their batches through {_SHM}, which has 64 MB unless a volume is mounted there"
-    volume = "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}"
-    hint = f"mount memory there; it counts as memory of the container: {_mounting(training, volume, 'dshm', _SHM)}"
-    yield training.finding("UnsuitableSharedMemory", "info", message, hint, index)
-
-
 def _shared_memory(training: Training) -> Iterator[Finding]:
     """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
     from trainc.findings.text import correct_spelling
 
     kind, name = volume_at(training, _SHM)
     for mount in training.entry.container.mounts if kind is None else ():
-        path, volume = str(mount.get("mountPath")), mapping(_volume(training, str(mount.get("name"))).get("emptyDir"))
+        path, volume = (
+            str(mount.get("mountPath")),
+            mapping(_volume(training.entry, str(mount.get("name"))).get("emptyDir")),
+        )
         if volume.get("medium") == "Memory" and correct_spelling(path.rstrip("/"), [_SHM]):
             message = f"memory is mounted at {path}, where nothing looks for it: {_SHM} still has 64 MB"
             place = training.entry.at("volumeMounts", ("name", mount.get("name")), "mountPath")
             yield Finding("VolumeNotMounted", "warning", message, suggest(path, [_SHM]), *place)
-    source = _volume(training, name).get("emptyDir")
+    source = _volume(training.entry, name).get("emptyDir")
     if kind != "emptyDir" or not isinstance(source, Mapping):
         return
     limit = source.get("sizeLimit")
@@ -350,6 +352,37 @@ def _shared_memory(training: Training) -> Iterator[Finding]:
         hint += ": it then is in memory"
     location = pod_path(training.job, training.info, training.entry.pod_set.name, "volumes", ("name", name))
     yield Finding("UnsuitableSharedMemory", "info", message, hint, *location)
+
+
+def written(entry: Entrypoint) -> Iterator[Finding]:
+    """Yield a finding for a command that writes to a volume that is read-only, and for a clone to where the last one is."""
+    line = read_command(entry.argv, programs(""))
+    from trainc.ir.commands.shell import Command, commands
+
+    found = commands(line.items) if line.script is not None else [(Command(entry.argv), True)]
+    for command, sure in found:
+        for path in [*written_by(command)] if sure else ():
+            mount = _mount_at(entry, path)
+            if not mount or "$" in path or "*" in path:
+                continue
+            kind, name = _kind(_volume(entry, str(mount["name"]))), command.words[0] if command.words else "the shell"
+            again_made = name == "mkdir" and (kind not in _FILLED or path == normpath(str(mount["mountPath"])))
+            if _is_read_only(entry, path) and not again_made:
+                message = f"{name} writes {path}, and the {kind} volume {mount['name']!r} is read-only there"
+                hint = "write to an emptyDir, such as a copy of the folder"
+                yield entry.finding("OutputNotKept", "warning", message, hint, line.script or 0)
+                return
+            again = (
+                mapping(entry.info.template.get("failurePolicy")).get("maxRestarts") or entry.path[-2] != "containers"
+            )
+            kept = kind == "persistentVolumeClaim" and command.words[:2] == ("git", "clone") and again
+            if kept and not any(word in entry.text for word in (f"rm -rf {path}", f"rm -fr {path}", "mktemp", "||")):
+                message = (
+                    f"{path} is on a claim, so a pod that starts again finds the last clone there, and git refuses"
+                )
+                yield entry.finding(
+                    "CommandCannotStart", "info", message, f"write rm -rf {path} before it", line.script or 0
+                )
 
 
 def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from trainc.findings import suggest
 from trainc.kube.quantity import whole_number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
-from trainc.startup.shipped import read_data
+from trainc.startup.shipped import read_data, read_sections
 from trainc.startup.typing import Literal, TypeAlias
 
 NONE: frozenset[str] = frozenset()
@@ -211,40 +211,14 @@ SRUN = Launcher(
 Kind: TypeAlias = Literal["launcher", "python", "code", "shell", "sleep", "tool", "unknown"]
 
 SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
-# Shell builtins, which only work in a shell.
-BUILTINS = frozenset(
-    "cd export source . set unset ulimit exec eval alias trap wait shopt declare local readonly read return"
-    " exit umask pushd popd if for while".split()
-)
-# Programs that run another program, given after their own options.
-_WRAPPERS = frozenset(
-    "env exec nohup time timeout nice ionice stdbuf numactl taskset tini sudo dumb-init catatonit gosu su-exec"
-    " runuser setpriv chroot command builtin setsid conda mamba micromamba uv uvx poetry pipenv pixi hatch pdm"
-    " rye nsys ncu perf strace ltrace gdb xvfb-run opentelemetry-instrument ddtrace-run py-spy scalene coverage"
-    " viztracer memray dlprof rocprof rocprofv3 eatmydata unbuffer script chrt prlimit systemd-inhibit"
-    " aws-vault doppler infisical direnv with-contenv eval".split()
-)
-# Programs that wrap another one only with this subcommand: `conda install torchrun` runs nothing.
-_WRAPS_WITH = {
-    **dict.fromkeys(("conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pixi", "hatch", "pdm", "rye"), "run"),
-    "nsys": "profile",
-    "coverage": "run",
-    "memray": "run",
-}
-_TOOLS = BUILTINS | frozenset(
-    "echo printf which type man pip pip3 apt apt-get apk yum dnf cat ls cp mv rm mkdir rmdir chmod chown ln"
-    " touch tee grep egrep sed awk cut tr sort uniq head wc find tar unzip gzip gunzip git wget curl aws gsutil"
-    " gcloud az rclone rsync scp ssh-keygen huggingface-cli hf kubectl nvidia-smi rocm-smi hl-smi ibstat"
-    " ibv_devinfo ip ifconfig hostname date df du free nproc lscpu uname whoami id pwd true false : test [ [["
-    " (( let kill pkill killall pgrep ps env printenv sleep tail wandb ldconfig ldd mount umount sysctl sync"
-    " dirname basename realpath readlink jq yq md5sum sha256sum seq xargs getent nslookup dig ping nc"
-    " update-ca-certificates dpkg".split()
-)
+_WORDS = {kind: words.split() for kind, words in read_sections(__file__, "programs.txt")["programs"]}
+# Shell builtins, which only work in a shell; programs that run another one behind their own options, some of them only with
+# a subcommand (`conda install torchrun` runs nothing); and programs and modules of Python that train nothing.
+BUILTINS, _WRAPPERS = frozenset(_WORDS["builtins"]), frozenset(_WORDS["wrappers"])
+_WRAPS_WITH = {name: sub for sub in ("run", "profile") for name in _WORDS[f"wrappers with {sub}"]}
+_TOOLS, _TOOL_MODULES = BUILTINS | {*_WORDS["tools"]}, frozenset(_WORDS["modules"])
 _PYTHON = pattern(r"python(\d(\.\d+)*)?|pypy3?|ipython3?")
 _PYTHON_WITH_VALUE = frozenset(("-W", "-X", "--check-hash-based-pycs"))
-_TOOL_MODULES = frozenset(
-    ("pip", "venv", "virtualenv", "ensurepip", "site", "json.tool", "compileall", "py_compile", "zipfile", "tarfile")
-)
 _LOOKED_UP = pattern(r"\$\((?:which|command -v)\s+(\S+)\)|`which\s+(\S+)`")
 _FOREVER = frozenset(("infinity", "inf", "1d", "7d", "24h"))
 _LONG_SLEEP = 86_400
