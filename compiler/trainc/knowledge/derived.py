@@ -30,6 +30,13 @@ _WORKERS = pattern(
     r"(?:.*[._/])?(?!preproc)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers|workers_per_gpu|nthreads)"
 )
 _BATCH = pattern(r"(?:.*[._/])?(?:(?:train_|per_(?:gpu|device)_(?:train_)?)?(?:batch_?size|bs)|samples_per_gpu)")
+# What the width of a transformer and the number of its heads are called; and the width of one head.
+_WIDTH = pattern(
+    r"((?:.*[./:])?(?:encoder_|decoder_|)?)(d_model|n_embd|embed_dim|emb_dim|dim_model|model_dim|attn_layers_dim|hidden_size|hidden_dim)"
+)
+_HEADS = "num_attention_heads attention_heads num_heads n_heads n_head nheads nhead attn_layers_heads".split()
+_OWN_WIDTH = pattern(r"head_(?:dim|size)|dim_head|d_head|d_kv|kv_channels|key_dim|qk_|lstm|rnn|gat")
+_MODELS = ("model.name", "model_name_or_path", "base_model", "base_model_name_or_path", "pretrained_model_name_or_path")
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
@@ -62,6 +69,7 @@ def derived(facts: Facts) -> Iterator[Fact]:
     yield from _slices(facts, str(device and device.value).removesuffix(".shared"))
     yield Fact("job:efa_of_node", int(_of_hardware("efa", facts) or 1), "the EFA devices of a node")
     yield from _named(facts, written)
+    yield from _widths(facts, written)
     yield from [replace(one, key=kind) for one in written if (kind := _loading(one.name.lower(), str(one.value)))]
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
@@ -70,7 +78,7 @@ def derived(facts: Facts) -> Iterator[Fact]:
         yield replace(total, key="job:ranks")
     yield from _precision(facts)
     yield from _trackers(written)
-    model = facts.find("model.name") or facts.find("model_name_or_path")
+    model = next(filter(None, map(facts.find, _MODELS)), None)
     if model is not None and isinstance(model.value, str):
         gated, known = _model(model.value)
         if gated is not None:
@@ -125,6 +133,18 @@ def _loading(name: str, value: str) -> str:
     """Return the fact that a setting is if it says how many processes load data, or how many samples they put together."""
     is_workers = value.isdecimal() and _WORKERS.fullmatch(name)
     return "job:workers" if is_workers else "job:batch" if value.isdecimal() and _BATCH.fullmatch(name) else ""
+
+
+def _widths(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
+    """Yield a width that heads of the same section, call or command do not divide, unless they have a width of their own."""
+    for one in written:
+        match = _WIDTH.fullmatch(one.key) if str(one.value).isdecimal() else None
+        if match is None or any(_OWN_WIDTH.search(key) for key in facts.by_key if key.startswith(match[1])):
+            continue
+        names = _HEADS if match[2].startswith("hidden") else (*_HEADS, "heads")
+        heads = next((facts.by_key[key] for name in names if (key := f"{match[1]}{name}") in facts.by_key), None)
+        if heads is not None and str(heads.value).isdecimal():
+            yield from (replace(one, key="job:width"), replace(heads, key="job:heads"))
 
 
 def _of_hardware(what: str, facts: Facts) -> float | None:
@@ -223,9 +243,9 @@ def _model(name: str) -> tuple[bool | None, tuple[Fact, ...]]:
     if known is not None:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
             facts.append(Fact(f"model:{key}", value, f"the {key} of {name}"))
-        if (size := _SIZE.search(short)) is not None:
-            facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
-            facts.append(Fact("model:adam", round(8 * float(size[1])), f"weights, gradients and averages of {name}"))
-            facts.append(Fact("model:states", round(16 * float(size[1])), f"the states of {name}"))
-            facts.append(Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}"))
+    if (size := _SIZE.search(short)) is not None:
+        facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
+        facts.append(Fact("model:adam", round(8 * float(size[1])), f"weights, gradients and averages of {name}"))
+        facts.append(Fact("model:states", round(16 * float(size[1])), f"the states of {name}"))
+        facts.append(Fact("model:trained", round(4 * float(size[1])), f"weights and gradients of {name}"))
     return gated, tuple(facts)

@@ -21,6 +21,12 @@ _OPTIMIZING = pattern(
 _READ = pattern(r"(?:yaml\.(?:\w+_)?load|[a-z_]\w*)\(.*?\)((?:\['\w+'\]|\.get\('\w+'(?:, [^()]*)?\))*)")
 _PART = pattern(r"(?:\[|get\()'(\w+)'")
 _BY_PYYAML, _BY_OTHERS = pattern(r"\byaml\.\w*load\("), pattern(r"ruamel|[Rr]esolver|[Oo]mega[Cc]onf|json\.load")
+# Variables that services for training set in their own jobs; and those that launchers, Trainer, Kubernetes or any image sets.
+_OTHERS = pattern(r"(?:SM|AZUREML|AZ_BATCH|AZ_BATCHAI|CLOUD_ML|AIP|PBS|LSB|KAGGLE|DATABRICKS|COLAB|VC|PAI|ARNOLD)_")
+_GIVEN = pattern(
+    r"(?:PET|TORCHELASTIC|JAX|OMPI|PMI|PMIX|DMLC|KUBERNETES|JOB_COMPLETION|SLURM|CUDA|NVIDIA|HOROVOD|MPI|PADDLE|ACCELERATE|TF_CONFIG)"
+    r"|\w*(?:_TOKEN|_KEY|_URI|_ID)$|(?:\w*RANK|\w*WORLD_SIZE|MASTER_\w+|NNODES|NPROC\w*|PATH|HOME|USER|LOGNAME|HOSTNAME|PWD|SHELL|LANG|TMPDIR|LD_LIBRARY_PATH|PYTHONPATH|CONDA\w*|VIRTUAL_ENV)$"
+)
 _HYDRA = pattern(r"config_(path|name)\s*=\s*[\"']([^\"']+)")
 _EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?:$|[#,}]))""")
 
@@ -40,6 +46,13 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
         elif name in read("calls")["classes"] and argument.isidentifier():
             space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
             yield replace(fact, key=f"{space}{argument}", value=value, text=text)
+        elif name == "os.environ" and f"env:{argument}" not in facts.by_key:
+            given = _GIVEN.match(argument) is not None
+            yield from (
+                ()
+                if given
+                else [replace(fact, key="job:foreign" if _OTHERS.match(argument) else "job:unread", value=argument)]
+            )
         elif name == "OPTIONS" and argument.startswith("-"):
             known[argument] = fact
     yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)

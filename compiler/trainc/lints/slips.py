@@ -38,6 +38,7 @@ _LITERAL = pattern(r"\ue024\{?([A-Za-z_]\w*)")
 _OF_SHELL = pattern(r"[^$`]+\.(?:sh|bash)|(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh")
 _SHELL, _OF_FILE = pattern(r"[^$`]+\.(?:sh|bash)"), pattern(r"[^$]*(?:\.py|/[^$]*)")
 _MODULE = pattern(r"(?!.*\.(?:py|pyc|pyz|so|bin|exe|run|out|ya?ml|json|toml)$)[a-z_]\w*(?:\.[a-z_]\w*)+", 2)
+_PLAIN_NAME = pattern(r"[a-z][a-z0-9_]*")
 _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "accelerate.commands.launch"))
 _DECLARING, _TESTING = ("export", "declare", "typeset", "readonly", "local"), ("test", "expr", "let", "echo")
 _SET = pattern(r"[A-Za-z_]\w*=")
@@ -61,6 +62,7 @@ def slips(training: Training) -> Iterator[Finding]:
         yield from _twice(training, start)
         yield from _words(training, start)
         yield from _behind(training, start)
+        yield from _undashed(training, start)
         yield from _apart(training, start)
     yield from _values(training)
     if line.script is None:
@@ -159,6 +161,16 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         else:
             continue
         yield training.finding("ArgumentNotSplit", "warning", message, hint, index)
+
+
+def _undashed(training: Training, start: Start) -> Iterator[Finding]:
+    """Yield a finding for names of options without dashes, each with a value behind it."""
+    words = training.arguments(start)
+    bare, first = words[1::2], len(start.argv) - len(words) if training.line.script is not None else 0
+    named = sum("_" in word for word in bare) > 1 and all(_PLAIN_NAME.fullmatch(word) for word in bare)
+    if named and not any(_PLAIN_NAME.fullmatch(word) and "_" in word for word in words[2::2]):
+        message = f"{bare[0]} and the other names have no dashes, so {words[0]} takes none of them for an option"
+        yield training.finding("ArgumentNotSplit", "warning", message, f"write --{bare[0]}", first)
 
 
 def _behind(training: Training, start: Start) -> Iterator[Finding]:
