@@ -272,7 +272,7 @@ OF_MAP: dict[str, Any] = {"configMap": {"name": "cfg"}}
         (["bash", "/c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py 2>&1 | tee /tmp/log\n"}, "that of tee"),
         (["bash", "-eo", "pipefail", "/c/run.sh"], OF_MAP, {}, {"run.sh": "torchrun t.py 2>&1 | tee /tmp/log\n"}, ""),
         (["python", "t.py", "--config=/c/a.yaml"], OF_MAP, {}, {"a.yaml": "train: {num_gpus: 16}\n"}, "num_gpus in a.yaml"),
-        (["torchrun", "t.py", "--config=/c/a.yaml"], OF_MAP, {}, {"a.yaml": "data:\n  root: ???\n"}, "OmegaConf"),
+        (["torchrun", "t.py", "--config=/c/a.yaml"], OF_MAP, {}, {"a.yaml": "data:\n  root: ???\n"}, "placeholder"),
         (["torchrun", "t.py", "--config=/c/a.yaml", "data.root=/d"], OF_MAP, {}, {"a.yaml": "data:\n  root: ???\n"}, ""),
         (["torchrun", "/c/t.py"], {"emptyDir": {}}, {}, {"t.py": ""}, "is empty in every new pod"),
         (["torchrun", "-m", "acme.t"], {"emptyDir": {}}, {}, {}, ""),

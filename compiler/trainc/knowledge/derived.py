@@ -36,6 +36,9 @@ _WIDTH = pattern(
 )
 _HEADS = "num_attention_heads attention_heads num_heads n_heads n_head nheads nhead attn_layers_heads".split()
 _OWN_WIDTH = pattern(r"head_(?:dim|size)|dim_head|d_head|d_kv|kv_channels|key_dim|qk_|lstm|rnn|gat")
+_FAMILIES = pattern(
+    r"(?:meta-)?llama|(?:code)?qwen|vicuna|baichuan|mistral|gemma|falcon|mpt-|yi-|internlm|chatglm|bloom|opt-|pythia|deepseek|phi-"
+)
 _MODELS = ("model.name", "model_name_or_path", "base_model", "base_model_name_or_path", "pretrained_model_name_or_path")
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
@@ -54,7 +57,7 @@ _TRACKER = pattern(r"(?:.*[^a-z_]|)(wandb|comet_ml|comet|neptune|swanlab|clearml
 
 def derived(facts: Facts) -> Iterator[Fact]:
     """Yield all of it."""
-    written = [fact for fact in facts.by_key.values() if fact.is_placed]
+    written = [fact for fact in facts.by_key.values() if fact.is_placed and fact.key != "call:TEXT"]
     device = facts.find("job:device")
     if device is not None and str(device.value).startswith("nvidia.com/gpu"):
         yield Fact("job:capability", _of_hardware("capability", facts), "the compute capability")
@@ -243,7 +246,7 @@ def _model(name: str) -> tuple[bool | None, tuple[Fact, ...]]:
     if known is not None:
         for key, value in zip(("layers", "heads", "kv_heads", "positions", "type", "experts"), known, strict=False):
             facts.append(Fact(f"model:{key}", value, f"the {key} of {name}"))
-    if (size := _SIZE.search(short)) is not None:
+    if (size := _SIZE.search(short)) is not None and (known is not None or _FAMILIES.match(short)):
         facts.append(Fact("model:weights", round(2 * float(size[1])), f"the weights of {name}"))
         facts.append(Fact("model:adam", round(8 * float(size[1])), f"weights, gradients and averages of {name}"))
         facts.append(Fact("model:states", round(16 * float(size[1])), f"the states of {name}"))

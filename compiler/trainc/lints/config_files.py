@@ -75,7 +75,7 @@ class ConfigFile:
         if key.startswith(("call", "maybe")):
             name, _, argument = key.partition(":")[2].partition("/")
             text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
-            own = {"OPTIONS": argument or "argparse", "ON": "a device", "IMPORT": argument}
+            own = {"OPTIONS": argument or "argparse", "ON": "a device", "IMPORT": argument, "TEXT": "the script"}
             text = f"{own[name]} in {self.name}" if name in own else text
             text, value = (
                 (f"{value} in {self.name}, behind a test of the rank", True) if name in _OF_ONE else (text, value)

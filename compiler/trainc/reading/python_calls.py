@@ -49,7 +49,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     What is not constant is its text. Further calls with other arguments are in `call1:NAME` and so on, and those behind
     conditions in `maybe0:NAME`; one with `*` or `**` is left out. `call:os.environ/NAME` is a variable that the script needs, and `OPTIONS` are those of its command line.
     `call:NAME/@` is the place of a call among all. `DEVICES` is 1 if nothing is put on another device than the first.
-    `IMPORT` are the imports that some version lacks, `NAMES` all names in the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
+    `IMPORT` are the imports that some version lacks, `NAMES` all names in the script, `TEXT` is the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
     rank waits in (`LOCAL`: the first of each pod).
     """
     tree = _Own(ast.parse(text)).whole
@@ -68,6 +68,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     names |= {"with" for node in nodes if isinstance(node, ast.With)}
     found = _of_calls(script, nodes) | _options(nodes, script.calls) | _of_devices(script, nodes) | imported
     found["call:NAMES"] = f" {' '.join(sorted(names))} ", 0
+    found["call:TEXT"] = Expression(text), 0
     found["call:FOREIGN"] = " ".join(sorted(roots - _PLAIN)) or "none", 0
     for key, waiting in script.of_one(tree).items():
         found[key] = dotted(waiting.func), waiting.lineno - 1

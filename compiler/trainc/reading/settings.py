@@ -20,6 +20,9 @@ _LONG_KEY = pattern(r"""(?:[\w"'-]++[ \t]*+\.[ \t]*+){100}""")
 # configparser takes n * n steps for n spaces.
 _LONG_SPACE = pattern(r"[^\S\n]{100}")
 
+# A tag of a program's own, as in `net: !new:torch.nn.Linear`: its reader makes objects of what follows.
+_TAG = pattern(r"(?<=[\s\[,{])!(?!!)([A-Za-z][\w.:/-]*)(?=[\s\],}]|$)")
+
 # What templates have, which are filled in before a program reads the file.
 _TEMPLATE = pattern(r"\{\{|\{%|<%|^\s*<<<|\$\{\w+:-", 8)
 
@@ -125,6 +128,8 @@ def yaml_value(text: str) -> Any:
     from trainc.reading.yaml_reader import read_value
 
     try:
+        # hyperpyyaml's !PLACEHOLDER says that a value is still to be given, as ??? of OmegaConf does.
+        text = _TAG.sub(lambda tag: "???" if tag[1] == "PLACEHOLDER" else "", text) if " !" in text else text
         return read_value(text, LIMITS)
     except CompileError:
         return None

@@ -11,6 +11,7 @@ from functools import cache
 
 from trainc.kube.releases import Since
 from trainc.schema.shapes import definition
+from trainc.startup.shipped import read_sections
 from trainc.startup.typing import Literal, TypeAlias
 
 Default: TypeAlias = str | int | bool
@@ -62,84 +63,14 @@ DEFAULTS = Since[Default](
 
 # Fields that keep a zero value ("", 0, false) when a release's Go types marshal the object. Runtime templates,
 # overrides and JobSets pass through Go types, where `omitempty` drops empty lists and maps and the zero value of every
-# optional non-pointer field. The fields below are pointers. `spec.trainer` and `spec.initializer` of a TrainJob are
+# optional non-pointer field. The fields in pointers.txt are pointers. `spec.trainer` and `spec.initializer` of a TrainJob are
 # only read and never marshaled, so there `args: []` and `image: ""` have a meaning. Source: k8s.io/api core/v1,
 # batch/v1 and autoscaling/v2, jobset v1alpha2, trainer v1alpha1, volcano scheduling v1beta1 Go types at the versions
 # that each release pins; all of them have the same pointers.
 
 
-_POINTERS: dict[str, str] = {
-    "autoscaling.MetricTarget": "averageUtilization",
-    "batch.JobSpec": "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy"
-    " manualSelector maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished",
-    "batch.PodFailurePolicyOnExitCodesRequirement": "containerName",
-    "batch.SuccessPolicyRule": "succeededCount succeededIndexes",
-    "core.AppArmorProfile": "localhostProfile",
-    "core.AzureDiskVolumeSource": "cachingMode fsType kind readOnly",
-    "core.CSIVolumeSource": "fsType readOnly",
-    "core.ClusterTrustBundleProjection": "name optional signerName",
-    "core.ConfigMapEnvSource": "optional",
-    "core.ConfigMapKeySelector": "optional",
-    "core.ConfigMapProjection": "optional",
-    "core.ConfigMapVolumeSource": "defaultMode optional",
-    "core.Container": "restartPolicy",
-    "core.DownwardAPIVolumeFile": "mode",
-    "core.DownwardAPIVolumeSource": "defaultMode",
-    "core.EphemeralContainer": "restartPolicy",
-    "core.FCVolumeSource": "lun",
-    "core.FileKeySelector": "optional",
-    "core.GRPCAction": "service",
-    "core.HostPathVolumeSource": "type",
-    "core.ISCSIVolumeSource": "initiatorName",
-    "core.KeyToPath": "mode",
-    "core.Lifecycle": "stopSignal",
-    "core.PersistentVolumeClaimSpec": "storageClassName volumeAttributesClassName volumeMode",
-    "core.PersistentVolumeClaimStatus": "currentVolumeAttributesClassName",
-    "core.PodCertificateProjection": "maxExpirationSeconds",
-    "core.PodDNSConfigOption": "value",
-    "core.PodResourceClaim": "resourceClaimName resourceClaimTemplateName",
-    "core.PodSchedulingGroup": "podGroupName",
-    "core.PodSecurityContext": "fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy"
-    " supplementalGroupsPolicy",
-    "core.PodSpec": "activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride"
-    " preemptionPolicy priority resources runtimeClassName setHostnameAsFQDN shareProcessNamespace"
-    " terminationGracePeriodSeconds",
-    "core.Probe": "terminationGracePeriodSeconds",
-    "core.ProjectedVolumeSource": "defaultMode sources",  # No pointer: an optional list without omitempty.
-    "core.SeccompProfile": "localhostProfile",
-    "core.SecretEnvSource": "optional",
-    "core.SecretKeySelector": "optional",
-    "core.SecretProjection": "optional",
-    "core.SecretVolumeSource": "defaultMode optional",
-    "core.SecurityContext": "allowPrivilegeEscalation privileged procMount readOnlyRootFilesystem runAsGroup"
-    " runAsNonRoot runAsUser",
-    "core.ServiceAccountTokenProjection": "expirationSeconds",
-    "core.Toleration": "tolerationSeconds",
-    "core.TopologySpreadConstraint": "minDomains nodeAffinityPolicy nodeTaintsPolicy",
-    "core.TypedLocalObjectReference": "apiGroup",
-    "core.TypedObjectReference": "apiGroup namespace",
-    "core.VolumeMount": "mountPropagation recursiveReadOnly",
-    "core.WindowsSecurityContextOptions": "gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName",
-    "jobset.JobSetSpec": "managedBy suspend ttlSecondsAfterFinished",
-    "jobset.Network": "enableDNSHostnames publishNotReadyAddresses",
-    "jobset.VolumeRetentionPolicy": "whenDeleted",
-    "meta.ObjectMeta": "deletionGracePeriodSeconds deletionTimestamp",
-    "trainer.CoschedulingPodGroupPolicySource": "scheduleTimeoutSeconds",
-    "trainer.FluxMLPolicySource": "numProcPerNode",
-    "trainer.MLPolicy": "numNodes",
-    "trainer.MPIMLPolicySource": "mpiImplementation numProcPerNode runLauncherAsNode sshAuthMountPath",
-    "trainer.PodSpecOverride": "serviceAccountName",
-    "trainer.PodSpecPatch": "serviceAccountName terminationGracePeriodSeconds",
-    "trainer.PodTemplateSpecOverride": "serviceAccountName",
-    "trainer.RuntimePatch": "time",
-    "trainer.RuntimeRef": "apiGroup kind",
-    "trainer.TorchElasticPolicy": "maxNodes maxRestarts minNodes",
-    "trainer.TorchMLPolicySource": "numProcPerNode",
-    "trainer.TrainJobSpec": "managedBy suspend",
-    "volcano.NetworkTopologySpec": "highestTierAllowed",
-}
-
-KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTERS.items() for field in fields.split())
+_POINTERS = read_sections(__file__, "pointers.txt")["pointers"]
+KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTERS for field in fields.split())
 
 # Non-pointer structs: Go writes them even if they are empty, but the API ignores them, so they are omitted.
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
