@@ -238,7 +238,8 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
     from trainc.cli.words import plain_arguments
 
     command = next(command for command in COMMANDS if command.name == name)
-    plain = plain_arguments(command.load_arguments(), command_line)
+    asks_for_help = "-h" in command_line or "--help" in command_line
+    plain = None if asks_for_help else plain_arguments(command.load_arguments(), command_line)
     if plain is not None:
         return plain
     from trainc.cli.parser import build_parser, parse_arguments

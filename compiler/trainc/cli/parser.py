@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 
 from trainc.cli.command import Arguments, Command, HelpText
 from trainc.startup.typing import Any
+
+# argparse looks for a translation of each of its texts, in files that trainc does not have, and imports `locale` for it.
+argparse._ = str  # type: ignore[attr-defined]
 
 
 class _Parser(ArgumentParser):
