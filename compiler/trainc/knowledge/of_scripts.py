@@ -34,6 +34,7 @@ _EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?
 def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
     """Yield the variables, settings and arguments of classes that a script in Python sets, and what is wrong with its options."""
     known: dict[str, Fact] = {}
+    classes: Mapping[str, str] = read("calls")["classes"] if "call:NAMES" in facts.by_key else {}
     for fact in [one for one in facts.by_key.values() if one.key.startswith("call:")]:
         name, _, argument = fact.name.partition("/")
         text = f"{argument} in {fact.text.rpartition(' in ')[2]}"
@@ -43,8 +44,10 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
             key = argument.partition("/")[2].replace("/", ".")
             facts.spaces.add("ds")
             yield replace(fact, key=f"ds:{key}", text=f"{key} in {fact.text.rpartition(' in ')[2]}")
-        elif name in read("calls")["classes"] and argument.isidentifier():
-            space, value = read("calls")["classes"][name], None if isinstance(fact.value, Expression) else fact.value
+        elif (of := f"{name}/{argument.partition('/')[0]}") in classes and "/" in argument:
+            yield replace(fact, key=f"{classes[of]}{argument.partition('/')[2]}", text=text)
+        elif name in classes and argument.isidentifier():
+            space, value = classes[name], None if isinstance(fact.value, Expression) else fact.value
             yield replace(fact, key=f"{space}{argument}", value=value, text=text)
         elif name == "os.environ" and f"env:{argument}" not in facts.by_key:
             given = _GIVEN.match(argument) is not None

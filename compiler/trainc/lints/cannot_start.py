@@ -14,12 +14,13 @@ from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
 _PLAIN = str.maketrans(
-    "\u2018\u2019\u201a\u2032\u201c\u201d\u201e\u2033\u00ab\u00bb\u00a0\u2010\u2011\u2012\u2013\u2014\u2015",
-    '\'\'\'\'"""""" ------',
+    "\u2018\u2019\u201a\u2032\u201c\u201d\u201e\u2033\u00ab\u00bb\u00a0\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    '\'\'\'\'"""""" -------',
     "\u200b",
 )
 _LONGEST_SHOWN = 80
-_TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
+_TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015\u2212]")
+_IN_OPTION = pattern(r"(?<!\S)--?[A-Za-z][\w-]*[\u2010-\u2015\u2212]\w")
 _LONG_OPTION = pattern(r"(?<!\S)[\u2012-\u2015](?=[A-Za-z]{2})")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPTION_AND_VALUE = pattern(r"--[A-Za-z][A-Za-z0-9_.-]*(?:=[^\s\"'-]\S*\s+--[A-Za-z]|\s+\S)")
@@ -206,7 +207,7 @@ def _letters(entry: Entrypoint) -> Iterator[Finding]:
         letter = match.group() if match is not None else ""
         before, _, after = word.partition(letter or "\0")
         # In the place of a quote, an option's dash or a space, and not in prose.
-        if letter and (letter in "\u00a0\u200b" or before[-1:] in " =\t\n" or not after):
+        if letter and (letter in "\u00a0\u200b" or before[-1:] in " =\t\n" or not after or _IN_OPTION.search(word)):
             reader, severity = _reader(entry, letter)
             message = f"{letter!r} (U+{ord(letter):04X}) is a typographic character, which {reader}"
             yield entry.finding("TypographicCharacter", severity, message, _in_ascii(word, letter), index)

@@ -81,4 +81,41 @@ DEEPSPEED = Launcher(
     own_way=frozenset(("no-ssh", "launcher", "include", "i")),
     reaches="hosts",
 )
-STARTING = Starting((TORCHRUN, TUNE, ACCELERATE, DEEPSPEED), needed=True)
+# Others with the options of torch.distributed.launch and further ones (intelligent-machine-learning/dlrover
+# dlrover/trainer/torch/elastic_run.py; BaguaSys/bagua bagua/distributed/launch.py; Oneflow-Inc/oneflow
+# python/oneflow/distributed/launch.py), that of MindSpore (mindspore/parallel/cluster/run.py), and mit-han-lab/torchpack.
+_ALIKE = (
+    replace(TORCHRUN, name="dlrover-run", programs=("dlrover-run",), modules=("dlrover.trainer.torch.elastic_run",)),
+    replace(TORCHRUN, name="bagua.distributed.launch", programs=(), modules=("bagua.distributed.launch",), reads=""),
+    replace(
+        TORCHRUN, name="oneflow.distributed.launch", programs=(), modules=("oneflow.distributed.launch",), reads=""
+    ),
+    replace(
+        TORCHRUN,
+        name="msrun",
+        programs=("msrun",),
+        modules=(),
+        reads="",
+        per_node=frozenset(("local-worker-num",)),
+        total=frozenset(("worker-num",)),
+    ),
+    replace(
+        TORCHRUN,
+        name="torchpack dist-run",
+        programs=("torchpack",),
+        modules=(),
+        subcommands=("dist-run",),
+        reads="",
+        nodes=frozenset(),
+        per_node=frozenset(),
+        total=frozenset(("np",)),
+        hosts=frozenset(("H", "host")),
+        reaches="hosts",
+    ),
+)
+_FLAGS = frozenset(
+    "m module no-python standalone v verbose join network-check auto-config auto-tunning precheck".split()
+)
+STARTING = Starting(
+    (TORCHRUN, TUNE, ACCELERATE, DEEPSPEED, *(replace(one, options={}, flags=_FLAGS) for one in _ALIKE)), needed=True
+)
