@@ -11,7 +11,7 @@ from commands import run
 from trainings import reported, training
 
 from trainc.knowledge.software import Version, changes_image, installed, of_image
-from trainc.reading.sbom import of_sbom
+from trainc.project.software import of_sbom
 
 HF = "torchrun run_clm.py --do_train --dataset_name wiki --per_device_train_batch_size 4 --save_strategy steps --learning_rate 1e-5 --seed 1 "
 OLD, NEW = HF + "--evaluation_strategy steps", HF + "--eval_strategy steps"

@@ -5,15 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import catalog, yaml_reader
-from trainc.api.editing import edits
+from trainc.api.documents import catalog, opening, yaml_reader
+from trainc.api.editing import edits, variable_names
 from trainc.api.findings import Path
 from trainc.api.kube import POD_SPEC, Json, devices, mapping, names, objects, releases, value_at
 from trainc.api.records import dataclass, pattern
 from trainc.api.settings import Limits
 from trainc.features.authoring.lsp.names import OVERLAY, SETTINGS, fields_of, kind_of, runtime_of, schema_at, values_of
 from trainc.features.authoring.lsp.snapshot import Schema, Snapshot, Typing, typing_at
-from trainc.features.authoring.lsp.variables import DATA, meaning_of, suggested_values, suggested_variables
+
+DATA = opening.read_data(__file__, "data.json")
+
+
+def suggested_variables() -> list[str]:
+    """Return the variables that a job may set, sorted."""
+    # The runtime sets the others of torchrun's.
+    known = {name for name in variable_names()["known"] if not name.startswith("PET_")}
+    return sorted(known | {f"PET_{name}" for name in DATA["torchrun"]})
+
+
+def meaning_of(name: str) -> str:
+    """Return what reads a variable, and what it means; empty for a variable that no known program reads."""
+    if name not in DATA["meanings"] and name not in suggested_variables():
+        return ""
+    reader = next((reader for prefix, reader in DATA["readers"].items() if name.startswith(prefix)), "")
+    return ": ".join(filter(None, (f"read by {reader}" if reader else "", DATA["meanings"].get(name, ""))))
+
+
+def suggested_values(name: str) -> tuple[str, ...]:
+    """Return values of a variable, if there are few of them or some are common."""
+    return (
+        tuple(variable_names()["words"].get(name, ()))
+        or tuple(DATA["values"].get(name, ()))
+        or (("0", "1") if name.endswith(tuple(DATA["switches"])) else ())
+    )
+
 
 Role: TypeAlias = Literal["field", "value", "name"]
 

@@ -10,9 +10,9 @@ from trainc.api.explained import Explanation, Recorder, describe_origin, shorten
 from trainc.api.findings import Diagnostic, Path, Source, find_underline, markdown
 from trainc.api.kube import POD_SPEC, documents, mapping, names, objects, value_at
 from trainc.api.records import dataclass
+from trainc.features.authoring.lsp.completing import meaning_of, suggested_values
 from trainc.features.authoring.lsp.names import kind_of, root_of, runtime_of, schema_at
 from trainc.features.authoring.lsp.snapshot import Built, Snapshot
-from trainc.features.authoring.lsp.variables import meaning_of, suggested_values
 
 _MOST_SHOWN = 8
 
