@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from commands import Result, run
 
 RUNTIME = """\
@@ -46,6 +52,28 @@ output: rendered
 nameHash: true
 rebuild: changed-jobs
 """
+
+
+def starting_with(make: Callable[[], None]) -> Any:
+    """A fixture by which each test starts with what `make` makes in the current folder, and where it leaves off.
+
+    That is made once in a process, with its commits and builds, and copied for each test.
+    """
+
+    made: list[tuple[Path, str]] = []
+
+    @pytest.fixture(autouse=True)
+    def copied(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not made:
+            folder = tmp_path_factory.mktemp("made")
+            with contextlib.chdir(folder):
+                make()
+                made.append((folder, os.path.relpath(os.curdir, folder)))
+            shutil.rmtree(folder / ".git" / "hooks", ignore_errors=True)  # Samples only.
+        shutil.copytree(made[0][0], tmp_path, symlinks=True, dirs_exist_ok=True)
+        monkeypatch.chdir(tmp_path / made[0][1])
+
+    return copied
 
 
 def git(*words: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
-from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, write
+from repositories import SETTINGS, build, commit, edit, git, job, read, runtime, starting_with, write
 from tables import cases
 
 from trainc.cli.one_job import pod_of
@@ -15,9 +15,8 @@ from trainc.cli.one_job import pod_of
 LLM, SOURCE = "rendered/nlp/llm.yaml", "jobs/nlp/llm.yaml"
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def repository() -> None:
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS)
     runtime()

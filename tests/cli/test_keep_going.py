@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
-from repositories import commit, git, write
+from repositories import commit, git, starting_with, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -45,9 +45,8 @@ def job(path: str, change: tuple[str, str] = ("", ""), runtime: str = "torch-dis
     write(path, text.replace(*change))
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def _here() -> None:
     write("trainc.yaml", SETTINGS)
     write("runtimes/custom.yaml", RUNTIME)
     job("jobs/ads/reward.yaml")

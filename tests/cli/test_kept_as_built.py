@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import Result, run
-from repositories import SETTINGS, build, commit, edit, git, job, queue, read, runtime, write
+from repositories import SETTINGS, build, commit, edit, git, job, queue, read, runtime, starting_with, write
 
 from trainc.output.keeping import digest_of
 
@@ -19,10 +19,9 @@ LLM, RUNTIME, SOURCE = "rendered/nlp/llm.yaml", "runtimes/torch-h100.yaml", "job
 LINE = next(number for number, line in enumerate(runtime.__globals__["RUNTIME"].splitlines(), 1) if "WARN" in line)
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """Three jobs of two teams, built and committed."""
-    monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS)
     runtime()

@@ -9,7 +9,21 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
-from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, merge, read, runtime, write
+from repositories import (
+    SETTINGS,
+    branch,
+    build,
+    checked,
+    commit,
+    edit,
+    git,
+    job,
+    merge,
+    read,
+    runtime,
+    starting_with,
+    write,
+)
 
 LLM, OTHER = "rendered/nlp/llm.yaml", "rendered/nlp/bert.yaml"
 RUNTIME, SOURCE = "runtimes/torch-h100.yaml", "jobs/nlp/llm.yaml"
@@ -17,10 +31,9 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: miner}\nspec: {containers: [{
 DIGEST = re.compile(r"(?<=TrainJob )2:[0-9a-f]{12}")
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """Three jobs on main, kept as they were built before their runtime changed, and a branch of a pull request."""
-    monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS)
     runtime()

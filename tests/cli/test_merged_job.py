@@ -9,16 +9,29 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import run
-from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, merge, read, runtime, write
+from repositories import (
+    SETTINGS,
+    branch,
+    build,
+    checked,
+    commit,
+    edit,
+    git,
+    job,
+    merge,
+    read,
+    runtime,
+    starting_with,
+    write,
+)
 
 ROOT = Path(__file__).parents[2]
 LLM, SOURCE, RUNTIME = "rendered/nlp/llm.yaml", "jobs/nlp/llm.yaml", "runtimes/torch-h100.yaml"
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """Two jobs, merged."""
-    monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS)
     runtime()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from commands import run
-from repositories import RUNTIME, SETTINGS, edit, git, write
+from repositories import RUNTIME, SETTINGS, edit, git, starting_with, write
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -68,9 +67,8 @@ spec: {policyName: tiers, validationActions: [Deny]}
 """
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def repository() -> None:
     write("jobs/ads/bert.yaml", JOB)
     write("runtimes/torch.yaml", RUNTIME.replace("NAME", "torch-h100"))
     write("overlays/p/overlay.yaml", OVERLAY)

@@ -6,9 +6,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from commands import run
-from repositories import SETTINGS, build, commit, edit, git, job, runtime, write
+from repositories import SETTINGS, build, commit, edit, git, job, runtime, starting_with, write
 from tables import cases
 
 RULES = """\
@@ -91,9 +90,8 @@ spec: {hard: {pods: 50}}
 """
 
 
-@pytest.fixture(autouse=True)
-def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def _repository() -> None:
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS + RULES)
     write("policies/acme.yaml", POLICY)

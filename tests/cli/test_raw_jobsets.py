@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import run
-from repositories import SETTINGS, branch, build, commit, edit, git, job, queue, read, runtime, write
+from repositories import SETTINGS, branch, build, commit, edit, git, job, queue, read, runtime, starting_with, write
 
 RAW, RENDERED = "jobs/nlp/raw.yaml", "rendered/nlp/raw.yaml"
 JOBSET = """\
@@ -38,10 +38,9 @@ spec:
 """
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """A TrainJob and a JobSet of one team on main, and a branch of a pull request."""
-    monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", f"{SETTINGS}cluster: cluster\n")
     write("cluster/queue.yaml", queue(64, name="h100"))

@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 import yaml
 from commands import run
-from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, read, runtime, write
+from repositories import SETTINGS, branch, build, checked, commit, edit, git, job, read, runtime, starting_with, write
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "live.jsonl.gz"
 NOW = datetime.now(UTC)
 
 
-@pytest.fixture(autouse=True)
-def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def _repository() -> None:
     """Four jobs with 16 GPUs each, whose runtime has changed since they were built."""
-    monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     write("trainc.yaml", f"{SETTINGS}live: {{dump: live}}\n")
     runtime()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import Result, run
+from repositories import starting_with
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -49,10 +50,9 @@ SETTINGS = 'release: "2.3"\nsources: [jobs]\noutput: rendered\n'
 SOURCE, RENDERED = "jobs/nlp/llm.yaml", "rendered/nlp/llm.yaml"
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """Two jobs of two teams, both rendered and, so one may think, running."""
-    monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True)
     write("trainc.yaml", SETTINGS)
     write(SOURCE, LLM)

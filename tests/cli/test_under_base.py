@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from commands import run
 from hostile_inputs import policy
-from repositories import commit, edit, git, job, queue, runtime, write
+from repositories import commit, edit, git, job, queue, runtime, starting_with, write
 from tables import cases
 
 SETTINGS = """\
@@ -24,9 +24,8 @@ EXCEPTION = "rules: {ImageNotPinned: {level: ignore, reason: the registry is our
 STRICTER = 'rules: {"runtimes/**": {ImageNotPinned: error}, ImageNotPinned: {level: ignore, reason: ours}}\n'
 
 
-@pytest.fixture(autouse=True)
-def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def _repository() -> None:
     git("init", "-q", "-b", "main")
     write("trainc.yaml", SETTINGS)
     runtime()

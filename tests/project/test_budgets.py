@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import run
-from repositories import JOB, RUNTIME, SETTINGS, edit, git, write
+from repositories import JOB, RUNTIME, SETTINGS, edit, git, starting_with, write
 from tables import cases
 
 from trainc.kube.bounds import bound_of
@@ -64,10 +64,9 @@ def commit() -> None:
     git("commit", "--quiet", "--message", "change")
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@starting_with
+def repository() -> None:
     """Job bert takes 32 of the 64 GPU-hours of nlp."""
-    monkeypatch.chdir(tmp_path)
     write("runtimes/torch-h100.yaml", RUNTIME.replace("NAME", "torch-h100"))
     write("trainc.yaml", SETTINGS + BUDGETS)
     job("nlp", "bert", 4)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from commands import run
-from repositories import git, write
+from repositories import git, starting_with, write
 from tables import cases
 
 from trainc.features.gitops.applying import delivery
@@ -92,10 +93,10 @@ spec:
 ARGO, FLUX, SOURCE = "argocd/prod.yaml", "flux/edge.yaml", "flux/source.yaml"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ml").mkdir()
-    monkeypatch.chdir(tmp_path / "ml")
+@starting_with
+def folder() -> None:
+    Path("ml").mkdir()
+    os.chdir("ml")
     git("init", "-q", "-b", "main", "..")
     write("trainc.yaml", SETTINGS)
     write("jobs/a.yaml", JOB.replace("NAME", "bert").replace("QUEUE", "h100"))
