@@ -14,9 +14,11 @@ from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found
 from trainc.cli.unselected import join_skipped, report_unselected
+from trainc.emit.yaml_writer import join_stream
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
+from trainc.output.ownership import Sources, file_name, first_line
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
 from trainc.reading.opening import is_below
@@ -26,7 +28,6 @@ from trainc.startup.typing import IO, TYPE_CHECKING, BinaryIO, Self
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
     from trainc.output.folder import Plan
-    from trainc.output.ownership import Sources
 
 # What `build` does with compiled jobs: a stream or a folder, and the report about them.
 
@@ -37,8 +38,6 @@ _AT_A_TIME = 1_000_000
 
 def write_stdout(compilation: Run, arguments: Arguments, streams: Streams) -> Status:
     """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
-    from trainc.emit.yaml_writer import join_stream
-
     with HeldOutput() as held:
         for piece in join_stream((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
@@ -126,7 +125,6 @@ def _leave_out(
     targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
 ) -> bool:
     """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
-    from trainc.output.ownership import file_name
     from trainc.pipeline.failures import left_out_warning
 
     for target, files, source in zip(targets, texts, sources, strict=True):
@@ -156,8 +154,6 @@ def _proofs(targets: Sequence[Target], bases: Bases | None, arguments: Arguments
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
-    from trainc.output.ownership import file_name, first_line
-
     return {
         file_name(namespace, name): first_line(sources.name(file)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
@@ -256,8 +252,6 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
 
 def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
-    from trainc.output.ownership import Sources, file_name
-
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""

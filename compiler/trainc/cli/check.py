@@ -24,7 +24,9 @@ from trainc.findings.text import counted
 from trainc.kube.documents import Json
 from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
+from trainc.output.ownership import file_name, named_source
 from trainc.pipeline.fragments import check_fragments
+from trainc.reading.ignores import Comments, check_ignores, count_ignored
 from trainc.reading.yaml_reader import reading_once
 from trainc.startup.records import dataclass
 
@@ -136,7 +138,6 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.conclude()
     if any(d.code == "PatchTargetMissing" for d in checking.diagnostics):
         from trainc.cli.build import drop_consequences
-        from trainc.output.ownership import file_name
 
         drop_consequences(checking, {file_name(*job) for job in compiled})
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
@@ -168,7 +169,6 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     """What `build` would say of rendered files whose source exists but was not read; files with errors say it themselves."""
     from trainc.cli.build import sources_of
     from trainc.output.folder import skipped_sources, text_at
-    from trainc.output.ownership import file_name, named_source
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
     files = {file_name(namespace, name) for namespace, name in compiled}
@@ -189,8 +189,6 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
 
 def _check_ignore_comments(runs: Sequence[Run]) -> list[Diagnostic]:
     """Report on ignored findings and comments once all findings are known: a comment may concern a single environment."""
-    from trainc.reading.ignores import Comments, check_ignores, count_ignored
-
     diagnostics = [diagnostic for checking in runs for diagnostic in checking.diagnostics]
     counts = list(count_ignored(diagnostics))
     errors = {d.code for d in diagnostics if d.severity == "error"}

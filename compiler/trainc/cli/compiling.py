@@ -13,6 +13,7 @@ from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found as nothing_found  # noqa: PLC0414 - features find it here
 from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: PLC0414
 from trainc.compilation import CompiledJob
+from trainc.emit.yaml_writer import text_of
 from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
@@ -21,6 +22,7 @@ from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import identity_of, mapping, path_exists, qualified
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import RUNTIME_KINDS
+from trainc.output.ownership import file_name, is_marked
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
 from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
@@ -28,6 +30,7 @@ from trainc.project.configuration import Configuration
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
+from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
@@ -168,8 +171,6 @@ class Run:
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """(namespace, name, output, file) of every job that compiles, or is kept as built."""
-        from trainc.emit.yaml_writer import text_of
-
         for job in self.jobs():
             rendered = None if self.keeping is None else self.keeping.rendered.get((job.namespace, job.name))
             text = text_of(job.manifests, form) if rendered is None else rendered.text.encode()
@@ -206,7 +207,6 @@ class Run:
         """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
         from trainc.cli.changed_rules import first_difference
         from trainc.cli.kept import is_frozen
-        from trainc.output.ownership import file_name
 
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
         keeping.undecided = [path for path in keeping.undecided if path not in raw]
@@ -355,9 +355,6 @@ class Run:
 
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""
-        from trainc.output.ownership import file_name
-        from trainc.reading.yaml_reader import read_documents
-
         settings = self.settings
         base = (
             self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
@@ -463,8 +460,6 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
     """Refuse a sweep whose base was rendered as a job at the base revision, unless it says that it ends that."""
     if inputs.tally is None or bases is None or settings.output is None or not (possible := inputs.tally.bases):
         return
-    from trainc.output.ownership import file_name, is_marked
-
     base = bases.base_of(settings.output, settings.configuration.environment)
     for (namespace, name), sweep in possible:
         if base is not None and is_marked(base.read_text(file_name(namespace, name))):

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 
 from trainc.cli.causes import join_causes
 from trainc.findings import Diagnostic, Source
+from trainc.findings.codes import DOCS_URL, rule_url
+from trainc.reading.yaml_reader import decode
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING
 
@@ -57,7 +59,6 @@ class Files:
     def _read_text(self, file: str, origin: str) -> str:
         from trainc.reading import catalog, ignores
         from trainc.reading.files import STDIN
-        from trainc.reading.yaml_reader import decode
 
         try:
             if origin == "catalog":
@@ -86,8 +87,6 @@ configured_docs_url: ContextVar[str] = ContextVar("configured_docs_url", default
 
 def rule_page(code: str, configured: str | None = None) -> str | None:
     """Return the URL of the published page of a code, if trainc.yaml, TRAINC_DOCS_URL or this build names a site."""
-    from trainc.findings.codes import DOCS_URL, rule_url
-
     configured = configured_docs_url.get() if configured is None else configured
     return rule_url(code, configured or os.environ.get("TRAINC_DOCS_URL") or DOCS_URL)
 

@@ -17,6 +17,7 @@ from trainc.options import SETTINGS, Limits, Options, merge_layers
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
 from trainc.reading.files import is_overlay_folder, missing_in_settings, read_paths
+from trainc.reading.ignores import Comments
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside
 from trainc.startup.records import dataclass, fields, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO
@@ -119,8 +120,6 @@ class Settings:
 
         `read_text` returns the text of a file, which may have comments; by default it is read again.
         """
-        from trainc.reading.ignores import Comments
-
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
         at_base = None if self.at_base is None else self.at_base.rules
         return Policy(rules, (Comments() if read_text is None else Comments(read_text)).about, at_base)

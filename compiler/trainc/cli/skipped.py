@@ -13,7 +13,7 @@ from trainc.kube.documents import identity_of, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import is_marked_file
 from trainc.pipeline.inputs import Inputs
-from trainc.project.dialects import is_sweep
+from trainc.project.dialects import is_legacy, is_sweep, is_trainer_document
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside
@@ -55,8 +55,6 @@ def nothing_found(settings: Settings, diagnostics: Sequence[Diagnostic], inputs:
 
 def is_checked(document: Document) -> bool:
     """Return whether `check` examines this document."""
-    from trainc.project.dialects import is_trainer_document
-
     if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
         return True
     from trainc.pipeline.fragments import fragment_of
@@ -71,8 +69,6 @@ def skipped_documents(
 
     Of many in one file, only the first get a warning: to place one, its text is read again.
     """
-    from trainc.project.dialects import is_legacy, is_trainer_document
-
     named_files = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()

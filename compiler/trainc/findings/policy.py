@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from trainc.findings import Diagnostic, Finding, Path, Source
+from trainc.findings.codes import codes, codes_of_plugins, current_code, stage_of
+from trainc.findings.text import did_you_mean
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -137,8 +139,6 @@ class Policy:
 
 def _hides_missing_output(code: str) -> bool:
     """Return whether the error means that the output lacks something, although it would look complete."""
-    from trainc.findings.codes import stage_of
-
     return stage_of(code) == "emit"
 
 
@@ -178,8 +178,6 @@ def read_rules(
     Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence. Rules
     for what administrators decide are read only with `guarded`.
     """
-    from trainc.findings.codes import current_code
-
     rules: list[Rule] = []
     problems: list[Finding] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
@@ -205,12 +203,8 @@ def read_rules(
 
 def unknown_code(code: str) -> str:
     """Return a hint for an unknown code, or an empty string if `code` exists."""
-    from trainc.findings.codes import codes, codes_of_plugins
-
     if code in codes() or code in codes_of_plugins():
         return ""
-    from trainc.findings.text import did_you_mean
-
     return did_you_mean(code, [*codes(), *codes_of_plugins()]) or "`trainc rule --all` lists the codes"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import join, normpath
 
+from trainc.findings.text import correct_spelling
 from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.tables import read
@@ -78,8 +79,6 @@ def numbers_of_texts(facts: Facts, files: Iterable[Any]) -> Iterator[Fact]:
 
 def overrides_of_nobody(given: Sequence[Fact], files: Sequence[Any], by_path: Mapping[str, Any]) -> Iterator[Fact]:
     """Yield an override of Hydra, which takes no keys that its file lacks, if that is the one that a script names."""
-    from trainc.findings.text import correct_spelling
-
     script = next((one for one in files if one.name.endswith(".py") and "hydra.main(" in (one.text or "")), None)
     named = dict(_HYDRA.findall(script.text or "")) if script is not None and script.text is not None else {}
     path = join(script.path, "..", named.get("path", "."), f"{named.get('name')}.yaml") if script is not None else ""

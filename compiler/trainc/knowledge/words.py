@@ -7,6 +7,7 @@ from itertools import pairwise
 from posixpath import normpath
 
 from trainc.findings import Fix, Hint, remove
+from trainc.findings.text import correct_spelling
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import TYPE_CHECKING, Any
@@ -81,7 +82,6 @@ def written_by(command: Command) -> Iterator[str]:
 
 def meant(condition: str, fact: Fact | None) -> str:
     """Return how to write what a value means that is none of the words of a condition: another program calls it so."""
-    from trainc.findings.text import correct_spelling
     from trainc.knowledge.tables import read
 
     name, _, listed = condition.partition(" not in ")

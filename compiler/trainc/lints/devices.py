@@ -6,12 +6,24 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from trainc.findings import Finding, Path, remove, suggest, write
+from trainc.findings.text import edit_distance
 from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.devices import is_gpu
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
-from trainc.kube.devices import KNOWN, VISIBLE, Accelerator, accelerator_of, accelerators, is_slice, whole_units
+from trainc.kube.devices import (
+    COUNT_LABELS,
+    KNOWN,
+    TYPE_LABELS,
+    VISIBLE,
+    Accelerator,
+    accelerator_of,
+    accelerators,
+    is_slice,
+    most_gpus,
+    whole_units,
+)
 from trainc.kube.documents import Json
 from trainc.kube.quantity import NANOS_PER_UNIT, Quantity, parse_quantity, whole_number
 from trainc.lints.config_files import visible_files
@@ -237,8 +249,6 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
 
     A device plugin that shares GPUs offers more of them under the same name.
     """
-    from trainc.kube.devices import most_gpus
-
     resources = entry.container.resources
     limits = resources.get("limits") or {}
     requested = [
@@ -264,8 +274,6 @@ def more_than_node(entry: Entrypoint) -> Iterator[Finding]:
 
 def _selected(spec: Json) -> Iterator[tuple[str, list[str]]]:
     """Yield (label, values) for each label of nodes of which a pod needs one of these values."""
-    from trainc.kube.devices import COUNT_LABELS, TYPE_LABELS
-
     labels = (*TYPE_LABELS, *COUNT_LABELS)
     for label, value in (spec.get("nodeSelector") or {}).items():
         if label in labels:
@@ -333,8 +341,6 @@ def misspelt_device(name: str) -> str:
 
 def _nearly(word: str, target: str, *, is_domain: bool = False) -> bool:
     """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
-    from trainc.findings.text import edit_distance
-
     word, target = word.lower(), target.lower()
     # One edit turns a short word into another one: acme.com is not amd.com.
     most = 0 if len(target) < 4 else 1 if len(target) < 9 else 2

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from trainc.findings import Finding, Path, Severity, remove, suggest, write
+from trainc.findings.text import correct_spelling, edit_distance
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
@@ -257,8 +258,6 @@ def _meant(key: str, field: str) -> str:
 
     "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
     """
-    from trainc.findings.text import correct_spelling, edit_distance
-
     domain, slash, name = key.rpartition("/")
     plain, home = name.lower().replace("_", "-"), domain.lower()
     near_home = bool(slash) and edit_distance(home, _DOMAIN[:-1], 3) <= 3
@@ -317,8 +316,6 @@ def _nested(info: Info) -> Iterator[Finding]:
             path = (*pod_path, "annotations", key)
             yield from _too_new(key, path, "runtime", info)
             if key not in _ANNOTATIONS and _meant(key, "annotations"):
-                from trainc.findings.text import correct_spelling
-
                 near = correct_spelling(key, PLACING, 3)
                 hint = suggest(key, [near]) if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                 yield _misspelt(f"Kueue does not know the annotation {key!r}", hint, path, "runtime")

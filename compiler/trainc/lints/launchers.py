@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from trainc.findings import Finding, Severity, suggest
+from trainc.findings.text import correct_spelling, near_names
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.index import starts_processes
@@ -235,8 +236,6 @@ def _of_option(training: Training, launch: Launch, option: Option) -> Iterator[P
 
 
 def _unknown(launcher: Launcher, option: Option) -> Iterator[Problem]:
-    from trainc.findings.text import correct_spelling, near_names
-
     several = launcher.matching_options(option.spelling)
     if several:
         candidates = " or ".join(f"--{name}" for name in sorted(several)[:2])
@@ -273,8 +272,6 @@ def _is_nodes(value: str) -> bool:
 
 def _is_backend(value: str) -> bool:
     """Return whether torchrun may know a backend of its rendezvous: others than its own may be registered."""
-    from trainc.findings.text import correct_spelling
-
     backends = _BACKENDS_OF_RENDEZVOUS
     return value in backends or not (value.lower() in _NO_RENDEZVOUS or correct_spelling(value, backends))
 

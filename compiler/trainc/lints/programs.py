@@ -8,6 +8,7 @@ from functools import lru_cache
 from posixpath import join, normpath
 
 from trainc.findings import Finding, Severity, choose, suggest
+from trainc.findings.text import comparable, correct_spelling, edit_distance, near_names
 from trainc.ir.entrypoints import pod_path
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse, term
 from trainc.knowledge.tables import Row, Table, table
@@ -234,8 +235,6 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
     if choices and kind in ("str", "name") and not bare and str(value) not in choices:
-        from trainc.findings.text import correct_spelling, near_names
-
         near = correct_spelling(str(value), choices)
         if kind == "name" and not near:
             return None  # A newer release may have it.
@@ -360,8 +359,6 @@ def _options(tables: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _near(tables: tuple[str, ...], name: str, most: int) -> Sequence[str]:
     """Return the options that a name misspells by so many edits at most, the nearest first."""
-    from trainc.findings.text import edit_distance
-
     distances = sorted((edit_distance(name, other, most), other) for other in _options(tables))
     return [other for distance, other in distances if 0 < distance <= most]
 
@@ -494,8 +491,6 @@ def _others_announced(run: Run, known: Table) -> Iterator[Finding]:
 
 def _missing_files(training: Training) -> Iterator[Finding]:
     """Yield a finding for each word that names a file in a folder whose files are all visible, and not among them."""
-    from trainc.findings.text import correct_spelling
-
     yield from _unreadable(training)
     yield from _elsewhere(training)
     yield from _misnamed(training)
@@ -527,8 +522,6 @@ def _misnamed(training: Training) -> Iterator[Finding]:
 
     The other has nearly its name, and the file that the command wants; the first is not in the input.
     """
-    from trainc.findings.text import comparable, correct_spelling
-
     entry, documents = training.entry, training.around.of("ConfigMap", training.job.namespace)
     for volume in entry.pod_set.volumes:
         name = str(mapping(volume.get("configMap")).get("name") or "")
@@ -574,8 +567,6 @@ def _unreadable(training: Training) -> Iterator[Finding]:
 
 def _elsewhere(training: Training) -> Iterator[Finding]:
     """Yield a finding for a word that names a file of a ConfigMap in a place where it is not mounted, and nothing else does."""
-    from trainc.findings.text import correct_spelling
-
     texts = (training.text, *(value or "" for value in training.variables.values()))
     words = training.line.argv if training.line.script is None else [w for s in training.line.starts for w in s.argv]
     for file in visible_files(training):

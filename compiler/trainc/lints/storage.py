@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding, Severity, suggest
+from trainc.findings.text import correct_spelling
 from trainc.ir.commands.started import Start, read_command
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
@@ -315,8 +316,6 @@ def _claim_at(training: Training, path: str) -> str:
     if not path.startswith("/"):
         patch = _mounting(training, volume, "storage", "/storage")
         return f"write to a claim, as in /storage/{path.removeprefix('./')}, with its name in place of CLAIM: {patch}"
-    from trainc.findings.text import correct_spelling
-
     top, mounted = "/" + path.split("/")[1], [str(mount.get("mountPath")) for mount in training.entry.container.mounts]
     if near := correct_spelling(top, mounted):
         return suggest(path, [near + path.removeprefix(top)])
@@ -326,8 +325,6 @@ def _claim_at(training: Training, path: str) -> str:
 
 def _shared_memory(training: Training) -> Iterator[Finding]:
     """Yield a finding for a volume at /dev/shm that is on a disk, or not larger than what is there without one."""
-    from trainc.findings.text import correct_spelling
-
     kind, name = volume_at(training, _SHM)
     for mount in training.entry.container.mounts if kind is None else ():
         path, volume = (

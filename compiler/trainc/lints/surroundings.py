@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from posixpath import basename
 
 from trainc.findings import Finding, suggest
+from trainc.findings.text import correct_spelling
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.kube.documents import mapping, value_at
 from trainc.lints.storage import security_of, volume_at
@@ -102,8 +103,6 @@ def _unexpanded(entry: Entrypoint, name: str, other: str) -> Finding:
 
 
 def _keys(training: Training) -> Iterator[Finding]:
-    from trainc.findings.text import correct_spelling
-
     entry = training.entry
     sources = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
     known = {field: training.around.of(kind, training.job.namespace) for field, kind in sources.items()}

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from trainc.findings import Finding, Path, Severity, remove, suggest
+from trainc.findings.text import correct_spelling
 from trainc.ir.commands.programs import Launch
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
@@ -186,14 +187,11 @@ def _meant(name: str) -> str:
     names = variable_names()
     if not name.upper().startswith(names["prefixes"]) or name in names["known"]:
         return ""
-    from trainc.findings.text import correct_spelling
-
     return correct_spelling(name, names["known"], 2 if len(name) >= _LONG_NAME else 1)
 
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.findings.text import correct_spelling
     from trainc.knowledge.tables import variable_names
     from trainc.knowledge.words import number_meant
 
@@ -230,7 +228,6 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
 def _flags(value: str) -> tuple[str, str] | None:
     """Return the first flag that is nearly one of XLA's, which stops at flags that it does not know."""
-    from trainc.findings.text import correct_spelling
     from trainc.knowledge.tables import read
 
     known = read("xla_flags")["flags"]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors
+from trainc.findings.codes import codes
 from trainc.ir.entrypoints import entrypoints
 from trainc.kube import names
 from trainc.kube.documents import POD_SPEC, Json
@@ -189,8 +190,6 @@ def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
     if (
         found and session.options.plugins
     ):  # What plugins of others find in the stand-in is about jobs, which have not come.
-        from trainc.findings.codes import codes
-
         found = [d for d in found if d.code in codes()]
     return session.rules(found, False)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from trainc.findings import Diagnostic, Finding, write
+from trainc.findings.text import correct_spelling, did_you_mean, near_names
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, identity_of, mapping, walk
@@ -87,8 +88,6 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
 
 
 def _unknown_kind(kind: str) -> Finding:
-    from trainc.findings.text import near_names
-
     near = near_names(kind, RUNTIME_KINDS, 1)
     message, hint = f"{kind!r} is not a kind of runtime", f"write kind: {' or kind: '.join(RUNTIME_KINDS)}"
     if kind and kind == kind.lower():
@@ -132,8 +131,6 @@ def _missing_hint(index: InputIndex, kind: str, namespace: str, name: str, catal
             return f"the TrainingRuntime of that name is in {other_place}: use a ClusterTrainingRuntime, or put both in one namespace"
     import shlex
 
-    from trainc.findings.text import did_you_mean
-
     near = did_you_mean(name, by_place.get((kind, namespace), ()), 0.5) or (catalog_miss.hint if catalog_miss else "")
     option = f" --namespace {shlex.quote(namespace)}" if namespace else ""
     export = f"kubectl get {kind.lower()} {shlex.quote(name)}{option} -o yaml > runtime.yaml"
@@ -169,8 +166,6 @@ def find_runtime(
 
 def meant_runtime(job: Json, index: InputIndex) -> str:
     """Return the name of the runtime that a reference misspells, or an empty string."""
-    from trainc.findings.text import correct_spelling
-
     kind, namespace, name = key = referenced_key(job)
     miss = index.catalog_misses.get(key)
     names_here = index.runtimes.names[1].get((kind, namespace), ())

@@ -8,7 +8,7 @@ from functools import lru_cache
 from marshal import dumps, loads
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path, has_errors, remove, write
-from trainc.findings.text import join_words
+from trainc.findings.text import join_words, near_names
 from trainc.ir.release import Release
 from trainc.kube import names
 from trainc.kube.documents import Json, mapping, path_exists, value_at, with_value
@@ -373,8 +373,6 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         if claimed_by(data) is not None:
             return
     if kind not in KINDS:
-        from trainc.findings.text import near_names
-
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
         hint = write(near[0] if near else "TrainJob", field="kind")

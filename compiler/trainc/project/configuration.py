@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from trainc.findings import Source
 from trainc.findings.policy import Rule, matches
+from trainc.findings.text import did_you_mean
 from trainc.kube.documents import mapping
 from trainc.project.budgets import Account, Budget, accounts_of, stricter
 from trainc.reading.files import Exclude
@@ -132,8 +133,6 @@ def choose_environments(environments: Mapping[str, Any], requested: Iterable[str
     """
     for name in requested:
         if name not in environments:
-            from trainc.findings.text import did_you_mean
-
             hint = did_you_mean(name, environments) or f"known environments: {', '.join(environments) or 'none'}"
             raise ValueError(f"trainc.yaml has no environment {name!r}; {hint}")
     return list(dict.fromkeys(requested)) or (list(environments) if otherwise_all else [])

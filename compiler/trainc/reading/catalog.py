@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from trainc.findings import Path, Source
+from trainc.findings.text import correct_spelling, did_you_mean
 from trainc.kube.releases import RELEASES, Span
 from trainc.options import Limits
 from trainc.reading.document import Document
@@ -106,8 +107,6 @@ def _candidate_files(name: str, release: str) -> list[str]:
 def _explain_missing(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
-        from trainc.findings.text import correct_spelling, did_you_mean
-
         return NotFound("", did_you_mean(name, names(release), 0.5), correct_spelling(name, names(release)))
     first, last = serving[0], serving[-1]
     if first > release:

@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from trainc.findings import Diagnostic, Finding, Path, Source, format_path
 from trainc.kube.documents import Places, identity_of, resolve_path, stable_path, value_at
+from trainc.kube.names import reference_problem
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import Any, TypeVar
 
@@ -86,8 +87,6 @@ class Document:
 
     def as_written(self, diagnostic: Diagnostic, path: Path) -> Diagnostic:
         """Place a diagnostic about an image where somebody wrote it, with that name, if a mirror has replaced it."""
-        from trainc.kube.names import reference_problem
-
         steps = self.written(path) if self.written is not None else []
         document, at = next(((d, at) for d, at in steps if at[:1] != ("mirrors",)), (self, path))
         image, written = value_at(self.data, path), value_at(document.data, at)

@@ -9,6 +9,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 
 from trainc.findings import Diagnostic, Severity, Source
+from trainc.findings.policy import matches
+from trainc.findings.text import counted, first_of, near_names
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded
@@ -68,8 +70,6 @@ class Exclude:
         """Return whether to skip a path found in a directory."""
         if not self.globs:
             return False
-        from trainc.findings.policy import matches
-
         inside = os.path.relpath(path, self.folder or os.curdir).replace(os.sep, "/")
         return any(matches(inside, glob) for glob in self.globs)
 
@@ -82,8 +82,6 @@ def matching_paths(path: str, folder: str, exclude: Exclude, skip: Sequence[str]
     """
     if not {"*", "?"} & {*path} or os.path.lexists(path):
         return [path]
-    from trainc.findings.policy import matches
-
     glob, hidden = os.path.relpath(path, folder or os.curdir), {*map(os.path.realpath, skip)}
     matching, waiting = [], [folder]
     while waiting:
@@ -260,8 +258,6 @@ class Walk:
         """Return infos about the unrelated files under `paths`, and about empty ones, if there were any."""
         if not self._foreign and not self._empty:
             return []
-        from trainc.findings.text import counted, first_of
-
         messages = []
         if count := len(self._foreign):
             folders = ", ".join(shown_path(os.fspath(path)) for path in paths)
@@ -368,8 +364,6 @@ missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missi
 
 def near_files(path: str, *, may_begin: bool = False) -> list[str]:
     """Return the names in the folder of a path that it may misspell."""
-    from trainc.findings.text import near_names
-
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
         # Two names are not alike because they end alike, unless there is hardly more to them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainc.findings import Diagnostic, Source
+from trainc.findings.codes import current_code
 from trainc.findings.policy import GUARDED, Ignore, unknown_code
 from trainc.findings.text import counted, first_of
 from trainc.options import Limits
@@ -50,8 +51,6 @@ def ignores_of(text: str, file: str) -> Iterator[Ignore]:
     """Yield an `Ignore` per code in the comments of a file; the code is empty if a comment has none."""
     if _WORD not in text:
         return
-    from trainc.findings.codes import current_code
-
     lines = text.split("\n")
     next_line: int | None = 0
     for number, line in enumerate(lines, 1):

@@ -8,6 +8,7 @@ from functools import lru_cache
 from trainc.findings import CompileError
 from trainc.kube.documents import is_deeper
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
@@ -125,8 +126,6 @@ _TEXTS_OF_TOML = pattern(
 @lru_cache(maxsize=64)
 def yaml_value(text: str) -> Any:
     """Return the value of a file in YAML or JSON; None if it cannot be read."""
-    from trainc.reading.yaml_reader import read_value
-
     try:
         # hyperpyyaml's !PLACEHOLDER says that a value is still to be given, as ??? of OmegaConf does.
         text = _TAG.sub(lambda tag: "???" if tag[1] == "PLACEHOLDER" else "", text) if " !" in text else text

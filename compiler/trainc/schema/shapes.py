@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from trainc.schema.definitions import DEFINITIONS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Any, Literal, TypeAlias
@@ -113,8 +114,6 @@ def definition(release: str, name: str) -> Definition:
 
 def definition_names(release: str) -> tuple[str, ...]:
     """Return the names of all definitions of `release`, sorted."""
-    from trainc.schema.definitions import DEFINITIONS
-
     names = {EMBEDDED_METADATA, *_WITHOUT_FIELDS, *(name for row in DEFINITIONS.until(release) for name in row)}
     return tuple(sorted(name for name in names if name in _WITHOUT_FIELDS or _texts_in(release, name)))
 
@@ -128,8 +127,6 @@ def definition_texts(release: str, name: str) -> dict[str, str]:
 
 
 def _texts_in(release: str, name: str) -> dict[str, str]:
-    from trainc.schema.definitions import DEFINITIONS
-
     if name == EMBEDDED_METADATA:
         metadata = _texts_in(release, "meta.ObjectMeta")
         return {field: metadata[field] for field in _EMBEDDED_FIELDS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.findings import Finding, Path, Severity, suggest
+from trainc.findings.text import edit_distance
 from trainc.ir import info as gang
 from trainc.ir.entrypoints import variable_path
 from trainc.ir.info import About, Container, Info, PodSet
@@ -186,8 +187,6 @@ def unread_secrets(job: TrainJob, info: Info, around: Surroundings) -> Iterator[
 
 def misspelt_folders(training: Any) -> Iterator[Finding]:
     """Yield a finding for a path that is nearly the one to which an initializer of the job writes."""
-    from trainc.findings.text import edit_distance
-
     entry, job = training.entry, training.job
     steps = {"model": job.model, "dataset": job.dataset}
     shared = any(str(mount.get("mountPath")).rstrip("/") == _FOLDER for mount in entry.container.mounts)

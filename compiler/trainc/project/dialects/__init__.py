@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trainc.findings.text import correct_spelling, edit_distance
 from trainc.kube.documents import Json, value_at
 from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_API, TRAINER_GROUP
 from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext, NamingConvention, original_path
@@ -91,8 +92,6 @@ def is_trainer_document(document: Json) -> bool:
         return True
     if kind not in KINDS:
         return False
-    from trainc.findings.text import edit_distance
-
     return any(edit_distance(group.lower(), name, most) <= most for name, most in _MISSPELT_BY.items())
 
 
@@ -100,8 +99,6 @@ def is_sweep(document: Json) -> bool:
     """Return whether a document is, or is meant to be, a sweep: several TrainJobs, which a feature makes of it."""
     kind, group = document.get("kind"), str(document.get("apiVersion") or "").partition("/")[0]
     if kind == "Sweep" or group == "trainc":
-        from trainc.findings.text import correct_spelling
-
         is_kind = kind in ("Sweep", None) or correct_spelling(str(kind), ["Sweep"])
         return bool(is_kind and (group in ("", "trainc") or correct_spelling(group, ["trainc"])))
     return kind == "OptimizationJob" and group == TRAINER_GROUP

@@ -8,6 +8,7 @@ from importlib import import_module
 from trainc.findings import Finding, Path, has_errors
 from trainc.kube import names
 from trainc.kube.documents import Json, value_at, with_value, without_path
+from trainc.kube.names import is_label_key
 from trainc.kube.releases import Span
 from trainc.schema import check
 from trainc.startup.records import dataclass, field, replace
@@ -214,8 +215,6 @@ def _wrong_workload(policy: Any) -> Iterator[Finding]:
 
 
 def _is_topology(constraints: Any) -> bool:
-    from trainc.kube.names import is_label_key
-
     topology = constraints.get("topology") if isinstance(constraints, Mapping) and len(constraints) == 1 else None
     if not isinstance(topology, list) or len(topology) != 1 or not isinstance(topology[0], Mapping):
         return False
