@@ -11,11 +11,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain, islice
 
 from trainc.findings import Path
 from trainc.reading.document import Chunk
 from trainc.startup.patterns import pattern
-from trainc.startup.typing import Any, TypeAlias
+from trainc.startup.typing import Any
 
 # Resolves plain scalars like kubectl.
 # Follows go.yaml.in/yaml/v2 resolve.go and the conversion through JSON in sigs.k8s.io/yaml: an integral number
@@ -127,23 +128,12 @@ _OPENING = frozenset("|[{")
 _BELOW = object()
 
 
-# Where each entry is, for each mapping and list that is on lines of its own, by the id() of that: its line times 2**32,
-# plus its column, from 0.
-Marks: TypeAlias = "dict[int, array[int]]"
-_LINE = 2**32
-# Stands for all values in brackets where only the places of entries are asked for.
-_BRACKETED: list[Any] = []
-
-
 class NotPlainError(ValueError):
     """The document uses syntax that this reader does not handle."""
 
 
-def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, Any]:
-    """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset.
-
-    `marks`, if there are any, are filled.
-    """
+def read_lines(text: str, depth: int) -> dict[str, Any]:
+    """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset."""
     if "\t" in text or not (text.isascii() or _OTHER_LINE_ENDS.isdisjoint(text)):
         raise NotPlainError
     root: list[Any] = [None]
@@ -152,7 +142,7 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
     # The key or index of the last value, its column, and whether the value is on the lines that follow.
     slot: Any = 0
     last_column, is_below = -1, True
-    for number, column, key, value in _entries(text):
+    for column, key, value in _entries(text):
         if is_below and (column > last_column or (column == last_column and key is None and slot.__class__ is str)):
             container: Any = [] if key is None else {}
             containers[-1][1][slot] = container
@@ -170,75 +160,108 @@ def read_lines(text: str, depth: int, marks: Marks | None = None) -> dict[str, A
         else:
             slot = key
         container[slot] = None if is_below else value
-        if marks is not None:
-            _mark(marks, container, slot, number * _LINE + column)
     if root[0].__class__ is not dict:
         raise NotPlainError
     result: dict[str, Any] = root[0]
     return result
 
 
-def _mark(marks: Marks, container: Any, slot: Any, place: int) -> None:
-    """Note the place of the entry that was added to a container last; what is in brackets there is not kept."""
-    if container[slot].__class__ in _COLLECTIONS:
-        container[slot] = _BRACKETED
-    if id(container) not in marks:
-        marks[id(container)] = array("Q")
-    marks[id(container)].append(place)
+# A place as one number: its line times this, plus its column, both from 0.
+_LINE = 2**32
 
 
 class LinePositions:
-    """The positions of the fields of a text, as (line, column) from 0. Raises ValueError like `read_lines`."""
+    """The positions of the fields of a text that `read_lines` reads, as (line, column) from 0.
 
-    __slots__ = ("_chunk", "_columns", "_marks", "_orders", "_root")
+    On the way to a field, only lines in the column of its mapping or list are read, each once, up to its own.
+    Raises ValueError for a line whose places in brackets would be many times as large as the text.
+    """
 
-    def __init__(self, chunk: Chunk, depth: int) -> None:
-        self._chunk = chunk
-        self._marks: Marks = {}
-        # The number of each key of a mapping that was asked for, by the id() of that.
-        self._orders: dict[int, dict[Any, int]] = {}
+    __slots__ = ("_columns", "_lines", "_passed")
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._lines = chunk.text.split("\n")[:-1]  # After the last line feed there is none.
+        if max(map(len, self._lines)) >= _LONGEST_LINE:
+            raise NotPlainError
         # The column of each path in a flow collection, by its line and column.
         self._columns: dict[tuple[int, int], dict[Path, int]] = {}
-        if max(map(int.__sub__, chunk.starts[1:], chunk.starts)) > _LONGEST_LINE:
-            raise NotPlainError  # The places in brackets are many times as large as the text.
-        self._root = read_lines(chunk.text, depth, self._marks)
+        # By the place of its first entry, those of a mapping or list that were passed, and the rest.
+        self._passed: dict[int, tuple[dict[str, int] | array[int], Iterator[tuple[str | None, int]]]] = {}
 
     def find(self, path: Path) -> tuple[int, int]:
         """Return the place of a key or list item, or of its nearest existing ancestor."""
-        container: Any = self._root
-        position = divmod(self._marks[id(container)][0], _LINE)
-        start = 0
+        root = next(self._entries_from(0))[1]
+        inside: int | None = root
+        position, start, value = divmod(root, _LINE), 0, ""
         for depth, step in enumerate(path):
-            marks = self._marks.get(id(container))
-            if marks is None:
-                return self._in_brackets(position, start, path[depth:]) if container is _BRACKETED else position
-            at = self._order(container, step)
-            if not 0 <= at < len(marks):
+            if inside is None:
+                return self._in_brackets(position, start, path[depth:]) if value in ("[", "{") else position
+            place = self._place(inside, step)
+            if place is None:
                 break
-            position, container = divmod(marks[at], _LINE), container[step]
-            line, column = position
-            text = self._chunk.line_at(line)
-            after = column + 1 if isinstance(step, int) else text.find(": ", column) + 1
-            start = _after_spaces(text, after)
-            if isinstance(step, int):
-                position = line, start
+            line, column = divmod(place, _LINE)
+            text, is_item = self._lines[line], isinstance(step, int)
+            start = _after_spaces(text, column + 1 if is_item else text.find(": ", column) + 1)
+            position, value = (line, start if is_item else column), text[start : start + 1]
+            inside = self._inside(place, is_item)
         return position
 
-    def _order(self, container: Any, step: str | int) -> int:
-        """Return the number of an entry, -1 if there is none."""
-        if isinstance(container, list):
-            return step if isinstance(step, int) else -1
-        order = self._orders.get(id(container))
-        if order is None:
-            order = self._orders[id(container)] = {key: number for number, key in enumerate(container)}
-        return order.get(step, -1)
+    def _place(self, inside: int, step: str | int) -> int | None:
+        """Return the place of an entry of the mapping or list that begins at a place."""
+        if inside not in self._passed:
+            rest = self._entries_in(inside)
+            first = next(rest)
+            self._passed[inside] = array("Q") if first[0] is None else {}, chain((first,), rest)
+        passed, rest = self._passed[inside]
+        if isinstance(passed, dict):
+            if isinstance(step, str) and step not in passed:
+                for key, place in rest:
+                    passed[str(key)] = place
+                    if key == step:
+                        break
+            return passed.get(step) if isinstance(step, str) else None
+        if not isinstance(step, int) or step < 0:
+            return None
+        passed.extend(place for _, place in islice(rest, max(0, step + 1 - len(passed))))
+        return passed[step] if step < len(passed) else None
+
+    def _entries_from(self, number: int) -> Iterator[tuple[str | None, int]]:
+        """Yield the key and the place of each entry on a line and on those after it."""
+        for line in range(number, len(self._lines)):
+            for column, key, _ in _on_line(self._lines[line]):
+                yield key, line * _LINE + column
+
+    def _inside(self, place: int, is_item: bool) -> int | None:
+        """Return the place of the first entry of the mapping or list that is the value of an entry, if it is one."""
+        line, column = divmod(place, _LINE)
+        if next(value for at, _, value in _on_line(self._lines[line]) if at == column) is not _BELOW:
+            return None
+        key, below = next((entry for entry in self._entries_from(line) if entry[1] > place), ("", 0))
+        deeper = below // _LINE == line or below % _LINE > column
+        return below if deeper or (below % _LINE == column and key is None and not is_item) else None
+
+    def _entries_in(self, inside: int) -> Iterator[tuple[str | None, int]]:
+        """Yield the key and the place of each entry of the mapping or list whose first one is at a place."""
+        first, column = divmod(inside, _LINE)
+        key = next(key for at, key, _ in _on_line(self._lines[first]) if at == column)
+        yield key, inside
+        is_list, deeper = key is None, " " * (column + 1)
+        for line in range(first + 1, len(self._lines)):
+            text = self._lines[line]
+            if text.startswith(deeper) or not (content := text.lstrip(" ")) or content[0] == "#":
+                continue
+            if len(text) - len(content) < column or (is_list and not content.startswith("- ")):
+                return
+            key = _on_line(text)[0][1]
+            if is_list is (key is None):  # A list may be in the same column as its key.
+                yield key, line * _LINE + column
 
     def _in_brackets(self, position: tuple[int, int], start: int, path: Path) -> tuple[int, int]:
         """Return the place of a path in the flow collection that starts at a column, or else that of the collection."""
         columns = self._columns.get((position[0], start))
         if columns is None:
             items: list[tuple[Path, int]] = []
-            _collection(self._chunk.line_at(position[0]), start, items)
+            _collection(self._lines[position[0]], start, items)
             columns = self._columns[position[0], start] = dict(items)
         while path and path not in columns:
             path = path[:-1]
@@ -257,21 +280,21 @@ def _continue_container(containers: list[tuple[int, Any]], column: int, kind: ty
     return container
 
 
-def _entries(text: str) -> Iterator[tuple[int, int, str | None, Any]]:
-    """Yield (line, column, key, value) for each mapping entry and list item; the key of a list item is None."""
+def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
+    """Yield (column, key, value) for each mapping entry and list item; the key of a list item is None."""
     lines = text.split("\n")
     at, end = 0, len(lines) - 1  # The last line feed is not followed by another line.
     while at < end:
-        number, line = at, lines[at]
+        line = lines[at]
         at += 1
-        for column, key, value in _parse_line_cached(line) if len(line) < _LONGEST_CACHED else _parse_line(line):
+        for column, key, value in _on_line(line):
             if value.__class__ is not _Unread:
-                yield number, column, key, value
+                yield column, key, value
             elif value[0] == "|":
                 block, at = _block(lines, at, column, value)
-                yield number, column, key, block
+                yield column, key, block
             else:
-                yield number, column, key, _in_brackets(value)
+                yield column, key, _in_brackets(value)
 
 
 def _parse_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
@@ -299,6 +322,10 @@ def _parse_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
 
 
 _parse_line_cached = lru_cache(maxsize=4096)(_parse_line)  # Consecutive documents have many lines in common.
+
+
+def _on_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
+    return _parse_line_cached(line) if len(line) < _LONGEST_CACHED else _parse_line(line)
 
 
 class _Unread(str):

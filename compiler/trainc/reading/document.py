@@ -182,14 +182,18 @@ def label_of(data: Mapping[str, Any]) -> str:
 _SEPARATOR = "\n---"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chunk:
-    """The text of one document, ending with a line feed. It starts at `line` and `column` (1-based) of `file`."""
+    """The text of one document, ending with a line feed. It starts at `line` and `column` (1-based) of `file`.
+
+    `is_plain` means that the reader of lines has read it.
+    """
 
     text: str
     file: str
     line: int = 1
     column: int = 1
+    is_plain: bool = field(default=False, init=False, repr=False, compare=False)
     _starts: array[int] = field(default_factory=partial(array, "I"), init=False, repr=False, compare=False)
 
     @property

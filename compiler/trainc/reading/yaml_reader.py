@@ -50,7 +50,9 @@ class Positions:
         if not self._is_read:
             self._is_read = True
             try:
-                self._lines = LinePositions(self._chunk, self._limits.depth)
+                if not self._chunk.is_plain:
+                    read_lines(self._chunk.text, self._limits.depth)
+                self._lines = LinePositions(self._chunk)
             except ValueError:
                 self._root = self._compose()
         if self._lines is not None:
@@ -268,6 +270,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     if not _may_have_more(chunk.text, "\n,:[{-", limits.values_in(chunk.text)):
         with suppress(ValueError):
             value = read_lines(chunk.text, limits.depth)
+            chunk.is_plain = True
             if cache is not None:
                 cache[chunk.text] = value
             return value, []
