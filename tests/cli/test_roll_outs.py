@@ -112,8 +112,10 @@ def test_a_dump_of_which_nobody_knows_that_it_is_new_counts_for_nothing(taken: d
 def test_a_dump_is_no_input() -> None:
     Path("live").mkdir()
     before = run("check", "--format", "json")
-    dump(a="running", b="succeeded")
+    dump(a="running", b="suspended")
     assert run("check", "--format", "json").stdout == before.stdout
+    dump(a="running", b="succeeded")
+    assert ("nlp/b" in before.stdout, "nlp/b" in run("check", "--format", "json").stdout) == (True, False)
     assert "skipped" not in run("check").stderr
 
 
@@ -195,6 +197,8 @@ def test_what_has_finished_neither_ends_nor_waits_in_the_headline() -> None:
     branch("pull-request")
     notes = json.loads(run("diff", "git:main", "--format", "json").stdout)["notes"]
     assert any("2 jobs are kept as built" in note for note in notes), notes
+    assert "this line has changed since: nlp/b, nlp/d" in run("check").stderr
+    assert run("report", "-o", "-").stdout.count("<td>finished</td>") == 2
     Path("jobs/nlp/a.yaml").unlink()
     build()
     assert headline_of("main") == "1 job that has finished is removed"

@@ -107,7 +107,8 @@ def test_fields_of_pods(patched: Json, about: Path, expected: str | None) -> Non
     if expected is None:
         assert placed == finding
     else:
-        assert (placed.about, format_path(placed.path)) == ("trainjob", expected)
+        of = "trainjob" if expected.startswith("spec.runtimePatches") else "runtime"
+        assert (placed.about, format_path(placed.path)) == (of, expected)
 
 
 def test_overrides_of_older_releases() -> None:

@@ -148,7 +148,8 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
         f"{counted(checking.compiled - len(inputs.jobsets), 'TrainJob')} compiled",
         f"{counted(checking.runtimes_tried, 'unused runtime')} tried",
     ]
-    counts.insert(2, f"{counted(len(inputs.jobsets), 'JobSet')} kept as it is" if inputs.jobsets else "")
+    are = "it is" if len(inputs.jobsets) == 1 else "they are"
+    counts.insert(2, f"{counted(len(inputs.jobsets), 'JobSet')} kept as {are}" if inputs.jobsets else "")
     newest = "" if settings.options.release else f" for Trainer {NEWEST_RELEASE}, the newest"
     return _Checked(
         checking,

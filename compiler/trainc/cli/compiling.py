@@ -449,7 +449,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
         dump = cache(partial(Dump.of_documents, snapshot[0]))
         session = replace(session, find_in_cluster=lambda *named: dump().get(*named))
     session = session.with_input(inputs.documents, inputs.runtime_sources)
-    skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
+    skipped = skipped_documents(inputs.documents, settings, inputs.elsewhere, checks_fragments=checks_fragments)
     ended = _ended_by_sweeps(inputs, settings, bases)
     diagnostics = rules([*inputs.diagnostics, *settings.located(problems), *skipped, *ended], True)
     guard = None if keeping or not bases else kept_in(output, bases.guarded(settings), inputs.documents, None, bases)

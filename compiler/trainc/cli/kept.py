@@ -17,10 +17,10 @@ from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.differences import changes as hunks
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, did_you_mean, first_of
-from trainc.kube.documents import identity_of, mapping, value_at, walk
+from trainc.kube.documents import mapping, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Limits, Options
+from trainc.options import Options
 from trainc.output.choices import STATES, Choices, JobKey, is_chosen
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
@@ -112,8 +112,10 @@ def check_choices(
         raise UsageError(f"there is no TrainJob {unused[0]}{where}; {near or 'check the name'}")
 
 
-def finished_jobsets(before: Configuration, after: Configuration, arguments: Arguments, base: str) -> set[JobKey]:
-    """The JobSets, by namespace and name, that have finished by the dump that both settings name, as `base` has it."""
+def finished_jobsets(
+    before: Configuration, after: Configuration, arguments: Arguments, base: str | None
+) -> set[JobKey]:
+    """The JobSets, by namespace and name, that have finished by the dump that both settings name, as `base` has it, if there is one."""
     if before.live is None or after.live is None:
         return set()
     paths = [os.path.relpath(of.live[0], os.path.dirname(of.file or "") or ".") for of in (before, after) if of.live]
@@ -221,21 +223,18 @@ def causes_of(
     session: Session,
     keeping: Keeping,
     for_all: Iterable[tuple[Source, bool]] = (),
-    finished: Collection[JobKey] = (),
     by_hand: Collection[JobKey] = (),
 ) -> list[Cause]:
     """Why the kept files differ from what compiling gives, for the lines of each file that have changed since they were built.
 
-    Jobs that differ in the same way are explained once, and JobSets that have `finished` not at all, nor files that
+    Jobs that differ in the same way are explained once, and those that have finished not at all, nor files that
     somebody has changed by hand: those of `by_hand`, and what the base does not prove. `for_all` has lines that have
     changed and that all jobs have in common, for what no other line explains.
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for rendered in keeping.waiting:
-        if rendered.compiled is None or rendered.key in by_hand or keeping.is_by_hand(rendered):
-            continue
-        if not (finished and _jobset_in(rendered, keeping.limits) in finished):
+    for rendered in _unfinished(keeping):
+        if rendered.compiled is not None and rendered.key not in by_hand and not keeping.is_by_hand(rendered):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     in_common = dict(for_all) if groups else {}
     places: dict[str, Source] = {}
@@ -275,14 +274,15 @@ def causes_of(
     ]
 
 
-def _jobset_in(rendered: Rendered, limits: Limits) -> JobKey | None:
-    documents = read_documents(rendered.body.encode(), rendered.path, limits)[0]
-    return next((identity_of(d.data) for d in documents if d.data.get("kind") == "JobSet"), None)
+def _unfinished(keeping: Keeping) -> list[Rendered]:
+    """Return the kept files that differ from what compiling gives, but those of jobs that the base's dump knows as finished."""
+    base = keeping.read_base()
+    return [file for file in keeping.waiting if base is None or base.read_state(file.body) != "finished"]
 
 
 def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
     """Return the flags that build kept jobs again, and no other that differs from what compiling gives."""
-    waiting = {file.job for file in keeping.waiting}
+    waiting = {file.job for file in _unfinished(keeping)}
     if waiting <= {*jobs}:
         return "--rebuild all"
     spaces = {job.rpartition("/")[0] for job in jobs}

@@ -63,27 +63,33 @@ def is_checked(document: Document) -> bool:
 
 
 def skipped_documents(
-    documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
+    documents: Sequence[Document],
+    settings: Settings,
+    unbuilt: Sequence[Document] = (),
+    *,
+    checks_fragments: bool = False,
 ) -> Iterator[Diagnostic]:
     """Report documents that are not compiled: a warning for each if the file was named, a single info for the others.
 
-    Of many in one file, only the first get a warning: to place one, its text is read again.
+    `unbuilt` are the jobs of other environments. Of many in one file, only the first get a warning: to place one, its
+    text is read again.
     """
     named_files = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in JOB_KINDS for document in documents)
     skipped, reported = 0, Counter[str]()
     with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     config_maps = [document.data for document in documents if document.data.get("kind") == "ConfigMap"]
-    mounted: dict[str, bool] = {}
+    mounted, others = dict[str, bool](), set[str]()
     if config_maps:
         from trainc.emit.config_maps import named_by
 
         mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
+        others = named_by((d.data for d in unbuilt), config_maps).keys() - mounted.keys()
     read, apart = 0, [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])]
     for document in documents:
         name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
         read += mounted.get(name) is False
-        used = document.data.get("kind") in _USED_KINDS or name in mounted
+        used = document.data.get("kind") in _USED_KINDS or name in mounted or name in others
         if used or is_trainer_document(document.data) or is_sweep(document.data):
             continue
         from trainc.pipeline.fragments import fragment_of

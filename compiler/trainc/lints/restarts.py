@@ -80,7 +80,10 @@ def restarts(training: Training) -> Iterator[Finding]:
             f"{option.spelling} {of_workers} multiplies with the restarts of the pods: a crash that repeats is run up to {runs} times "
             f"({of_workers + 1} by the launcher, in {' and '.join(filter(None, several))})"
         )
-        hint = "set backoffLimit: 0 in the job template of the runtime to keep only the launcher's restarts"
+        others = ["backoffLimit: 0 in the job template"] * bool(of_pods) + ["failurePolicy.maxRestarts: 0"] * bool(
+            of_job
+        )
+        hint = f"set {' and '.join(others)} in the runtime to keep only the launcher's restarts"
         yield training.finding("RestartsMultiply", "info", message, hint, option.index)
 
 

@@ -169,30 +169,34 @@ def _replaced_items(before: list[Any], value: list[Any], path: Path, key: str) -
 def at_patch(finding: Finding, template: Json, runtime: Json, patches: Sequence[Patch]) -> Finding:
     """Return a finding about the runtime as one about the TrainJob, if one of its patches wrote what it is about.
 
-    `template` is the JobSetSpec with all patches, and `runtime` the document without them.
+    `template` is the JobSetSpec with all patches, and `runtime` the document without them, whose lists may have other
+    items, or the same at other places.
     """
-    path = _path_in_patches(finding.path, template, runtime, patches)
-    if path is None:
-        return finding
-    source = _path_in_patches(finding.source_path, template, runtime, patches) if finding.source_path else None
-    return replace(finding, path=path, source_path=source, about="trainjob")
+    path, of_patch = _path_where_written(finding.path, template, runtime, patches)
+    source, source_of_patch = None, False
+    if finding.source_path:
+        source, source_of_patch = _path_where_written(finding.source_path, template, runtime, patches)
+    if not of_patch:
+        return replace(finding, path=path, source_path=finding.source_path if source_of_patch else source)
+    return replace(finding, path=path, source_path=source if source_of_patch else None, about="trainjob")
 
 
-def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequence[Patch]) -> Path | None:
+def _path_where_written(path: Path, template: Json, runtime: Json, patches: Sequence[Patch]) -> tuple[Path, bool]:
+    """Return the path of a field of the patched template in the document that wrote it, and whether that is a patch."""
     if path[:3] == ("spec", "template", "metadata") and len(path) == 5:
         for patch in reversed(patches):
             if path[4] in (patch.labels if path[3] == "labels" else patch.annotations):
-                return (*patch.path, "trainingRuntimeSpec", *path[1:])
-        return None
+                return (*patch.path, "trainingRuntimeSpec", *path[1:]), True
+        return path, False
     jobs = template.get("replicatedJobs") or ()
     index = path[4] if path[:4] == JOBS and path[5:6] == ("template",) else None
     if not isinstance(index, int) or index >= len(jobs):
-        return None
+        return path, False
     steps, merged, name = path[6:], jobs[index].get("template"), jobs[index]["name"]
     runtime_jobs = (((runtime["spec"].get("template") or {}).get("spec") or {}).get("replicatedJobs")) or ()
     before = next((job.get("template") for job in runtime_jobs if job["name"] == name), None)
     deepest, _ = _follow(steps, merged, before)
-    patch_path: Path | None = None
+    written, of_patch = (*path[:6], *deepest, *steps[len(deepest) :]), False
     for patch in patches:
         for patched in patch.jobs:
             if patched.name != name or not patched.template:
@@ -201,8 +205,8 @@ def _path_in_patches(path: Path, template: Json, runtime: Json, patches: Sequenc
             is_value = len(followed) == len(steps) and not isinstance(value, Mapping | list)
             if len(followed) > len(deepest) or is_value:
                 remaining = steps[len(followed) :]
-                patch_path, deepest = (*_in_patch(followed, patched), *remaining), followed
-    return patch_path
+                written, of_patch, deepest = (*_in_patch(followed, patched), *remaining), True, followed
+    return written, of_patch
 
 
 def _follow(steps: Path, merged: Any, part: Any) -> tuple[Path, Any]:

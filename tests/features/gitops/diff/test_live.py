@@ -151,6 +151,16 @@ def test_a_job_that_runs_as_git_says_is_only_counted(cluster: Callable[..., list
     assert result.stdout.splitlines()[1:] == ["1 object: 1 same", "1 job in the cluster: 1 running"]
 
 
+def test_what_is_rendered_needs_no_values_of_the_templates_it_was_compiled_from(
+    cluster: Callable[..., list[Json]],
+) -> None:
+    objects = cluster("llm")
+    text = Path("runtimes/ours.yaml").read_text()
+    Path("runtimes/ours.yaml.j2").write_text(text.replace("train:1", "train:{{ version }}"))
+    Path("runtimes/ours.yaml").unlink()
+    assert compare(objects, "--exit-code").status == 0
+
+
 def test_a_field_that_somebody_changed_is_shown_with_its_manager_and_without_its_value(
     cluster: Callable[..., list[Json]],
 ) -> None:

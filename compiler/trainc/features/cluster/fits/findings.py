@@ -155,7 +155,7 @@ def _about(job: str, code: str, message: str, hint: str, path: Path = ()) -> Dia
 
 
 def _export_hint(kinds: Iterable[str]) -> str:
-    return f"run: {export_command(kinds)} > cluster/more.yaml"
+    return f"run in the folder of the snapshot: {export_command(kinds)} > more.yaml"
 
 
 # Kinds that a cluster may well have none of.
@@ -199,7 +199,11 @@ def unseen_workloads(dump: Dump, *, stated: bool) -> Diagnostic | None:
         return None
     message = "the snapshot has no Workload, so it is unknown what is in use"
     return Diagnostic(
-        "SnapshotIncomplete", "warning", message, f"run: {WORKLOADS} > cluster/workloads.yaml", "Workload"
+        "SnapshotIncomplete",
+        "warning",
+        message,
+        f"run in the folder of the snapshot: {WORKLOADS} > workloads.yaml",
+        "Workload",
     )
 
 

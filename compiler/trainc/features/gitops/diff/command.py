@@ -299,7 +299,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
             return replace(job, finished=True, notes=notes) if (job.namespace, job.name) in ended else job
 
         diff = with_each(diff, with_state)
-    notes += [*_keeping_notes(before, after, arguments, finished, for_all), *_dropped_fields(before, after)]
+    notes += [*_keeping_notes(before, after, arguments, for_all), *_dropped_fields(before, after)]
     diff = replace(diff, notes=(*notes, *diff.notes))
     guard = Finding.Guard("why it changes", "the search for causes", ())
     with guard(after.label):
@@ -366,7 +366,6 @@ def _keeping_notes(
     before: ReadSide,
     after: ReadSide,
     arguments: Arguments,
-    finished: Collection[tuple[str, str]],
     for_all: Iterable[tuple[Source, bool]],
 ) -> Iterator[str]:
     """What does not change because jobs are kept as built, and what changes all the same."""
@@ -382,7 +381,7 @@ def _keeping_notes(
         pairs = ((was, keeping.rendered[key]) for key, was in rendered.items() if key in keeping.rendered)
         other = (now for was, now in pairs if was.line == now.line and was.body != now.body)
         by_hand = [*(now.key for now in other if not keeping.commit_of(now)), *after.manifest_set.failures.jobs]
-        yield from (f"{c.sentence}." for c in kept.causes_of(session, keeping, for_all, finished, by_hand))
+        yield from (f"{c.sentence}." for c in kept.causes_of(session, keeping, for_all, by_hand))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"

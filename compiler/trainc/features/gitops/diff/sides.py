@@ -282,8 +282,8 @@ def _compile_side(side: Side, arguments: Arguments, streams: Streams, other: Rea
     output = configuration.output
     below = _only_output(output, settings)
     if below or (output and all(_is_within(path, output) for path in settings.paths)):
-        # Compiled manifests have been patched already.
-        settings = replace(settings, overlays=())
+        # Compiled manifests have been patched already, and have no runtimes, which may be templates of an overlay's values.
+        settings = replace(settings, overlays=(), runtimes=())
     requested = below or (output and any(_is_within(path, output) for path in settings.paths))
     skip = side.skip or (None if requested else output)
     inputs = settings.read(streams.stdin, skip, streams.progress.step)

@@ -13,6 +13,7 @@ from trainc.api.command import compile_every, compiling, report
 from trainc.api.documents import Document, label_of, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Finding, counted, escape_xml, has_errors, policy
 from trainc.api.jobs import JobSet, Judge, OneJob, Session
+from trainc.api.kept import kept
 from trainc.api.kube import Json, Manifest, documents, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.plugins import Plugin, enabled
@@ -22,7 +23,8 @@ from trainc.features import ask
 from trainc.features.gitops.report.overview import Overview, Quotas, node_types, overview_of
 from trainc.features.gitops.report.page import Details, Heading, Job, Link, link_into, objects_of, page, row_of
 
-_States: TypeAlias = Mapping[tuple[str, str], str]
+# The state of a JobSet, by its environment, namespace and name.
+_States: TypeAlias = Callable[[str, str, str], str]
 _Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
 # Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
@@ -70,7 +72,7 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         return report(merged, arguments, streams)
     guard = Finding.Guard("what is to show of it", "its drawing")
     try:
-        states = _states(arguments, next(iter(environments.values())).options, streams, guard)
+        states = _states(arguments, environments, streams, guard)
         since = ask("diff", "since") if arguments.since else None
         changes = since(arguments.since, arguments, streams, sessions) if since else None
     except CompileError as error:
@@ -121,8 +123,7 @@ def _jobs(  # noqa: PLR0913, PLR0917 - what is known of them, and how they are d
         for one in streams.progress.over("drawing", its_jobs):
             with guard(one.label or f"TrainJob {documents.qualified(one.compiled.namespace, one.compiled.name)}"):
                 job = draw(len(jobs), one, facts[name])
-                state = states.get((job.row.namespace, job.jobset), "not in the cluster" if states else "")
-                job = replace(job, environment=name, state=state)
+                job = replace(job, environment=name, state=states(name, job.row.namespace, job.jobset))
                 if not changed.isdisjoint(job.names):
                     picture = _picture(one.compiled.manifests, enabled(facts[name].options.plugins))
                     job = replace(job, picture=picture)
@@ -174,12 +175,17 @@ class _Facts:
         return self.rules(map(result.job.diagnose_built, findings), False)
 
 
-def _states(arguments: Arguments, options: Options, streams: Streams, guard: Finding.Guard) -> _States:
-    """The state of each JobSet or TrainJob in the dump, by namespace and name."""
+def _states(
+    arguments: Arguments, environments: Mapping[str, Settings], streams: Streams, guard: Finding.Guard
+) -> _States:
+    """The state of each JobSet or TrainJob in the dump; without one, what has finished by those that trainc.yaml names."""
     if not arguments.live:
-        return {}
-
-    dump, problems = Dump.read(arguments.live, options.limits, streams.stdin)
+        base = arguments.since and arguments.since.removeprefix("git:").removesuffix("...")
+        configured = {name: settings.configuration for name, settings in environments.items()}
+        finished = {name: kept.finished_jobsets(one, one, arguments, base) for name, one in configured.items()}
+        return lambda environment, *key: "finished" if key in finished[environment] else ""
+    limits = next(iter(environments.values())).options.limits
+    dump, problems = Dump.read(arguments.live, limits, streams.stdin)
     if dump is None:
         raise CompileError(problems)
     # The JobSet says more than the TrainJob of the same name.
@@ -187,7 +193,7 @@ def _states(arguments: Arguments, options: Options, streams: Streams, guard: Fin
     for item in (item for kind in reversed(live_objects.KINDS_WITH_STATE) for item in dump.of(kind).values()):
         with guard(label_of(item)):
             states[identity_of(item)] = live_objects.state_of(item)[0]
-    return states
+    return lambda _, *key: states.get(key, "not in the cluster")
 
 
 def _job(number: int, job: OneJob, facts: _Facts, *, link: Link, in_full: bool) -> Job:

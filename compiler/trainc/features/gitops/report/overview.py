@@ -18,7 +18,7 @@ Quotas: TypeAlias = Mapping[tuple[str, str], tuple[str, Mapping[str, int]]]
 # Node labels that name a type of node, by parts of their keys, the most telling first.
 _TELLING = ("accelerator", "gpu.product", "instance-type", "nodepool", "node-pool", "nodegroup")
 _MOST_SERIES = 6
-_FINISHED = ("succeeded", "failed")
+_FINISHED = ("succeeded", "failed", "finished")
 
 
 @dataclass(frozen=True, slots=True)
