@@ -60,6 +60,7 @@ SETS = (
     Recorded("round-8", "runs.judge_twins", least=0.75),
     Recorded("round-9", "runs.judge_twins", least=0.85),
     Recorded("round-10", "runs.judge_twins", least=0.85),
-    Recorded("round-11", "runs.judge_twins", least=0.6),
-    Recorded("round-12", "runs.judge_twins", least=0.6),
+    Recorded("round-11", "runs.judge_twins", least=0.85),
+    Recorded("round-12", "runs.judge_twins", least=0.8),
+    Recorded("threads", "runs.judge_twins", least=0.9),
 )

@@ -122,6 +122,30 @@ RECIPES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "ultralytics==8.0.50": ("ultralytics/yolo/cfg/default.yaml",),
     },
     "open_clip": dict.fromkeys(("open_clip_torch==3.3.0", "open_clip_torch==2.30.0"), ("open_clip_train/params.py",)),
+    "mace": dict.fromkeys(
+        ("mace-torch==0.3.16", "mace-torch==0.3.10", "mace-torch==0.3.6"), ("mace/tools/arg_parser.py",)
+    ),
+    "rl_zoo": dict.fromkeys(("rl_zoo3==2.9.2", "rl_zoo3==2.3.0", "rl_zoo3==1.8.0"), ("rl_zoo3/train.py",)),
+    "yolov5": dict.fromkeys(("yolov5==7.0.14", "yolov5==6.2.3", "yolov5==6.0.7"), ("yolov5/train.py",)),
+    "lm_eval": {
+        "lm_eval==0.4.13": ("lm_eval/_cli/run.py",),
+        **dict.fromkeys(("lm_eval==0.4.8", "lm_eval==0.4.2"), ("lm_eval/__main__.py",)),
+    },
+    "mlx": dict.fromkeys(("mlx-lm==0.32.2", "mlx-lm==0.21.5"), ("mlx_lm/lora.py",)),
+    "f5_tts": dict.fromkeys(("f5-tts==1.1.22", "f5-tts==1.0.0"), ("f5_tts/train/finetune_cli.py",)),
+    "diffsynth": {"diffsynth==2.1.12": ("diffsynth/diffusion/parsers.py",)},
+    "paddlenlp": dict.fromkeys(
+        ("paddlenlp==2.8.1", "paddlenlp==2.6.1"), ("paddlenlp/trainer/training_args.py:TrainingArguments",)
+    ),
+    "lerobot": dict.fromkeys(("lerobot==0.6.1", "lerobot==0.4.0"), ("lerobot/configs/train.py:TrainPipelineConfig.*",)),
+    "flag_embedding": dict.fromkeys(
+        ("FlagEmbedding==1.4.2",),
+        ("FlagEmbedding/abc/finetune/*/*.py:*", "FlagEmbedding/finetune/*/*/*/arguments.py:*"),
+    ),
+    "openmmlab_train": {
+        **dict.fromkeys(("mmdet==3.3.0", "mmdet==2.28.2"), ("mmdet/.mim/tools/train.py",)),
+        **dict.fromkeys(("mmsegmentation==1.2.2", "mmsegmentation==0.30.0"), ("mmseg/.mim/tools/train.py",)),
+    },
     "lightning": {
         "lightning==2.6.6": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
         "lightning==2.2.5": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
