@@ -69,7 +69,8 @@ def starting_with(make: Callable[[], None]) -> Any:
             with contextlib.chdir(folder):
                 make()
                 made.append((folder, os.path.relpath(os.curdir, folder)))
-            shutil.rmtree(folder / ".git" / "hooks", ignore_errors=True)  # Samples only.
+            for sample in folder.glob(".git/hooks/*.sample"):
+                sample.unlink()
         shutil.copytree(made[0][0], tmp_path, symlinks=True, dirs_exist_ok=True)
         monkeypatch.chdir(tmp_path / made[0][1])
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import Result, run
+from repositories import starting_with
 from steps import assert_linear, steps
 
 from trainc.cli.command import Streams
@@ -123,9 +124,8 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@starting_with
+def folder() -> None:
     Path("jobs").mkdir()
     Path("jobs/llm.yaml").write_text(JOB, encoding="utf-8")
     Path("trainc.yaml").write_text("release: '2.3'\nsources: [jobs]\noutput: out\n", encoding="utf-8")

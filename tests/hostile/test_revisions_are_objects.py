@@ -10,7 +10,7 @@ import pytest
 import repositories
 from commands import run
 from package import GROUP, PACKAGE, nodes
-from repositories import edit, git, job, runtime, write
+from repositories import edit, git, job, runtime, starting_with, write
 
 from trainc.reading.git import run_git
 
@@ -18,12 +18,9 @@ RENDERED = "rendered/nlp/llm.yaml"
 TAKEN = "registry.example.com/taken:1"
 
 
-@pytest.fixture
-def origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A clone on a branch whose rendered job has another image; the commit that is the base."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
-        monkeypatch.setenv(name, os.devnull)
+@starting_with
+def repository() -> None:
+    """A clone on a branch whose rendered job has another image."""
     git("init", "-q")
     write("trainc.yaml", repositories.SETTINGS)
     runtime()
@@ -35,7 +32,14 @@ def origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     repositories.branch("evil")
     edit(RENDERED, "registry.example.com/train:1", TAKEN)
     repositories.commit()
-    return base
+
+
+@pytest.fixture
+def origin(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The commit that is the base."""
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(name, os.devnull)
+    return git("rev-parse", "refs/remotes/origin/main")
 
 
 CHECKS = (
