@@ -26,6 +26,8 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting commands editing shell cel
 
 .DEFAULT_GOAL := help
+# Tests start hundreds of processes: what one has compiled of Python serves the others.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo test test-room test-months test-run e2e test-editors test-quick port lint format golden schemas docs diagnostics conformance ecosystem dist playground test-playground test-report lock release-check sbom audit test-bounds bench ceilings growth fuzz coverage mutants site pictures test-site clean
 
 help: ## list these targets

@@ -20,7 +20,7 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     diagnostics = run.diagnostics
     foreign = [d for d in diagnostics if d.code == "ForeignNamespace" and d.severity == "error"]
     misspelt = {job_of(d): d.source for d in foreign if d.trait == "misspelt"}
-    moved = {job_of(d) for d in foreign if d.message.startswith("this puts jobs of ")}
+    moved = {job_of(d) for d in foreign if d.trait == "moved"}
     at_misspelt = set(misspelt.values())
     refused = run.keeping.refused.values() if run.keeping is not None else ()
     unread = {d.rule or d.source for some in (diagnostics, *refused) for d in some if d.trait == "faulty rule"}

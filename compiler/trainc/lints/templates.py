@@ -186,7 +186,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = f"suspend is {str(of_template).lower()} in the template and {str(suspended).lower()} in the JobSet"
         hint = remove("remove it here, and set spec.suspend of the TrainJob, which wins")
         yield _overridden(message, hint, ("spec", "template", "spec", "suspend"))
-    yield from _clamped(job, info)
+    yield from _clamped(info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
         path = (*JOBS, index, "template", "spec")
         job_spec = template["template"].get("spec", {})
@@ -206,7 +206,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
             yield Finding("OutOfRange", "error", f"{name} cannot be {count}", hint, (*path, name), "runtime")
 
 
-def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
+def _clamped(info: Info) -> Iterator[Finding]:
     """Yield a finding if the runtime's numNodes is below 1 and the TrainJob has none: all releases treat it as 1."""
     nodes = (info.ml_policy or {}).get("numNodes")
     if info.gitops and info.policy("mpi") is not None:

@@ -134,7 +134,7 @@ def _run_stages(document: ValidDocument, session: Session, trace: Trace, result:
         report.add("lowering", unstorable_text(runtime.data))
     info, findings = prepare_once(document.data["spec"], job, runtime, session)
     report.add("lowering", findings)
-    if options.gang != "runtime" and not controller and not info.pod_group_policy and has_several_pods(job, info):
+    if options.gang != "runtime" and not controller and not info.pod_group_policy and has_several_pods(info):
         report.add("lowering", [_NO_GANG])
     if document.dialect is not None and document.dialect.needs_initializers:
         job, findings = without_unserved_initializers(job, info)
@@ -175,7 +175,7 @@ def check_lowered(lowered: Lowered, report: Report) -> None:
     # The webhook then checks nothing else.
     checked = gated or [
         *registry.validate(lowered.job, lowered.info, lowered.plugins),
-        *dangling_claims(lowered.job, lowered.info),
+        *dangling_claims(lowered.info),
     ]
     report.add("validation", checked)
     if not report.has_errors:

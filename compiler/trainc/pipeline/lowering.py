@@ -218,7 +218,7 @@ def _gang_policy(policies: Json | None, options: Options) -> Json | None:
     return {options.gang: gang_policy}
 
 
-def has_several_pods(job: TrainJob, info: Info) -> bool:
+def has_several_pods(info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
     pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
     return pods > 1 or (info.nodes.requested or 0) > 1

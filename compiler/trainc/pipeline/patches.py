@@ -279,7 +279,7 @@ def _claiming(job: TrainJob) -> Iterator[Path]:
                     yield *patched.pod_path, kind, index, "resources", "claims"
 
 
-def dangling_claims(job: TrainJob, info: Info) -> Iterator[Finding]:
+def dangling_claims(info: Info) -> Iterator[Finding]:
     """Yield an error for each claim of a container that its pod does not have, at the patches that can have caused it.
 
     Under `gitops`, the checks of pods find them in what is built.

@@ -61,9 +61,9 @@ def bad_selector(path: Path, message: str, hint: str) -> Finding:
     return Finding("InvalidSelector", "error", message, hint, path)
 
 
-def bad_path(path: Path, value: str, hint: str, source: Path | None = None) -> Finding:
+def bad_path(path: Path, value: str, hint: str) -> Finding:
     """A file path that is not allowed."""
-    return Finding("InvalidPath", "error", f"{path[-1]} cannot be {quote(value)}", hint, path, source_path=source)
+    return Finding("InvalidPath", "error", f"{path[-1]} cannot be {quote(value)}", hint, path)
 
 
 def bad_address(path: Path, value: str) -> Finding:
@@ -71,9 +71,9 @@ def bad_address(path: Path, value: str) -> Finding:
     return Finding("InvalidAddress", "error", f"{quote(value)} is not an IP address", "write it as 10.0.0.10", path)
 
 
-def bad_policy(path: Path, message: str, hint: str, source: Path | None = None) -> Finding:
+def bad_policy(path: Path, message: str, hint: str) -> Finding:
     """An invalid rule for the success or failure of a Job."""
-    return Finding("InvalidJobPolicy", "error", message, hint, path, source_path=source)
+    return Finding("InvalidJobPolicy", "error", message, hint, path)
 
 
 def duplicate(path: Path, value: Any) -> Finding:

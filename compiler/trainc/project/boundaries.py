@@ -136,7 +136,7 @@ def _moved(document: Document, inside: str, namespaces: Mapping[str, Sequence[st
         return None
     folder = os.path.dirname(inside)
     message = f"this puts jobs of {folder} into namespace {namespace}, which belongs to {first_of(owners, 2)}"
-    hint = f"remove it, or let trainc.yaml allow {glob} this namespace"
+    hint = Hint(f"remove it, or let trainc.yaml allow {glob} this namespace", trait="moved")
     return document.diagnose(Finding("ForeignNamespace", "error", message, hint, ("metadata", "namespace")))
 
 

@@ -34,7 +34,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     for patch in job.patches:
         yield from _manager(patch)
         for patched_job in patch.jobs:
-            yield from _patched_job(patch, patched_job, info)
+            yield from _patched_job(patched_job, info)
     if info.release.patched_job_twice_refused:  # v2.0.1 allows only one override of a job.
         seen: set[str] = set()
         for patched_job in (patched_job for patch in job.patches for patched_job in patch.jobs):
@@ -51,7 +51,7 @@ def _manager(patch: Patch) -> Iterator[Finding]:
         yield Finding("InvalidManager", "error", message, hint, path, source_path=(*patch.path, "manager"))
 
 
-def _patched_job(patch: Patch, patched_job: PatchedJob, info: Info) -> Iterator[Finding]:
+def _patched_job(patched_job: PatchedJob, info: Info) -> Iterator[Finding]:
     pod_set = info.pod_set(patched_job.name)
     # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
     if pod_set is None or (info.gitops and patched_job.name not in info.runtime_jobs):

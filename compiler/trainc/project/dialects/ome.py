@@ -36,7 +36,7 @@ _RUNTIME_TYPE = "ome.io/training-runtime-type"
 def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """Convert an OME document to trainer.kubeflow.org/v1alpha1."""
     is_job = kind == "TrainJob"
-    converted = convert_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
+    converted = convert_job(document, context) if is_job else _runtime(document, kind)
     message = (
         f"the training kinds of {OME_API} were never released; the document is compiled as a Kubeflow Trainer document"
     )
@@ -94,16 +94,16 @@ _INPUT_MODEL: Path = (*_MODEL, "inputModel")
 _INITIALIZER: Path = ("spec", "initializer")
 
 
-def convert_job(document: Json, api: str, group: str, context: DialectContext) -> Conversion:
+def convert_job(document: Json, context: DialectContext) -> Conversion:
     """Convert a TrainingJob to a TrainJob; drops fields that OME itself never read, with a warning."""
-    fitting, findings = check_shape(document, {**OBJECT, "spec": _SPEC}, api)
+    fitting, findings = check_shape(document, {**OBJECT, "spec": _SPEC}, OME_API)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
     if "spec" not in fitting:
         return Conversion(data, (), tuple(findings))
     old: Json = fitting["spec"]
     spec = {name: old[name] for name in _COPIED if name in old}
     if "runtimeRef" in old:
-        spec["runtimeRef"] = convert_runtime_ref(old["runtimeRef"], group)
+        spec["runtimeRef"] = convert_runtime_ref(old["runtimeRef"], OME_GROUP)
     if "trainer" in old:
         spec["trainer"], problems = convert_trainer(old["trainer"])
         findings += problems

@@ -47,7 +47,7 @@ def read_template(
         return [], [failed.diagnostic]
     from trainc.reading.templates.rendering import template_lines
 
-    lines = cache(lambda: template_lines(text, output, file, values, limits))  # Most templates have no diagnostics.
+    lines = cache(lambda: template_lines(text, output, values, limits))  # Most templates have no diagnostics.
 
     def in_template(source: Source | None) -> Source | None:
         return source and replace(source, line=lines()[min(source.line, len(lines())) - 1])

@@ -514,7 +514,7 @@ def _near_value(message: str, values: Mapping[str, Any]) -> str:
     return did_you_mean(word, set(keys))
 
 
-def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
+def template_lines(text: str, output: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
     """Return the template line for each line of `output`, which is the rendered `text`.
 
     Renders the template again with marks at each line. If the marks change the output, all lines map to line 1.

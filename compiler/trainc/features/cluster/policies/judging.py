@@ -137,7 +137,7 @@ class Judge:
         except matching.UndecidedError as error:
             if binding.is_misdirected and isinstance(error, matching.NoParameterError):  # That is said at the binding.
                 return
-            hint = self._where_namespaces_are(_NAMESPACE) if error.decides else MISSING
+            hint = self._where_namespaces_are() if error.decides else MISSING
             message = f"policy {policy.name} was not evaluated: {error}"
             finding = _not_evaluated(message, hint, denies and error.decides)
             yield replace(finding, path=("metadata", "namespace") if error.decides else (), built_by=subject.built_by)
@@ -189,13 +189,13 @@ class Judge:
                 yield finding(action, f'would violate PodSecurity "{required[mode]}"', violated)
 
     def _unsecured(self, subject: Subject, message: str) -> Finding:
-        finding = _not_evaluated(message, self._where_namespaces_are(_NAMESPACE), refused=True)
+        finding = _not_evaluated(message, self._where_namespaces_are(), refused=True)
         return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
 
-    def _where_namespaces_are(self, hint: str) -> str:
+    def _where_namespaces_are(self) -> str:
         """The hint, with the place where the Namespaces are of which one is missing."""
         source = next((home.locate(()) for home in self.homes.values()), None)
-        return source.refusing(hint) if source else hint
+        return source.refusing(_NAMESPACE) if source else _NAMESPACE
 
 
 def _are_secured(namespaces: Mapping[str, Any]) -> bool:
