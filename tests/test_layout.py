@@ -50,7 +50,7 @@ FRONT = {"api", "cli", "feature", "__main__", *PUBLIC}
 MOST_NAMES = 151
 # Of these, the modules: each is one name for what it has, and reads as a noun before a dot, as in `releases.RELEASES`.
 WHOLE_MODULES = set(
-    "as_html bounds catalog command compiling devices dialects differences document_kinds documents edits enclosed failures files "
+    "as_html bounds catalog command compiling devices dialects differences document_kinds documents edits enclosed expressions failures files "
     "fragments functions git ignores inputs kept kueue_versions libyaml live_objects markdown name_hash names opening "
     "ownership patches patterns policy quantity releases revisions selectors settings_file stack "
     "unknown_fields updates version yaml_reader yaml_writer".split()

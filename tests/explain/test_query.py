@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tables import cases
 
-from trainc.explain.model import QueryError, matches, parse, suggest_paths
+from trainc.explain.expressions import QueryError, matches, parse, suggest_paths
 from trainc.kube.documents import FieldPath, format_field, leaves
 
 DOCUMENT = {

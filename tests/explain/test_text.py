@@ -7,7 +7,8 @@ from typing import Any
 from builders import container, job, runtime, trainjob
 from explained import explained
 
-from trainc.explain.model import Explanation, NoMatch
+from trainc.explain.expressions import NoMatch, choose
+from trainc.explain.model import Explanation
 from trainc.explain.text import explanation_text, shorten_value
 
 JOB = trainjob({"numNodes": 4, "command": ["torchrun", "train.py"], "image": "mine:1"})
@@ -19,7 +20,7 @@ RUNTIME = runtime(
 
 
 def chosen(expression: str | None = None) -> Explanation:
-    found = explained(JOB, RUNTIME).explanation.choose(expression)
+    found = choose(explained(JOB, RUNTIME).explanation, expression)
     assert isinstance(found, Explanation)
     return found
 
@@ -41,7 +42,7 @@ def test_a_few_fields_are_a_table_with_those_who_set_them_before_beneath() -> No
 
 def test_a_container_is_a_section_with_aligned_columns() -> None:
     plain = runtime(job(containers=[container(command=["bash"], env=[{"name": "A", "value": "1"}])]))
-    found = explained(JOB, plain).explanation.choose("...containers")
+    found = choose(explained(JOB, plain).explanation, "...containers")
     assert isinstance(found, Explanation)
     assert explanation_text(found).splitlines()[2:] == [
         "JobSet team-a/llm",
@@ -67,7 +68,7 @@ def test_a_field_that_the_jobset_lacks_is_looked_for_in_the_other_objects() -> N
 
 
 def test_a_miss_is_not_an_explanation() -> None:
-    found = explained(JOB, RUNTIME).explanation.choose("minMembers")
+    found = choose(explained(JOB, RUNTIME).explanation, "minMembers")
     assert isinstance(found, NoMatch)
     assert "PodGroup:minMember" in [name.replace("spec.", "") for name in found.near]
 

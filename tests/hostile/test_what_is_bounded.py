@@ -14,7 +14,7 @@ from lsprotocol import types
 from requests_of_editors import answer
 from steps import assert_linear, steps
 
-from trainc.explain.text import MOST_FIELDS as MOST_EXPLAINED
+from trainc.explain.model import MOST_RECORDED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
 from trainc.features.authoring.sweeps.matrix import SWEEP
 from trainc.knowledge import conditions, hosts
@@ -81,18 +81,30 @@ def test_what_is_valid_of_a_document_is_still_looked_at_below_the_bound() -> Non
         assert ("CannotStart" in run("check", "job.yaml", *FLAGS).stderr) == looked_at
 
 
-def test_an_explanation_says_how_many_more_fields_there_are() -> None:
-    Path("job.yaml").write_text(GROWING["labels"](MOST_EXPLAINED), encoding="utf-8")
+@pytest.mark.parametrize("text", [GROWING["labels"](2 * MOST_RECORDED), GROWING["volumes"](2 * MOST_RECORDED)])
+def test_an_explanation_says_how_many_more_fields_there_are(text: str) -> None:
+    Path("job.yaml").write_text(text, encoding="utf-8")
     explained = run("explain", "job.yaml", *FLAGS)
     assert explained.status == 0
-    assert "more fields; name one to see it, or see --format json" in explained.stdout
-    assert explained.stdout.count("\n") < MOST_EXPLAINED + 100
-    one = run("explain", "job.yaml", *FLAGS, f'metadata.labels["a{MOST_EXPLAINED - 1}"]')
-    assert "more fields" not in one.stdout
-    as_json = run("explain", "job.yaml", *FLAGS, "--format", "json").stdout
-    fields = [field for described in json.loads(as_json)["objects"] for field in described["fields"]]
-    assert len(fields) > MOST_EXPLAINED
-    assert as_json.count("\n") == 1
+    assert "more fields, of very long mappings and lists; name one to see it" in explained.stdout
+    assert explained.stdout.count("\n") < MOST_RECORDED + 100
+    (described,) = json.loads(run("explain", "job.yaml", *FLAGS, "--format", "json").stdout)["objects"]
+    assert 10 < len(described["fields"]) <= MOST_RECORDED < described["leftOut"]
+    # What is asked for is recorded, and nothing is said of anything that is not.
+    last = f"a{2 * MOST_RECORDED - 1}"
+    for field in (f'["{last}"]', f"{last[:-1]}*"):
+        one = run("explain", "job.yaml", *FLAGS, field)
+        assert one.status == 0
+        assert f"job.yaml:{text[: text.index(last)].count(chr(10)) + 1}" in one.stdout
+        assert "more fields" not in one.stdout
+
+
+def test_what_changes_among_more_fields_than_are_recorded_has_its_cause() -> None:
+    text = GROWING["labels"](2 * MOST_RECORDED)
+    last = f"a{2 * MOST_RECORDED - 1}: "
+    Path("was.yaml").write_text(text, encoding="utf-8")
+    Path("now.yaml").write_text(text.replace(f"{last}b", f"{last}c"), encoding="utf-8")
+    assert "because of now.yaml:" in run("diff", "was.yaml", "now.yaml", *FLAGS).stdout
 
 
 def test_an_outline_says_where_it_ends(tmp_path: Path) -> None:

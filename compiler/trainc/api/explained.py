@@ -1,7 +1,7 @@
 """Where each field of the output comes from, and what the log of a run says."""
 
-from trainc.explain import place
-from trainc.explain.model import ExplainedField, Explanation, Origin, field_matches
+from trainc.explain import expressions, place
+from trainc.explain.model import ExplainedField, Explanation, Origin
 from trainc.explain.placing import explained_jobset, source_of
 from trainc.explain.replay import Recorder
 from trainc.explain.text import describe_origin, explanation_text, format_value, shorten_value
@@ -16,7 +16,7 @@ __all__ = [
     "describe_origin",
     "explained_jobset",
     "explanation_text",
-    "field_matches",
+    "expressions",
     "format_value",
     "place",
     "shorten_value",

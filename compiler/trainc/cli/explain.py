@@ -9,8 +9,9 @@ from typing import Any
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Paint, Part, report
+from trainc.explain.expressions import NoMatch, QueryError, asked, choose
 from trainc.explain.kept import changes, changes_json, changes_text
-from trainc.explain.model import Explanation, NoMatch, QueryError
+from trainc.explain.model import Explanation
 from trainc.explain.text import Role, explanation_text
 from trainc.findings.text import escape_report, first_of
 from trainc.output.ownership import file_name
@@ -37,11 +38,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not job.compiles:
         report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
-    explained = job.recorder.explanation()
+    explained = job.recorder.explanation(asked(arguments.field))
     changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:
-        chosen = explained.choose(arguments.field)
+        chosen = choose(explained, arguments.field)
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
@@ -66,11 +67,9 @@ def _hint(nothing: NoMatch) -> str:
 def _format(chosen: Explanation, arguments: Arguments, streams: Streams, more: Mapping[str, Any], before: str) -> str:
     """The explanation; in JSON with `more` fields, as text with what comes `before` it."""
     if arguments.format == "json":
-        from trainc.explain.text import MOST_FIELDS, explanation_json
+        from trainc.explain.text import explanation_json
 
-        document = {**explanation_json(chosen), **more}
-        many = sum(len(explained.fields) for explained in chosen.objects) > MOST_FIELDS
-        text = json.dumps(document, indent=None if many else 2, ensure_ascii=False)
+        text = json.dumps({**explanation_json(chosen), **more}, indent=2, ensure_ascii=False)
         return escape_report(text + "\n", json=True)
     paint = Paint(arguments.color, streams.out)
 

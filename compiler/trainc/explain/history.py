@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.explain.model import ExplainedField, Input, InputDocument, Kind, Origin
+from trainc.explain.model import ExplainedField, Input, InputDocument, Kind, Origin, Recorded
 from trainc.findings import Path
 from trainc.ir.provenance import Made, made_of, plain
 from trainc.kube.documents import FieldPath, Item, Leaf, Leaves, path_exists, value_at, with_item_names
@@ -18,8 +18,9 @@ Key: TypeAlias = tuple[str, str, int]
 class History:
     """The origins of every leaf of one object, step by step; `leaves` are those after the latest step."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorded: Recorded) -> None:
         self.leaves: Leaves = {}
+        self._recorded = recorded
         self._origins: dict[FieldPath, list[Origin]] = {}
 
     def step(self, after: Leaves, attribute: Attribute, skip: Callable[[FieldPath], bool] | None = None) -> None:
@@ -30,6 +31,8 @@ class History:
         before = self.leaves
         for path, leaf in after.items():
             if path in before and ((skip is not None and skip(path)) or _is_same(before[path].value, leaf.value)):
+                continue
+            if made_of(leaf.value) is None and self._recorded.is_partial(path):
                 continue
             self._origins.setdefault(path, []).append(attribute(leaf))
         self.leaves = after
@@ -43,8 +46,9 @@ class History:
         self.leaves = after
 
     def fields(self) -> tuple[ExplainedField, ...]:
-        """Every leaf with its origins, most recent first."""
-        pairs = ((leaf, tuple(reversed(self._origins[path]))) for path, leaf in self.leaves.items())
+        """Every leaf that is recorded, with its origins, most recent first."""
+        known = ((path, leaf) for path, leaf in self.leaves.items() if path in self._origins)
+        pairs = ((leaf, tuple(reversed(self._origins[path]))) for path, leaf in known)
         return tuple(ExplainedField(leaf.path, leaf.index, plain(leaf.value), origins) for leaf, origins in pairs)
 
 

@@ -34,12 +34,13 @@ def changes(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Iterator[Cha
     names = _names(rebuilt, manifests)
     was = dict(with_keys(manifests))
     for key, described in _keyed_objects(rebuilt):
-        before = leaves(was.pop(key)) if key in was else {}
-        now = {field.path: field for field in described.fields}
-        for path, field in now.items():
+        before, now = leaves(was.pop(key)) if key in was else {}, leaves(described.manifest)
+        explained = {field.path: field for field in described.fields}
+        for path, leaf in now.items():
             value = _with_new_names(before[path].value, names) if path in before else None
-            if path not in before or value != field.value:
-                yield Change(described.name.kind, path, value, field.value, _sources(rebuilt, field))
+            if path not in before or value != leaf.value:
+                sources = _sources(rebuilt, explained[path]) if path in explained else ()
+                yield Change(described.name.kind, path, value, leaf.value, sources)
         for path, leaf in before.items():
             if path not in now:
                 sources = _sources_near(rebuilt, described, path)
@@ -54,17 +55,18 @@ def as_in_file(rebuilt: Explanation, manifests: Sequence[Manifest]) -> Explanati
     described = dict(_keyed_objects(rebuilt))
     objects = []
     for key, manifest in with_keys(manifests):
-        now = {field.path: field for field in described[key].fields} if key in described else {}
+        explained = {field.path: field for field in described[key].fields} if key in described else {}
+        now = leaves(described[key].manifest) if key in described else {}
         fields: list[ExplainedField] = []
-        for path, leaf in leaves(manifest).items():
-            field = now.get(path)
-            if field is not None and field.value == _with_new_names(leaf.value, names):
-                fields.append(replace(field, index=leaf.index, value=leaf.value))
-            else:
-                rule = f"a rebuild gives {format_value(field.value)}" if field is not None else "a rebuild removes it"
+        kept = leaves(manifest)
+        for path, leaf in kept.items():
+            if path not in now or now[path].value != _with_new_names(leaf.value, names):
+                rule = f"a rebuild gives {format_value(now[path].value)}" if path in now else "a rebuild removes it"
                 origin = Origin("kept", "kept as built", leaf.value, rule=rule)
                 fields.append(ExplainedField(path, leaf.index, leaf.value, (origin,)))
-        objects.append(ExplainedObject(ObjectName.of(manifest), tuple(fields)))
+            elif path in explained:
+                fields.append(replace(explained[path], index=leaf.index, value=leaf.value))
+        objects.append(ExplainedObject(ObjectName.of(manifest), tuple(fields), len(kept) - len(fields), manifest))
     return replace(rebuilt, objects=tuple(objects))
 
 

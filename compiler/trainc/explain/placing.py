@@ -33,7 +33,9 @@ def place_built(result: Result) -> list[Diagnostic]:
     recorder = Recorder()
     recorder.on_lowered(result)
     assemble(result.lowered, Report(), recorder)
-    objects = {str(explained.name): explained for explained in recorder.explanation().objects}
+    steps = {str(step) for finding in findings for way in (finding.path, *finding.numbers) for step in way}
+    explanation = recorder.explanation(steps.__contains__)
+    objects = {str(explained.name): explained for explained in explanation.objects}
     sources: dict[str, dict[Path, Source | None]] = {}
     for i, finding in enumerate(findings):
         built = finding.built_by or finding.about

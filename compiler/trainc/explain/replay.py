@@ -6,7 +6,7 @@ delivery work on plain values: what they change has no other reason than themsel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -27,12 +27,21 @@ from trainc.explain.history import (
     schema_path,
     with_keys,
 )
-from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, InputDocument, Kind, ObjectName, Origin
+from trainc.explain.model import (
+    ExplainedField,
+    ExplainedObject,
+    Explanation,
+    InputDocument,
+    Kind,
+    ObjectName,
+    Origin,
+    Recorded,
+)
 from trainc.findings import Path
 from trainc.ir.info import Info
 from trainc.ir.provenance import derived_from, made_of, mark, plain
 from trainc.ir.trainjob import Patch, TrainJob
-from trainc.kube.documents import Json, Leaf, Leaves, Manifest, is_item_name, leaves
+from trainc.kube.documents import FieldPath, Json, Leaf, Leaves, Manifest, is_item_name, leaf_count, leaves
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, Trace
@@ -62,12 +71,13 @@ class Replay:
     `documents` are the TrainJob, its runtime, and those that are neither.
     """
 
-    def __init__(self, lowered: Lowered, documents: Sequence[InputDocument]) -> None:
+    def __init__(self, lowered: Lowered, documents: Sequence[InputDocument], recorded: Recorded) -> None:
         self._job, self._info, self._plugins = lowered.job, lowered.info, lowered.plugins
         self._options: Options = lowered.session.options
         self._trainjob, self._runtime, *self._others = documents
         self._documents = {document.label: document for document in documents}
-        self._jobset = History()
+        self._recorded, self._leaves = recorded, partial(leaves, chosen=recorded.has)
+        self._jobset = History(recorded)
         self._histories: dict[Key, History] = {}
         self._builder = next(applied for applied in self._plugins if applied.plugin.name == _JOBSET)
 
@@ -76,20 +86,20 @@ class Replay:
         job, template = self._job, runtime["spec"].get("template") or {}
         labels, annotations = (dict((template.get("metadata") or {}).get(f, {})) for f in ("labels", "annotations"))
         spec = template.get("spec") or {}
-        self._template(leaves(_mirror(spec, labels, annotations)))
+        self._template(self._leaves(_mirror(spec, labels, annotations)))
         labels, annotations = {**labels, **job.spec_labels}, {**annotations, **job.spec_annotations}
         self._jobset.step(
-            leaves(_mirror(spec, labels, annotations)),
+            self._leaves(_mirror(spec, labels, annotations)),
             lambda leaf: by_copy(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob"),
         )
         for count, patch in enumerate(job.patches, start=1):
             patched = apply_patches(spec, job.patches[:count], self._info.release)
             labels, annotations = {**labels, **patch.labels}, {**annotations, **patch.annotations}
             # The name of an existing item only addresses that item; it sets nothing.
-            after = leaves(_mirror(patched, labels, annotations))
+            after = self._leaves(_mirror(patched, labels, annotations))
             self._jobset.step(after, partial(self._by_patch, patch), is_item_name)
-        self._jobset.step(leaves(_mirror(self._info.template, labels, annotations)), _by_label)
-        self._jobset.step(leaves(self._project(self._info)), self._by(self._builder, "build", _JOBSET))
+        self._jobset.step(self._leaves(_mirror(self._info.template, labels, annotations)), _by_label)
+        self._jobset.step(self._leaves(self._project(self._info)), self._by(self._builder, "build", _JOBSET))
 
     def _template(self, template_leaves: Leaves) -> None:
         """Record the runtime's template: first the values that overlays replaced, then the result."""
@@ -107,7 +117,7 @@ class Replay:
         """Run the passes and record each one."""
 
         def observe(applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-            self._jobset.step(leaves(self._project(after)), self._by(applied, point, _JOBSET))
+            self._jobset.step(self._leaves(self._project(after)), self._by(applied, point, _JOBSET))
 
         return registry.enforce(self._job, self._info, self._plugins, observe)
 
@@ -118,36 +128,35 @@ class Replay:
                 key = (manifest["apiVersion"], manifest["kind"], 0)
                 while key in self._histories:
                     key = (*key[:2], key[2] + 1)
-                self._histories[key] = history = self._jobset if applied is self._builder else History()
-                history.step(leaves(manifest), self._by(applied, "build", manifest["kind"]))
+                self._histories[key] = history = self._jobset if applied is self._builder else History(self._recorded)
+                history.step(self._leaves(manifest), self._by(applied, "build", manifest["kind"]))
         jobset = self._project(info)
         for stage, shape in SHAPES.items() if info.gitops else ():
             jobset, _ = shape(self._job, info, jobset)
-            self._jobset.step(leaves(jobset), partial(self._by_shape, stage))
+            self._jobset.step(self._leaves(jobset), partial(self._by_shape, stage))
 
     def shaped(self, stage: str, before: Sequence[Manifest], manifests: Sequence[Manifest]) -> None:
         """Record what a stage after building added or changed."""
         was = dict(with_keys(before))
         secrets = self._secrets() if stage == "secrets" else {}
         for key, manifest in with_keys(manifests):
-            history = self._histories.setdefault(key, History())
+            history = self._histories.setdefault(key, History(self._recorded))
             if stage == "admission" and key[1] == _JOBSET:
                 webhook = bake_defaults(was[key], self._info.release.jobset)
-                history.set_by(leaves(webhook), partial(_by_admission, "JobSet webhook", "admission-defaults"))
-                history.set_by(leaves(manifest), partial(_by_admission, "JobSet CRD", ""))
+                history.set_by(self._leaves(webhook), partial(_by_admission, "JobSet webhook", "admission-defaults"))
+                history.set_by(self._leaves(manifest), partial(_by_admission, "JobSet CRD", ""))
             elif key in secrets:
-                history.step(leaves(secrets[key]), self._by_secrets_mode())
+                history.step(self._leaves(secrets[key]), self._by_secrets_mode())
             elif stage == "files" and manifest is not was.get(key):
-                history.step(leaves(manifest), partial(self._by_own_file, manifest))
+                history.step(self._leaves(manifest), partial(self._by_own_file, manifest))
             elif stage == "delivery":
-                history.set_by(leaves(manifest), self._by_delivery)
+                history.set_by(self._leaves(manifest), self._by_delivery)
 
-    def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
+    def explained(self, manifests: Sequence[Manifest]) -> Iterator[ExplainedObject]:
         """Each object of the output with its explained fields."""
         for key, manifest in with_keys(manifests):
-            order = leaves(with_ordered_keys(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
-            yield manifest, tuple(fields[path] for path in order)
+            yield _explained(manifest, fields, self._recorded)
 
     def _project(self, info: Info) -> Manifest:
         (jobset,) = registry.build(self._job, info, (self._builder,))
@@ -205,7 +214,9 @@ class Replay:
     def _secrets(self) -> dict[Key, Manifest]:
         """The objects that provide Secrets, built of marked values."""
         secrets = registry.provided_secrets(self._job, self._info, self._plugins)
-        others = Surroundings(Document.of(mark(document.raw, document.label)) for document in self._others)
+        others = Surroundings(
+            Document.of(mark(document.raw, document.label, self._recorded.marks)) for document in self._others
+        )
         image = derived_from(self._options.keygen_image, (), "--keygen-image")
         provision = provide(self._job, secrets, others, replace(self._options, keygen_image=image))
         return dict(with_keys(provision.manifests))
@@ -260,8 +271,11 @@ class Recorder(Trace):
         """Keep the objects."""
         self.stages.append((stage, manifests))
 
-    def explanation(self) -> Explanation:
-        """Explain every field of the objects built for the job that it observed to completion."""
+    def explanation(self, is_asked: Callable[[str], bool] | None = None) -> Explanation:
+        """Explain the fields of the objects built for the job that it observed to completion.
+
+        Of very many, those are certain to be there that `is_asked` tells by the names of their steps.
+        """
         result, trainjob = self.result, self.job
         assert result is not None
         assert trainjob is not None
@@ -273,14 +287,14 @@ class Recorder(Trace):
         around = (session.index.around.of(kind, lowered.job.namespace) for kind in ("ConfigMap", "SealedSecret"))
         others = (_as_read(label_of(one.data), one) for by_name in around for one in by_name.values())
         documents = [_input_document(job), _input_document(runtime), *others]
-        info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob)
-        replay = Replay(Lowered.of(marked_job, info, session), documents)
+        recorded = Recorded((job.data, runtime.data), is_asked)
+        info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob, recorded)
+        replay = Replay(Lowered.of(marked_job, info, session), documents, recorded)
         replay.frontend(marked_runtime.data)
         replay.built(replay.passes())
         for (_, before), (stage, manifests) in pairwise(self.stages):
             replay.shaped(stage, before, manifests)
-        explained = replay.explained(self.stages[-1][1])
-        objects = tuple(ExplainedObject(ObjectName.of(manifest), fields) for manifest, fields in explained)
+        objects = tuple(replay.explained(self.stages[-1][1]))
         source = job.document.locate(())
         return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
 
@@ -292,28 +306,36 @@ class AsWritten(Recorder):
         super().__init__()
         self.result, self.stages, self._options = Result(jobset, jobset), [("reading", [manifest])], options
 
-    def explanation(self) -> Explanation:
-        """Explain every field by its line."""
+    def explanation(self, is_asked: Callable[[str], bool] | None = None) -> Explanation:
+        """Explain the fields by their lines."""
         assert self.result is not None
         jobset, options, ((_, (manifest,)),) = self.result.job, self._options, self.stages
         document = _input_document(jobset)
-        fields = (
-            ExplainedField(leaf.path, leaf.index, leaf.value, (by_document(document, leaf, leaf.index, "trainjob"),))
-            for leaf in leaves(with_ordered_keys(manifest, TOP)).values()
-        )
-        objects = (ExplainedObject(ObjectName.of(manifest), tuple(fields)),)
+        recorded = Recorded((manifest,), is_asked)
+        fields = {
+            path: ExplainedField(path, leaf.index, leaf.value, (by_document(document, leaf, leaf.index, "trainjob"),))
+            for path, leaf in leaves(manifest, recorded.has).items()
+        }
+        objects = (_explained(manifest, fields, recorded),)
         release, source = options.release or NEWEST_RELEASE, jobset.document.locate(())
         return Explanation(jobset.label, "without a TrainJob", source, release, options.semantics, objects)
 
 
+def _explained(manifest: Manifest, fields: Mapping[FieldPath, ExplainedField], recorded: Recorded) -> ExplainedObject:
+    """An object with those of its fields that are recorded, in its own order."""
+    ordered = with_ordered_keys(manifest, TOP)
+    present = tuple(fields[path] for path in leaves(ordered, recorded.has) if path in fields)
+    return ExplainedObject(ObjectName.of(manifest), present, leaf_count(ordered) - len(present), ordered)
+
+
 def _marked(
-    result: Result, job: ValidDocument, runtime: ValidDocument, named: TrainJob
+    result: Result, job: ValidDocument, runtime: ValidDocument, named: TrainJob, recorded: Recorded
 ) -> tuple[Info, TrainJob, ValidDocument]:
     """Lower the job again, with marked documents; `named` has the name that it continues under."""
     session = result.lowered.session if result.lowered else None
     assert session is not None
-    marked = lower_job(mark(job.data, job.label))
-    runtime = replace(runtime, data=mark(runtime.data, runtime.label))
+    marked = lower_job(mark(job.data, job.label, recorded.marks))
+    runtime = replace(runtime, data=mark(runtime.data, runtime.label, recorded.marks))
     if named.name_hash:
         rule = f"--name-hash adds {named.name_hash}"
         name = derived_from(named.name, (marked.name,), rule)

@@ -110,8 +110,6 @@ Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainj
 # Applies the style of a role to text; plain output leaves it unchanged.
 Paint: TypeAlias = Callable[[str, Role], str]
 
-# Of text; JSON with more is written without line breaks, several times as fast.
-MOST_FIELDS = 10_000
 _PATH_WIDTH = 46
 _VALUE_WIDTH = 32
 
@@ -132,15 +130,13 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     about = f"{explanation.runtime}, Trainer {explanation.release}, semantics {explanation.semantics}"
     lines = [f"{paint(explanation.job, 'heading')}  {paint(about, 'faint')}"]
     fields = [field for explained in explanation.objects for field in explained.fields]
-    room = MOST_FIELDS
     for explained in explanation.objects:
         if len(fields) == 1:
             lines += ["", *_format_field(explanation.prefix(explained), fields[0], paint)]
-        elif room > 0:
-            lines += _object(explanation, replace(explained, fields=explained.fields[:room]), paint)
-            room -= len(explained.fields)
-    if len(fields) > MOST_FIELDS:
-        lines += ["", f"... and {len(fields) - MOST_FIELDS:,} more fields; name one to see it, or see --format json"]
+        else:
+            lines += _object(explanation, explained, paint)
+    if left_out := sum(explained.left_out for explained in explanation.objects):
+        lines += ["", f"... and {left_out:,} more fields, of very long mappings and lists; name one to see it"]
     return "\n".join(lines) + "\n"
 
 
@@ -286,6 +282,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
          "objects": [{"apiVersion", "kind", "namespace", "name",
                       "fields": [{"path", "value", "origins": [ORIGIN, ...]}]}]}
 
+    An object with very many fields has `leftOut`, the number of those that are not listed unless they are named.
     Origins are listed most recent first. An origin has `kind` (runtime, overlay, patch, trainjob, plugin, default,
     admission, deviation or delivery), `by`, `value` and, if applicable, `at` (a plugin's extension point), `rule`,
     `deviation` and `inputs`: [{"object", "path", "value", "source": {"file", "line", "column"}}].
@@ -307,6 +304,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
                     {"path": format_field(field.path), "value": field.value, "origins": [*map(_origin, field.origins)]}
                     for field in explained.fields
                 ],
+                **({"leftOut": explained.left_out} if explained.left_out else {}),
             }
             for explained in explanation.objects
         ],

@@ -7,7 +7,7 @@ values, for which both return what they are given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from trainc.findings import Path
 from trainc.startup.records import dataclass, replace
@@ -88,12 +88,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def mark(tree: Any, document: str, path: Path = ()) -> Any:
-    """Return a copy of a document in which every value knows its place. Nulls and lists do not."""
+def mark(tree: Any, document: str, chosen: Callable[[Path, int, Any], bool], path: Path = ()) -> Any:
+    """Return a copy of a document in which every value that is chosen knows its place. Nulls and lists do not.
+
+    An item of a mapping or a list is chosen by the path of that, its number, and its key or its value.
+    """
     if isinstance(tree, list):
-        return [mark(item, document, (*path, index)) for index, item in enumerate(tree)]
+        return [
+            mark(item, document, chosen, (*path, index)) if chosen(path, index, item) else item
+            for index, item in enumerate(tree)
+        ]
     if isinstance(tree, Mapping):
-        tree = {key: mark(value, document, (*path, key)) for key, value in tree.items()}
+        tree = {
+            key: mark(value, document, chosen, (*path, key)) if chosen(path, number, key) else value
+            for number, (key, value) in enumerate(tree.items())
+        }
     return _marked(tree, Made(((document, path),)))
 
 

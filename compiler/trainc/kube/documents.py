@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from trainc.findings import Path, format_key
 from trainc.startup.patterns import pattern
@@ -272,27 +273,41 @@ class Leaf:
 
 
 Leaves: TypeAlias = dict[FieldPath, Leaf]
+# Whether an item of a mapping or a list is one of those that are asked for, by its number and its key, name or index.
+Chosen: TypeAlias = Callable[[int, str | int], bool]
 
 
-def leaves(tree: Any) -> Leaves:
-    """Return every leaf of a document by its path, in document order."""
+def _any(number: int, step: str | int) -> bool:
+    return True
+
+
+def leaves(tree: Any, chosen: Chosen = _any) -> Leaves:
+    """Return every leaf of a document by its path, in document order, of mappings and lists only what is chosen."""
     gathered: Leaves = {}
-    _gather(tree, (), (), gathered)
+    _gather(tree, (), (), gathered, chosen)
     return gathered
 
 
-def _gather(value: Any, path: FieldPath, index: Path, gathered: Leaves) -> None:
+def _gather(value: Any, path: FieldPath, index: Path, gathered: Leaves, chosen: Chosen) -> None:
     if isinstance(value, str):
         gathered[path] = Leaf(path, index, value)
     elif isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            below = (*path, key)
-            _gather(inner, below, below if path is index else (*index, key), gathered)
+        for i, (key, inner) in enumerate(value.items()):
+            if chosen(i, key):
+                below = (*path, key)
+                _gather(inner, below, below if path is index else (*index, key), gathered, chosen)
     elif isinstance(value, list | tuple) and value:
         for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
-            _gather(inner, (*path, step), (*index, i), gathered)
+            if chosen(i, step):
+                _gather(inner, (*path, step), (*index, i), gathered, chosen)
     else:
         gathered[path] = Leaf(path, index, value)
+
+
+def leaf_count(value: Any, most: int | None = None) -> int:
+    """Return how many leaves a document has, if mappings and lists had at most so many items."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return sum(leaf_count(item, most) for item in islice(inner, most)) if inner else 1
 
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:

@@ -64,12 +64,12 @@ def view_graph(compilation: Compilation) -> View:
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
     """The origins of the fields that `field` selects, as in `trainc explain`. Raises ValueError if nothing matches."""
-    from trainc.api.explained import Explanation, Recorder, explanation_text
+    from trainc.api.explained import Explanation, Recorder, explanation_text, expressions
 
     session, chosen = _choose_job(compilation, job)
     recorder = Recorder()
     session.compile(chosen, recorder)
-    selection = recorder.explanation().choose(field)
+    selection = expressions.choose(recorder.explanation(expressions.asked(field)), field)
     if isinstance(selection, Explanation):
         return _as_lines(explanation_text(selection))
     near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"

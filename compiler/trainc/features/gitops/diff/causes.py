@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, label_of
 from trainc.api.explained import ExplainedField, Explanation, Recorder
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
-from trainc.api.kube import Manifest, documents, identity_of, names, releases, value_at
+from trainc.api.kube import documents, identity_of, names, releases, value_at
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
@@ -23,6 +24,8 @@ from trainc.features.gitops.diff.places import (
     Template,
     Why,
     by_holder,
+    by_label,
+    compiled,
     is_on_one_line,
     leaves_that_differ,
     pending_line,
@@ -39,6 +42,8 @@ _CHOOSING = ("sources", "exclude", "select", "overlay")
 _OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
 _IDENTITY = ("name", "namespace")
 _NAMING = ("namespace", "namePrefix", "nameSuffix")
+# Of the changes of a job, those whose fields are asked for by name.
+_MOST_ASKED = 1_000
 # What of a sweep says nothing about its trials.
 _LIMITING = ("metadata", "budget", "maxTrials")
 
@@ -78,13 +83,13 @@ class _Known:
             known.by_label.setdefault(label, document)
         return known
 
-    def record(self, key: Key) -> Record | None:
-        """Return how a job is made, or None if this side has no such job."""
+    def record(self, key: Key, changed: AbstractSet[str]) -> Record | None:
+        """Return how a job is made, or None if this side has no such job; of very many fields, those that have changed."""
         if key not in self.records:
-            self.records[key] = self.made_of(self.jobs[key]) if key in self.jobs else None
+            self.records[key] = self.made_of(self.jobs[key], changed) if key in self.jobs else None
         return self.records[key]
 
-    def made_of(self, job: ValidDocument) -> Record | None:
+    def made_of(self, job: ValidDocument, changed: AbstractSet[str] = frozenset()) -> Record | None:
         """Return how a job is made on this side, or would be if it is one of the other side."""
         if self.session is None:
             return None
@@ -94,7 +99,9 @@ class _Known:
         if result is None or result.runtime is None or not recorder.stages:
             return None
         named = {checked.label: checked.document for checked in (result.job, result.runtime)}
-        return Record(recorder.explanation(), {**self.session.index.around.gathered(_by_label), **named})
+        return Record(
+            recorder.explanation(changed.__contains__), {**self.session.index.around.gathered(by_label), **named}
+        )
 
     def like(self, document: Document) -> Document | None:
         """Return the same document of this side, in its file or in another one."""
@@ -118,10 +125,6 @@ class _Known:
     def overlays(self) -> list[Any]:
         """The overlays of the side and their bases."""
         return [loaded for overlay in self.side.overlays for loaded in overlay.in_order]
-
-
-def _by_label(around: Any) -> dict[str, Document]:
-    return {label_of(document.data): document for document in around.documents}
 
 
 def _documents(side: ReadSide, session: Session | None) -> Iterator[Document]:
@@ -194,7 +197,9 @@ class Causes:
         return (str(reference), documents[0].document.file.endswith(files.TEMPLATE_SUFFIXES)) if same else None
 
     def _changed(self, job: JobDiff, key: Key) -> Why:
-        records = [known.record(key) for known in self._sides]
+        every = [change for diff in job.objects for change in diff.changes]
+        steps = {str(step) for change in every[:_MOST_ASKED] for step in change.path}
+        records = [known.record(key, steps) for known in self._sides]
         if records[1] is None:
             return Why()
         if by_hand := self._by_hand(key):
@@ -216,7 +221,7 @@ class Causes:
                 places += found
                 unexplained += [(f, was) for f in at[1]] if not found and was is not None else ()
                 lets_in = lets_in or not found
-        places += self._runtime(key, records)
+        places += self._runtime(key, records, len(every))
         reasons = list(self._options(self._sides[1].jobs[key], places))
         if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
             reasons += self._overridden(key, records[0], places)
@@ -390,13 +395,15 @@ class Causes:
                 for loaded in self._sides[n].overlays:
                     if value_at(loaded.overlay.values, at) is not None:
                         places = list(self._differences(n, loaded.overlay.document, ("values", *at)))
-                        made = str(document.data)  # Of a list, each item is for a job of its own.
-                        own = [place for place in places if all(one in made for one in texts_at(place))]
+                        # Of a list, each item is for a job of its own.
+                        own = [p for p in places if all(one in template.made(document) for one in texts_at(p))]
                         is_new = self._sides[1 - n].like(document) is None
                         yield from own or [p for p in places if is_new or not isinstance(p[2][-1], int)]
 
-    def _runtime(self, key: Key, records: Sequence[Record | None]) -> Iterator[Place]:
-        """Yield why a job is compiled with another runtime, or with one that has come or gone."""
+    def _runtime(self, key: Key, records: Sequence[Record | None], changed: int) -> Iterator[Place]:
+        """Yield why a job is compiled with another runtime, or with one that has come or gone, and what is not recorded."""
+        if changed > _MOST_ASKED:
+            yield from (*self._own(key), *self._overlaid(), *self._of_runtime(records))
         chosen = [record.explanation.runtime if record else "" for record in records]
         if chosen[0] != chosen[1]:
             yield from self._at(key, ("spec", "runtimeRef"))
@@ -556,10 +563,10 @@ class Causes:
         before, after = (known.side.options for known in self._sides)
         if before == after or self._sides[1].session is None:
             return
-        now = self._compiled(self._sides[1].session, job)
+        now = compiled(self._sides[1].session, job)
         for name, key_of_option in _OPTIONS.items():
             old, new = getattr(before, name), getattr(after, name)
-            if old == new or self._compiled(self._variant(name), job) == now:
+            if old == new or compiled(self._variant(name), job) == now:
                 continue
             found = [
                 place
@@ -589,8 +596,3 @@ class Causes:
             fresh = Session(options, catalog)
             self._variants[name] = fresh.with_input(inputs.documents, inputs.runtime_sources)
         return self._variants[name]
-
-    @staticmethod
-    def _compiled(session: Session, job: ValidDocument) -> Sequence[Manifest]:
-        compiled = replace(session, keeping=None, judge=None).compile(job)[0]
-        return () if compiled is None else compiled.manifests

@@ -56,7 +56,10 @@ class _Location:
     new: Path
 
     def key(self, key: str) -> _Location:
-        return _Location((*self.path, key), (*self.old, key), (*self.new, key))
+        path = (*self.path, key)
+        # One for all that are equal: there may be very many.
+        old, new = (path if way == self.path else (*way, key) for way in (self.old, self.new))
+        return _Location(path, old, new)
 
     def item(self, name: str | int, old: int | None, new: int | None) -> _Location:
         step = documents.Item(name) if isinstance(name, str) else name

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.admission import updates
 from trainc.api.cluster import group_of
-from trainc.api.explained import field_matches
+from trainc.api.explained import expressions
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, Manifest, documents, mapping, names, objects, value_at
 from trainc.api.plugins import enabled
@@ -224,7 +224,7 @@ def is_frozen(manifest: Manifest, path: Path) -> bool:
     gang = _GANGS.get(group_of(manifest))
     if gang is None or path[0] == "metadata":
         return False
-    return not any(field_matches(expression, path) for expression in gang.changes.get(manifest["kind"], ()))
+    return not any(expressions.field_matches(expression, path) for expression in gang.changes.get(manifest["kind"], ()))
 
 
 # Volume claims of a JobSet that prevent creating its successor of the same name.
@@ -390,13 +390,13 @@ class _ByPath:
         self._below: dict[Path, list[Any]] = {}
         for path, item in items:
             self._at.setdefault(path, []).append(item)
-            for end in range(len(path) + 1):
+            for end in range(len(path)):
                 self._below.setdefault(path[:end], []).append(item)
 
     def around(self, path: Path) -> Iterator[Any]:
         """Yield what is about this path, its parts, and what it is a part of."""
         yield from self._below.get(path, ())
-        for end in range(len(path)):
+        for end in range(len(path), -1, -1):
             yield from self._at.get(path[:end], ())
 
 

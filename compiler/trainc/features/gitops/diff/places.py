@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Document
+from trainc.api.documents import Document, label_of
 from trainc.api.explained import ExplainedField
 from trainc.api.findings import Path, Source, differences
-from trainc.api.kube import value_at
-from trainc.api.records import dataclass, field, pattern
+from trainc.api.jobs import Session, ValidDocument
+from trainc.api.kube import Manifest, value_at
+from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.gitops.diff.model import Cause
 
 # A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
@@ -39,6 +40,7 @@ class Template:
     sets: tuple[AbstractSet[str], AbstractSet[str]]
     hunks: Sequence[differences.Hunk] | None = None
     names: dict[int, AbstractSet[str]] = field(default_factory=dict)
+    documents: dict[int, tuple[Document, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, before: str, after: str) -> Template:
@@ -57,6 +59,12 @@ class Template:
         hunk = self.hunks[bisect_left(self.hunks, line, key=lambda hunk: hunk.end) :][:1]
         return next((line + c - a for a, b, c, d in hunk if a < line <= b and b - a == d - c), None)
 
+    def made(self, document: Document) -> str:
+        """Return all that a document of the template holds."""
+        if id(document) not in self.documents:
+            self.documents[id(document)] = document, str(document.data)
+        return self.documents[id(document)][1]
+
     def variables(self, n: int) -> AbstractSet[str]:
         """Return the names in the text."""
         if n not in self.names:
@@ -72,6 +80,11 @@ def by_holder(fields: Iterable[ExplainedField], holders: AbstractSet[Path]) -> d
             if explained.index[:end] in holders:
                 found.setdefault(explained.index[:end], []).append(explained)
     return found
+
+
+def by_label(around: Any) -> dict[str, Document]:
+    """Return documents by their names in messages."""
+    return {label_of(document.data): document for document in around.documents}
 
 
 def is_on_one_line(document: Document, path: Path, items: Sequence[Any]) -> bool:
@@ -149,3 +162,9 @@ def pending_line(explained: ExplainedField, was: str, named: Mapping[str, Docume
             if path[:1] == ("images",):
                 break
     return None
+
+
+def compiled(session: Session, job: ValidDocument) -> Sequence[Manifest]:
+    """Return the objects of a job that is not kept; none if it cannot be compiled."""
+    found = replace(session, keeping=None, judge=None).compile(job)[0]
+    return () if found is None else found.manifests

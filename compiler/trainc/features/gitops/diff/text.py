@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
@@ -34,6 +35,8 @@ SignedLine: TypeAlias = tuple[str, str]
 
 _LONGEST_LINE = 72
 _CONTEXT = 1
+# Of one value; nobody reads on.
+_MOST_LINES = 2_000
 
 
 def inline(value: Any) -> str | None:
@@ -61,13 +64,17 @@ def without_identity(path: Path, value: Any) -> Any:
 
 
 def differing_lines(change: Change) -> list[SignedLine]:
-    """The differing lines of a multi-line value, with context."""
-    before = block(without_identity(change.path, change.before)) if change.before is not None else []
-    after = block(without_identity(change.path, change.after)) if change.after is not None else []
+    """The differing lines of a multi-line value, with context; of very many the first ones, and how many more there are."""
+    before = [] if change.before is None else block(without_identity(change.path, change.before))
+    after = [] if change.after is None else block(without_identity(change.path, change.after))
     lines: list[SignedLine] = []
-    for excerpt in differences.excerpts(before, after, _CONTEXT):
-        lines += [(" ", "..."), *excerpt.lines] if lines else excerpt.lines
-    return lines
+    if before and after:
+        for excerpt in differences.excerpts(before, after, _CONTEXT):
+            lines += [(" ", "..."), *excerpt.lines] if lines else excerpt.lines
+    else:
+        lines = [("+" if after else "-", line) for line in islice(before or after, _MOST_LINES)]
+    more = (len(lines) if before and after else len(before or after)) - _MOST_LINES
+    return lines if more <= 0 else [*lines[:_MOST_LINES], (" ", f"... and {more:,} more lines")]
 
 
 def block(value: Any) -> list[str]:

@@ -28,7 +28,8 @@ _States: TypeAlias = Callable[[str, str, str], str]
 _Draw: TypeAlias = "Callable[[int, OneJob, _Facts], Job]"
 # Of more jobs, or more lines of YAML, the page has neither pictures nor the origin of every field.
 MOST_IN_FULL = 20
-_MOST_LINES = 20_000
+# Of one job; of a longer one, not all origins are recorded.
+_MOST_LINES = 3_000
 _TEXTS = ("title", "revision", "date")
 
 
@@ -79,7 +80,8 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         return report(error.diagnostics, arguments, streams)
     manifests = [job.compiled.manifests for its_jobs in compiled.values() for job in its_jobs]
     in_full = arguments.full or (
-        len(manifests) <= MOST_IN_FULL and sum(dump_yaml(of_job).count("\n") for of_job in manifests) <= _MOST_LINES
+        len(manifests) <= MOST_IN_FULL
+        and max((dump_yaml(of_job).count("\n") for of_job in manifests), default=0) <= _MOST_LINES
     )
     draw, changed = partial(_job, link=link, in_full=in_full), {} if in_full else changes or {}
     jobs = _jobs(compiled, facts, states, draw, streams, changed, guard)
