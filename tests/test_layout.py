@@ -47,7 +47,7 @@ PUBLIC = {"__init__", "kubeflow", "testing"}
 # These see everything, features among it.
 FRONT = {"api", "cli", "feature", "__main__", *PUBLIC}
 # The door: what features may import of the compiler, at most.
-MOST_NAMES = 151
+MOST_NAMES = 150
 # Of these, the modules: each is one name for what it has, and reads as a noun before a dot, as in `releases.RELEASES`.
 WHOLE_MODULES = set(
     "as_html bounds catalog command compiling devices dialects differences document_kinds documents edits enclosed expressions failures files "
@@ -58,7 +58,7 @@ WHOLE_MODULES = set(
 PRINTING = {"__main__", "cli", "feature"}
 # What compiles documents, without the command line and the reading of files: one reads it in a day.
 COMPILING = ("functions.py", "pipeline/session.py")
-MOST_LINES_COMPILING = 29_707
+MOST_LINES_COMPILING = 29_659
 # A module is what belongs together: nobody reads more than this at once.
 MOST_LINES = 600
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}

@@ -1,6 +1,6 @@
 """What a dump of a cluster holds."""
 
 from trainc.kube import kueue_versions, live_objects
-from trainc.reading.cluster import CLUSTER, KINDS, Dump, group_of
+from trainc.reading.cluster import KINDS, Dump, group_of
 
-__all__ = ["CLUSTER", "KINDS", "Dump", "group_of", "kueue_versions", "live_objects"]
+__all__ = ["KINDS", "Dump", "group_of", "kueue_versions", "live_objects"]

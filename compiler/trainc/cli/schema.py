@@ -15,12 +15,13 @@ from trainc.kube.releases import NEWEST_RELEASE
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.settings_file import read_configuration
 from trainc.project.trainc_yaml import TRAINC_YAML
+from trainc.reading.cluster import CLUSTER
 from trainc.schema.editor_schema import DIALECT, json_schema
 from trainc.schema.shapes import ROOTS
 
 _OF_FEATURES = (feature.load(target) for feature in features() for target in feature.kinds.values())
 # trainc's own files.
-OWN_KINDS = {kind.name: kind for kind in (OVERLAY, *_OF_FEATURES, TRAINC_YAML)}
+OWN_KINDS = {kind.name: kind for kind in (OVERLAY, CLUSTER, *_OF_FEATURES, TRAINC_YAML)}
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -25,7 +25,7 @@ from trainc.features import features
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 # trainc's own files.
-OWN_KINDS = ("Overlay", *(kind for feature in features() for kind in feature.kinds), "trainc.yaml")
+OWN_KINDS = ("Overlay", "Cluster", *(kind for feature in features() for kind in feature.kinds), "trainc.yaml")
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_KINDS))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from trainc.api.cluster import (
-    CLUSTER,  # noqa: F401 - the table of features names the kind
-    KINDS,
-    Dump,
-    group_of,
-    kueue_versions,
-)
+from trainc.api.cluster import KINDS, Dump, group_of, kueue_versions
 from trainc.api.documents import label_of
 from trainc.api.findings import Diagnostic, Finding
 from trainc.api.kube import Json, Unchecked, documents, mapping, objects, parse_quantity, releases
