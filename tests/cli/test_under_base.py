@@ -213,7 +213,7 @@ def test_names_with_braces_are_said_as_they_are() -> None:
     run("build")
     on_branch()
     edit("trainc.yaml", "rendered {0.__class__}", "rendered")
-    assert "ends its 1 job" in run("check", "--base", "HEAD@{0}").stderr
+    assert "gets no change of its 1 job, and ends them" in run("check", "--base", "HEAD@{0}").stderr
 
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["returns to what it was", "changed in place"])

@@ -354,7 +354,7 @@ class Bases:
         """
         if (revision := self.find()) is None:
             return
-        for was, document in self._overlays(settings):
+        for was, document in self.changed_overlays(settings):
             if (at := first_difference(was, document.data)) is not None and (source := document.locate(at)):
                 yield source, bool(lost_keys(was, document.data, at))
         after = settings.configuration
@@ -373,11 +373,13 @@ class Bases:
                 where = settings.place("environments", after.environment) if is_gone else None
                 yield where or source, where is not None
 
-    def _overlays(self, settings: Settings) -> Iterator[tuple[Json, Document]]:
+    def changed_overlays(self, settings: Settings) -> Iterator[tuple[Json, Document]]:
         """Yield the overlays that have changed, each with what it was."""
         from trainc.reading.yaml_reader import read_documents
 
-        revision, limits = self.get(), settings.options.limits
+        if (revision := self.find()) is None:
+            return
+        limits = settings.options.limits
         overlays = [each.overlay.document for loaded in settings.overlays for each in loaded.in_order]
         texts = {file: text for loaded in settings.overlays for file, text in loaded.texts}
         here = {d.file: d for d in overlays if d.file in texts}
@@ -431,8 +433,8 @@ class Bases:
         shown = revision.shown(there)
         changed: dict[str, tuple[tuple[str, str], str]] = {}
         if there != revision.from_top(after.output):
-            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} ends its"
-            changed["output"] = (message, ""), _MOVED
+            message = f"`output` was {shown} in {revision.name}; whatever applies {shown} gets no change of its"
+            changed["output"] = (message, ", and ends them once that folder is gone"), _MOVED.format(after.output)
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
             was = revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:
@@ -441,7 +443,7 @@ class Bases:
                 changed["nameHash"] = (message, " and starts them again"), _RENAMED
         places: dict[str, Source] = {}
         places_now: dict[str, str] = {}
-        for was_overlay, document in self._overlays(settings):
+        for was_overlay, document in self.changed_overlays(settings):
             for key in _MOVING:
                 if was_overlay.get(key) != document.data.get(key):
                     old, new = (str(data.get(key) or "") for data in (was_overlay, document.data))
@@ -462,7 +464,9 @@ class Bases:
             yield (key, texts, hint.format(key=key), source), [job for job in jobs if job[0] != places_now.get(key)]
 
 
-_MOVED = "let it apply the new folder first, without pruning; `trainc diff git:REV` says what becomes of each job"
+_MOVED = (
+    "have it apply {} instead, and carry the files over with `trainc build --keep all`: jobs that stay the same go on"
+)
 _RENAMED = "wait until the jobs have finished, or leave `{key}` as it was"
 # What an overlay does to the places of all jobs.
 _MOVING = ("namespace", "namePrefix", "nameSuffix")

@@ -10,6 +10,7 @@ from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
+from trainc.cli.consequences import to_be_corrected, without_loosened
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
@@ -93,13 +94,11 @@ def _examine(
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened += bases.replaced(settings)
     loosened += nothing
-    refused = {
-        d.source for check in checks.values() for d in check.checking.diagnostics if d.code == "ForeignNamespace"
-    }
-    loosened = [d for d in loosened if d.code != "JobsReplaced" or d.source not in refused]
+    every = [d for check in checks.values() for d in check.checking.diagnostics]
+    loosened = without_loosened(loosened, [*every, *nothing])
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
-    return checks, diagnostics, loosened
+    return checks, to_be_corrected(diagnostics), loosened
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +171,7 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     from trainc.output.folder import skipped_sources, text_at
 
     broken = {d.source.file for d in checking.diagnostics if d.severity == "error" and d.source}
+    broken |= {*checking.inputs.unread}
     files = {file_name(namespace, name) for namespace, name in compiled}
     folder, sources = checking.settings.output or "", sources_of(checking)
     found = skipped_sources(folder, files, sources)

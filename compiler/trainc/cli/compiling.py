@@ -18,6 +18,7 @@ from trainc.explain import place
 from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
 from trainc.findings.codes import stage_of
+from trainc.findings.text import near_names
 from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import identity_of, mapping, path_exists, qualified
 from trainc.kube.jobset import JobSet
@@ -83,8 +84,8 @@ class Court:
         by_hand = {label: at for one in reversed(at_base) for label, at in _listed(one)}
         now = self.snapshot[0] if files and self.snapshot else ()
         lists = {one.file: one for one in reversed(now) if "namespaces" in one.data}
-        new = [one for one in reversed(now) if label_of(one.data) not in files]
-        moved = {(one.data.get("kind"), identity_of(one.data)[1]): one for one in new}
+        new = [one for one in reversed(now) if "kind" in one.data and label_of(one.data) not in files]
+        moved = {(one.data["kind"], identity_of(one.data)[1]): one for one in new}
         for d in found:
             gone = _GONE.search(d.message) if files else None
             kind, name, space = gone.groups("") if gone else ("", "", "")
@@ -93,10 +94,16 @@ class Court:
             if file:
                 hint = f"put it back into {file}, from which this change removes it"
                 at = lists[file].locate(where) if where and file in lists else None
+                here = {
+                    identity_of(o.data)[1]: o for o in new if (o.data["kind"], identity_of(o.data)[0]) == (kind, space)
+                }
                 if other := moved.get((kind, name)):
                     at = other.locate(("metadata", "namespace"))
                     there = identity_of(other.data)[0]
                     hint = f"put it back into namespace {space}, from which this change moves it to {there}"
+                elif near := near_names(name, here, 1):
+                    at = here[near[0]].locate(("metadata", "name"))
+                    hint = f"name it {name} again, which this change calls {near[0]}"
                 at = at or (Source(file, 1, 1) if os.path.isfile(file) else None)
                 d = replace(d, hint=at.refusing(hint) if at else hint)  # noqa: PLW2901
             yield d

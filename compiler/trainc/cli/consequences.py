@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trainc.cli.compiling import Run, job_of
 from trainc.findings import Diagnostic
+from trainc.kube.documents import mapping
+from trainc.reading.files import TEMPLATE_SUFFIXES
 from trainc.reading.opening import CONFIGURATION_FILE
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.output.choices import JobKey
     from trainc.reading.document import Document
+
+# With these, a rule is not what was meant.
+_OF_RULES = ("KeptCannotRebuild", "PolicyInvalid", "PolicyNotEvaluated")
+_IN_TEMPLATE = pattern(r"\{[{%].*?[}%]\}")
+_NAME = pattern(r"(?<![\w.'\"|])[A-Za-z_]\w*")
 
 
 def without_consequences(run: Run) -> list[Diagnostic]:
@@ -24,12 +32,14 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     at_misspelt = set(misspelt.values())
     refused = run.keeping.refused.values() if run.keeping is not None else ()
     unread = {d.rule or d.source for some in (diagnostics, *refused) for d in some if d.trait == "faulty rule"}
+    unread |= {d.source for d in diagnostics if d.code in _OF_RULES and d.severity != "info"}
+    meant = {fix.text for d in diagnostics if d.code == "PolicyNotEvaluated" for fix in d.fixes}
     diagnostics = [
         d
         for d in diagnostics
-        if not (d.code == "QueueInactive" and job_of(d) in misspelt)
-        and not (d.code in ("QueueInactive", "NotInCluster") and job_of(d) in moved)
+        if not (d.code in ("QueueInactive", "NotInCluster") and job_of(d) in {*misspelt, *moved})
         and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
+        and not (d.code == "PolicyNotEvaluated" and d.severity == "info" and d.object.rpartition(" ")[2] in meant)
         and not (d.code == "RulesChanged" and d.source in unread)
     ]
     if any(d.code == "InvalidSweep" and d.severity == "error" and d.path == "base" for d in diagnostics):
@@ -46,6 +56,11 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.
         diagnostics = [d for d in diagnostics if d.code != "PatchTargetMissing"]
     if missing:
+        gone_runtimes = {f"Runtime {name} matches no" for d in missing for name in d.message.split("'")[1:2]}
+        diagnostics = [
+            d for d in diagnostics
+            if d.code != "PatchTargetMissing" or not any(name in d.message for name in gone_runtimes)
+        ]  # fmt: skip
         from trainc.pipeline.failures import may_have_runtime
 
         # What a folder that is not there, or a file that cannot be read, would have had is not missing.
@@ -54,14 +69,73 @@ def without_consequences(run: Run) -> list[Diagnostic]:
             may_have_runtime(file, run.session.options.limits) for file in run.inputs.unread
         ):
             diagnostics = [d for d in diagnostics if d.code != "RuntimeNotFound"]
-    jobs = run.session.sources if any(d.rule and d.severity == "error" for d in diagnostics) else {}
+    diagnostics = [_of_value(run, d) for d in diagnostics]
+    jobs = run.session.sources if any(d.rule and d.severity != "info" for d in diagnostics) else {}
     return [_at_changed_rule(run, jobs, d) for d in diagnostics]
 
 
+def to_be_corrected(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return findings without kept jobs that wait for what is wrong: it is to be corrected, and not to be built."""
+    wrong = {d.source.file for d in diagnostics if "could not be built again" in d.message and d.source}
+    lines = {(d.source.file, d.source.line) for d in diagnostics if d.code == "NotInCluster" and d.source}
+    return [
+        d for d in diagnostics
+        if d.code != "KeptAsBuilt" or d.source is None
+        or (d.source.file not in wrong and (d.source.file, d.source.line) not in lines)
+    ]  # fmt: skip
+
+
+def without_loosened(loosened: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return what is less strict or replaced, without a path that is misspelt, and a folder of which more is known."""
+    lines = {(d.source.file, d.source.line) for d in found if d.code == "NoSuchPath" and d.source}
+    refused = {d.source for d in found if d.code == "ForeignNamespace"}
+    # Who applies the folder is known: that says what becomes of the jobs, and what to write.
+    moved = {
+        d.message.split("`")[1]
+        for d in found
+        if d.code == "SettingsNotUsed" and "no environment has `output" in d.message
+    }
+    replaced = {d.source for d in loosened if d.code == "JobsReplaced"}
+
+    def is_known(d: Diagnostic) -> bool:
+        if d.code == "JobsReplaced":
+            was = d.message.split(" in ")[0].removeprefix("`output` was ")
+            return d.source in refused or f"output: {was}" in moved
+        at = d.source and (d.source.file, d.source.line)
+        return d.code == "SettingsLoosened" and (at in lines or d.source in replaced)
+
+    return [d for d in loosened if not is_known(d)]
+
+
+def _of_value(run: Run, d: Diagnostic) -> Diagnostic:
+    """Say of an error in a template where the value in its line is set, or was."""
+    source = d.source
+    if d.severity != "error" or d.rule or source is None or not source.file.endswith(TEMPLATE_SUFFIXES):
+        return d
+    texts = [] if "is malformed" in d.message else _IN_TEMPLATE.findall(run.files.line(source) or "")
+    names = {*_NAME.findall(" ".join(texts))}
+    overlays = [loaded.overlay for each in run.settings.overlays for loaded in each.in_order]
+    for overlay in reversed(overlays):
+        for name in sorted(names & overlay.values.keys()):
+            if (at := overlay.document.locate(("values", name))) is not None:
+                return replace(
+                    d,
+                    hint=at.refusing(
+                        f"{d.hint}; {name} is set at {at.file}:{at.line}, for {source.file}:{source.line}"
+                    ),
+                )
+    for was, document in run.bases.changed_overlays(run.settings) if run.bases and names else ():
+        for name in sorted(names & mapping(was.get("values")).keys()):
+            if (at := document.locate(("values",)) or document.locate(())) is not None:
+                hint = f"set {name} again under `values` of {at.file}, for {source.file}:{source.line}: this change removes it"
+                return replace(d, hint=at.refusing(hint))
+    return d
+
+
 def _at_changed_rule(run: Run, jobs: Mapping[JobKey, Document], d: Diagnostic) -> Diagnostic:
-    """Place an error at the line of the rule if this change is of that, and of neither the job nor the line it refuses."""
+    """Place a finding at the line of the rule if this change is of that, and of neither the job nor the line it refuses."""
     source, rule, bases = d.source, d.rule, run.bases
-    if d.severity != "error" or source is None or rule is None or source.file == rule.file:
+    if d.severity == "info" or source is None or rule is None or source.file == rule.file:
         return d
     if bases is None or bases.find() is None or not bases.differs(rule.file):
         return d

@@ -319,8 +319,13 @@ class Judgement:
                 source = self._cause(d, jobs.get(key), before.sources.get(key))
                 renamed = homes.get(before.homes.get(key, "")) if d.code == "RuntimeNotFound" else None
                 if renamed is not None:
-                    source = renamed.locate(("metadata", "name"))
-                    hint = f"name it {before.sources[key][0]['spec']['runtimeRef']['name']} again, or change the runtimeRef of these jobs"
+                    name, kind = before.sources[key][0]["spec"]["runtimeRef"]["name"], renamed.document.data["kind"]
+                    is_named = renamed.document.data["metadata"]["name"] == name
+                    source = renamed.locate(("kind",) if is_named else ("metadata", "name"))
+                    again = (
+                        f"write kind: {next(k for k in RUNTIME_KINDS if k != kind)}" if is_named else f"name it {name}"
+                    )
+                    hint = f"{again} again, or change the runtimeRef of these jobs"
                     d = replace(d, hint=hint)  # noqa: PLW2901
                 if d.code == "RuntimeNotFound" and self.court.settings.configuration.exclude(before.homes.get(key, "")):
                     left_out = self.court.settings.place("exclude")
@@ -330,7 +335,9 @@ class Judgement:
                 is_own = source is None or source.file not in {*shared, CONFIGURATION_FILE}
                 cause: object = (d.code, d.path, d.message) if is_own else (d.code, source)
                 if source != d.source:
-                    d = replace(d, object="", path="")  # noqa: PLW2901
+                    undo = f"undo the change of this line; or, for {qualified(*key)}: {d.hint}"
+                    is_of_line = d.code == "RuntimeNotFound" or stage_of(d.code) == "fits"
+                    d = replace(d, object="", path="", hint=d.hint if is_of_line else undo)  # noqa: PLW2901
                 of_release = before.release not in ("", self.session.options.release) and "is new in Trainer" in d.hint
                 if of_release and (line := self.court.settings.place("release")) is not None:
                     hint = f'write release: "{before.release}" again, or remove what is new since {self.session.options.release}'

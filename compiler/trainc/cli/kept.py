@@ -36,6 +36,7 @@ from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trainc.cli.compiling import Run
     from trainc.explain.kept import Change
 
 _SOME = 3
@@ -193,8 +194,8 @@ def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable
     return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
 
 
-def settled(arguments: Arguments) -> list[Diagnostic]:
-    """Return what `check` with the same base finds of runtimes and kept jobs."""
+def judged(arguments: Arguments) -> Run:
+    """Return what `check` with the same base finds."""
     from trainc.cli.compiling import start
 
     settings = Settings.of(arguments)
@@ -204,7 +205,7 @@ def settled(arguments: Arguments) -> list[Diagnostic]:
     for _ in run.jobs():
         pass
     run.conclude(errors_only=True)
-    return run.settled
+    return run
 
 
 def unproven(keeping: Keeping) -> Iterator[Diagnostic]:
@@ -363,8 +364,7 @@ def behind_images(change: Change, document: Document) -> Change:
         images = [path for path, _ in walk(document.data) if path[-1:] == ("image",)]
         steps = (step for path in images for step in document.written(path))
         mirrors = {written.locate(at) for written, at in steps if at[0] in ("mirrors", "images")}
-        rest = tuple(source for source in change.sources if source not in mirrors)
-        return replace(change, sources=rest or change.sources)
+        return replace(change, sources=tuple(source for source in change.sources if source not in mirrors))
     for path, image in walk(document.data) if change.path[-1:] == ("image",) and document.written else ():
         if path[-1:] == ("image",) and image == change.rebuilt and document.written is not None:
             for written, at in document.written(path):

@@ -40,6 +40,8 @@ def without_effect(
     file, found, globs = configuration.file, dict[tuple[Path, str], Diagnostic](), set[str]()
     # Where something does not compile, what is there is not known.
     is_whole = not any(has_errors(run.diagnostics) for run in runs)
+    left = {identity_of(d.data)[0] for run in runs for d in run.inputs.unselected}
+    spaces = left.union(job.key[0] for run in runs for job in run.session.jobs)
     for document in read_paths([file], Limits(), everything=True)[0] if file else ():
         parts: list[Path] = [(), *(("environments", name) for name in document.data.get("environments", ()))]
         for above in parts:
@@ -52,6 +54,7 @@ def without_effect(
             about_files = list(_globs_of_nothing(settings, file or "", configuration))
             globs |= {word for _, word, *_ in about_files}
             named = [*_images_of_nothing(settings, images), *_of_nothing(settings, file or "", jobs)]
+            named += _selected_of_nothing(settings, spaces)
             for path, word, severity, about, hint in (*about_files, *(named if is_whole else ())):
                 finding = Finding("SettingsNotUsed", severity, f"{word} {about}".lstrip(), hint, (*above, *path))
                 found[above, word] = document.diagnose(finding, CONFIGURATION_FILE)
@@ -145,6 +148,16 @@ def _images_of_nothing(settings: Mapping[str, Any], images: Collection[str]) -> 
             message = f"no job here has an image like {glob}"
             hint = did_you_mean(glob.partition(":")[0], {split_image(image)[0] for image in images})
             yield ("software", glob), "", "warning", message, hint or "write a glob such as ghcr.io/team/train:*"
+
+
+def _selected_of_nothing(settings: Mapping[str, Any], spaces: Collection[str]) -> Iterator[_Nothing]:
+    """Yield namespaces of `select` in which there is no job, and that are almost one in which there are some."""
+    globs = value_at(settings, ("select", "namespaces"))
+    globs = globs if isinstance(globs, list) else []
+    left = {space for space in spaces if not any(matches(space, str(glob)) for glob in globs)}
+    for i, glob in enumerate(map(str, globs)):
+        if left and not any(matches(space, glob) for space in spaces) and (near := did_you_mean(glob, left)):
+            yield ("select", "namespaces", i), glob, "warning", "is a namespace without jobs", near
 
 
 def _overlays_of_nobody(runs: Sequence[Run]) -> Iterator[Diagnostic]:

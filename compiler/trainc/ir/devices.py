@@ -13,6 +13,7 @@ from trainc.ir.info import Info
 from trainc.ir.provenance import derived
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
+from trainc.kube.devices import KNOWN
 from trainc.kube.quantity import parse_quantity
 from trainc.startup.typing import Any
 
@@ -70,6 +71,8 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
                 if is_gpu(name) and (meant := correct_spelling(name, gpu_resources)):
                     path = (*path, name)
                     hint = suggest(name, [meant], f"did you mean {meant}? the runtime has it; write {meant}: {amount}")
+                    if name in KNOWN and meant not in KNOWN:
+                        hint = f"did you mean {name}? the runtime has {meant}, which no device plugin offers"
             message = f"{kind} list {' and '.join(gpu_resources)}; it is ambiguous which of them counts the processes per node"
             yield Finding("AmbiguousGPU", "error", message, hint, path)
             return

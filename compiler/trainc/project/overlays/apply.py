@@ -322,10 +322,11 @@ class Layer:
         kinds = {str(document.data.get("kind")) for document in documents}
         near = did_you_mean(kind, kinds, 0.8) if kind not in {"", *kinds, *JOB_KINDS} else ""
         path = (*patch.entry.path, "target", "kind") if near and patch.entry.target is not None else patch.entry.path
-        return self._no_target(near or hint, path)
+        about = f" for {kind or 'document'} {target_name}" if target_name else ""
+        return self._no_target(near or hint, path, about)
 
-    def _no_target(self, hint: str, path: Path) -> Diagnostic:
-        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, path)
+    def _no_target(self, hint: str, path: Path, about: str = "") -> Diagnostic:
+        return self._diagnostic("PatchTargetMissing", "error", f"the patch{about} matches no document", hint, path)
 
     def _missing_image(self, change: ImageChange, here: Sequence[str]) -> Diagnostic:
         # As they are before `mirrors`, which come after `images`.

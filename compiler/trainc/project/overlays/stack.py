@@ -251,7 +251,9 @@ class _Loader:
             message, hint = f"{reference} is an absolute path", "write it relative to the overlay's folder"
         elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
             message = f"{reference} is not a folder or a file that ends in {', '.join(READ_SUFFIXES)}"
-            hint = "copy remote files into the repository: trainc does not download anything"
+            near = [os.path.join(os.path.dirname(reference), name) for name in near_files(path)]
+            remote = "copy remote files into the repository: trainc does not download anything"
+            hint = suggest(reference, near) if near else remote
         else:
             return True
         self.diagnostics.append(_invalid(overlay, at, message, hint))

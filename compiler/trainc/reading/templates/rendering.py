@@ -463,6 +463,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 _NAME = "<template>"
+_QUOTED = pattern(r"'(\w+)'")
+_OF_PLAIN = pattern(r"'(str|int|float|bool) object' has no attribute '(\w+)'")
 # Of values that are looked through for a name that is alike.
 _MOST_LOOKED_AT = 1_000
 # Exceptions from template expressions besides Jinja2's own: 1/0, {}[[]], 'a' + 1, deeply nested loops.
@@ -481,11 +483,13 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
     try:
         return _run(text, values, limits, ())
     except TemplateSyntaxError as error:
-        hint = "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
+        hint = _near_word(str(error.message)) or "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
         raise failed(error.lineno, f"the template is malformed: {error.message}", hint) from None
     except UndefinedError as error:
         rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
         near = _near_value(str(error), values)
+        if (plain := _OF_PLAIN.match(str(error))) is not None:
+            rest = f"leave out .{plain[2]}, or make the value a mapping under `values` in an overlay"
         hint = Hint(
             f"{near} Or {rest}" if near else rest, trait="unset" if str(error).endswith(" is undefined") else ""
         )
@@ -497,6 +501,15 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         message = str(error) or type(error).__name__
         hint = "remove the call: templates run in a sandbox without files and Python functions"
         raise failed(_line(error.__traceback__), f"the template fails: {message}", hint) from None
+
+
+def _near_word(message: str) -> str:
+    """What a filter, test or tag may be called, or where an expression ends."""
+    first, *others = _QUOTED.findall(message) or [""]
+    if "'end of print statement'" in message:
+        return f"close the expression with }}}} before {first}" if first else "close the expression with }}"
+    known = TESTS if message.startswith("No test") else (*_FILTERS, *_TEXT_FILTERS)
+    return did_you_mean(first, others if "unknown tag" in message else known)
 
 
 def _near_value(message: str, values: Mapping[str, Any]) -> str:

@@ -164,7 +164,7 @@ def test_jobsets_whose_names_the_api_server_generates_are_judged_one_by_one(tmp_
         ["team-a/llm-*", "fits", "queue"],
         ["team-a/llm-*", "(2)", "never"],
     ]
-    assert f"{job}:19:" in result.stderr
+    assert f"{job}:24:" in result.stderr
 
 
 @pytest.mark.parametrize("where", ["flag", "trainc.yaml", "overlay", "check"])

@@ -378,9 +378,19 @@ def trial_documents(matrix: Matrix, before: Document, base: Document) -> tuple[l
         return [], []
     wrong = [base.diagnose(finding) for finding in check_base(base.data, matrix.assignments, name)]
     if wrong:
-        return [], wrong
+        return [], [_at_parameter(d, matrix, referred_parameters(base.data)) for d in wrong]
     pairs = zip(make_trials(base.data, matrix.assignments, name), matrix.assignments, strict=True)
     return [_document(base, matrix, trial, assignment) for trial, assignment in pairs], []
+
+
+def _at_parameter(d: Diagnostic, matrix: Matrix, referred: Collection[str]) -> Diagnostic:
+    """Say of a name that is almost that of a parameter, which the base mentions nowhere, where the sweep has that."""
+    for fix in d.fixes:
+        path = matrix.assignments[0].paths.get(fix.text, ())
+        at = matrix.document.locate(path[:-1] if isinstance(path[-1], int) else path) if path else None
+        if at is not None and fix.text not in referred:
+            return replace(d, hint=at.refusing(f"{d.hint} The sweep has it at {at.file}:{at.line}"))
+    return d
 
 
 def unused_parameters(matrix: Matrix, base: Document, of_runtimes: set[str]) -> Iterator[Diagnostic]:

@@ -18,6 +18,7 @@ from trainc.features.cluster.fits import findings, scheduling
 from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment
 from trainc.features.cluster.fits.claims import unmountable_claims
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.cluster.fits.evictable import evictable_pods
 from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.cluster.fits.now import Moment
 from trainc.features.cluster.fits.pods import PODS, times_in
@@ -28,7 +29,6 @@ from trainc.features.cluster.fits.shortfall import (
     TOO_FEW_NODES,
     Inventory,
     Shortfall,
-    evictable_pods,
     left_in_domain,
     shortfall,
     unplaced_pods,

@@ -17,7 +17,7 @@ from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.references import Missing
 from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
 from trainc.features.cluster.fits.snapshot import READ_KINDS, WORKLOADS, export_command
-from trainc.features.cluster.fits.workload import QUEUE, Refusal, Workload
+from trainc.features.cluster.fits.workload import QUEUE, PodSet, Refusal, Workload
 
 if TYPE_CHECKING:
     from trainc.features.cluster.fits.answer import Fit
@@ -62,8 +62,8 @@ def inactive_queue(
         flavors = [cluster.flavors[name] for name in queue.flavors if name in cluster.flavors]
         topologies = (flavor.topology for flavor in flavors if flavor.topology not in cluster.topologies)
         nears = chain(
-            (did_you_mean(name, cluster.flavors) for name in queue.flavors if name not in cluster.flavors),
-            (did_you_mean(name, cluster.topologies) for name in topologies if name),
+            (str(did_you_mean(name, cluster.flavors)) for name in queue.flavors if name not in cluster.flavors),
+            (str(did_you_mean(name, cluster.topologies)) for name in topologies if name),
         )
         rest = "set `stopPolicy: None` on it" if queue.stopped else "fix this first"
         hint = next(filter(None, nears), f"{rest}: an inactive ClusterQueue admits nothing")
@@ -85,8 +85,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
     if selected := SELECTED.search(message):
         path = ("spec", "replicatedJobs", index or 0, *POD_SPEC, "nodeSelector", selected[1])
-    if index is not None and cause == NO_NODE and "each requests" in message:
-        path = (*path, "resources")
+    if index is not None and why.resource:
+        path = (*path, *_resource(next(p for p in workload.pod_sets if p.index == index), why.resource))
     severity: Severity = "error"
     if cause == GAPS:  # In a cluster that is not idle, Kueue may choose another domain.
         code, severity = "UnschedulableAfterAdmission", "warning"
@@ -94,6 +94,15 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
         severity = "warning"
         message += f"; {scaler or 'a node that is not Ready or is cordoned'} may provide one that does"
     return replace(_about(job, code, message, why.hint, path), severity=severity)
+
+
+def _resource(pod_set: PodSet, name: str) -> Path:
+    """Where the first container that asks for a resource does so."""
+    for n, container in enumerate(objects(pod_set.spec.get("containers"))):
+        for part, amounts in mapping(container.get("resources")).items():
+            if name in mapping(amounts):
+                return (*POD_SPEC, "containers", n, "resources", part, name)
+    return ("resources",)
 
 
 def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
@@ -245,6 +254,8 @@ _QUOTA = pattern(r"ResourceQuota ([-a-z0-9.]+) allows .* in namespace ([-a-z0-9]
 _LIMITS = pattern(r"LimitRange ([-a-z0-9.]+) allows")
 _FLAVOR_OF_NODES = pattern(r"([-a-z0-9.]+): its nodes have ")
 _FLAVOR_TO_CHANGE = pattern(r"add to ResourceFlavor ([-a-z0-9.]+): ")
+CLAIM = pattern("the claim ([^ ]+) of namespace ([^ ]+) is ")
+_OF_FLAVOR = pattern(r"the (?:largest of the [0-9]+|only) nodes? of flavor ([-a-z0-9.]+) has")
 _NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
@@ -285,13 +296,19 @@ def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind:
     message = diagnostic.message
     named = [by_name[label] for label in _NAMED.findall(message) if label in by_name]
     if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
-        named = [*of_kind.get("Node", ()), *of_kind.get("Cluster", ())]
-        named = named if len(named) == 1 else []
+        nodes, lists = of_kind.get("Node", []), of_kind.get("Cluster", [])
+        if flavor := _OF_FLAVOR.search(message):
+            spec = mapping(by_name[f"ResourceFlavor {flavor[1]}"].data.get("spec"))
+            labels = mapping(spec.get("nodeLabels")).items()
+            nodes = [d for d in nodes if labels <= mapping(value_at(d.data, ("metadata", "labels"))).items()][:1]
+        named = [*nodes, *lists] if len(nodes) + len(lists) == 1 else nodes if flavor else []
     namespace = diagnostic.object.removeprefix("JobSet ").partition("/")[0]
     if limits := _LIMITS.search(message):
         named += filter(None, [by_name.get(f"LimitRange {namespace}/{limits[1]}")])
     if quota := _QUOTA.search(message):
         named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
+    if claim := CLAIM.match(message):
+        named += filter(None, [by_name.get(f"PersistentVolumeClaim {claim[2]}/{claim[1]}")])
     flavors = {*_FLAVOR_OF_NODES.findall(message), *_FLAVOR_TO_CHANGE.findall(diagnostic.hint)}
     if len(flavors) == 1:
         named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
@@ -367,7 +384,7 @@ def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:
             return "spec", "hard", key
     words = {"stopPolicy": "stopPolicy", "namespaceSelector": "namespaceSelector", "topologyName": "Topology"}
     field = next((field for field, word in words.items() if word in text and field in spec), None)
-    fields = ("clusterQueue", "resourceGroups", "nodeLabels")
+    fields = ("clusterQueue", "resourceGroups", "nodeLabels", "accessModes")
     return "spec", field or next((field for field in fields if field in spec), "")
 
 
@@ -403,6 +420,28 @@ def misspelt(documents: Sequence[Document]) -> Iterator[Diagnostic]:
         if is_of_kueue and kind not in kinds and (near := did_you_mean(kind, alike, 0.9)):
             finding = Finding("SnapshotUnreadable", "error", f"Kueue has no kind {kind}", near, ("kind",))
             yield document.diagnose(finding)
+
+
+def with_secrets(documents: Sequence[Document]) -> Iterator[Diagnostic]:
+    """Warn of each file that has what is in Secrets: whoever reads the repository reads it, and trainc reads only the keys."""
+    by_file: dict[str, list[Document]] = {}
+    for document in documents:
+        parts = [mapping(document.data.get(part)) for part in ("data", "stringData")]
+        if (
+            document.data.get("kind") == "Secret"
+            and "apiVersion" in document.data
+            and any(any(part.values()) for part in parts)
+        ):
+            by_file.setdefault(document.file, []).append(document)
+    for found in by_file.values():
+        first, names = found[0], [label_of(one.data).removeprefix("Secret ") for one in found]
+        message = f"this file has what is in {first_of(names, 3)}, and everybody who reads the repository reads it"
+        space, _, name = names[0].rpartition("/")
+        keys = ", ".join(key for part in ("data", "stringData") for key in mapping(first.data.get(part)))
+        listed = f"kind: Cluster, namespaces: {{{space}: {{secrets: {{{name}: [{keys}]}}}}}}"
+        hint = f"trainc needs only the names of keys: list them by hand (`{listed}`), and replace what was pushed"
+        where = "data" if "data" in first.data else "stringData"
+        yield first.diagnose(Finding("SecretInSnapshot", "warning", message, hint, (where,)))
 
 
 def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:

@@ -24,6 +24,7 @@ from trainc.features.cluster.fits.findings import (
     place_in_snapshot,
     steps,
     with_rules,
+    with_secrets,
 )
 from trainc.features.cluster.fits.forms import fits_by_job
 from trainc.features.cluster.fits.now_forms import queues_now
@@ -62,7 +63,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     snapshot, problems = contents or files.read_paths([cluster], options.limits, everything=True)
-    problems = [*problems, *misspelt(snapshot)]
+    problems = [*problems, *misspelt(snapshot), *with_secrets(snapshot)]
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     answers, guard = None, Finding.Guard("what the cluster can run", "reading this dump", ())

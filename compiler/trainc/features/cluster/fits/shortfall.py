@@ -10,13 +10,13 @@ the labels and tolerations of the chosen flavors to admitted pods (kubernetes-si
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from trainc.api.findings import Finding, Hint, Path, did_you_mean
-from trainc.api.kube import Json, mapping, names, objects, selectors, value_at
+from trainc.api.findings import Hint, did_you_mean
+from trainc.api.kube import Json, documents, names, objects, selectors
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits import assigner, scheduling
-from trainc.features.cluster.fits.cluster import AUTOSCALER, KARPENTER, Cluster, ClusterQueue, Flavor, Node
+from trainc.features.cluster.fits.cluster import ClusterQueue, Flavor, Node
 from trainc.features.cluster.fits.placement import NO_LEVEL, NoPlace
 from trainc.features.cluster.fits.pods import (
     HOSTNAME,
@@ -52,13 +52,15 @@ _MOST_TRIED = 8
 class Shortfall:
     """Why a job does not fit, what to do about it, and the pod set in question.
 
-    A shortfall that is not `certain` may pass: nodes may be added or become ready.
+    A shortfall that is not `certain` may pass: nodes may be added or become ready. `resource` is what each node has too
+    little of.
     """
 
     message: str
     hint: str
     pod_set: str = ""
     certain: bool = True
+    resource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +144,21 @@ class Inventory:
             if held:
                 return TOO_FEW_NODES, _too_few(pod_set, held, where, certain=certain)
             message = f"no node can run a pod of {pod_set.name}: {too_small(pod_set, usable, where)}"
-            hint = split_hint(workload, pod_set, usable, would_do) or _NO_NODE_HINT
-            return NO_NODE, Shortfall(message, hint, pod_set.name, certain)
+            hint = split_hint(workload, pod_set, usable, would_do) or _to_match(usable, _NO_NODE_HINT)
+            return NO_NODE, Shortfall(message, hint, pod_set.name, certain, _short_resource(pod_set.scheduled, usable))
         return None
 
 
 _NO_NODE_HINT = "change the requests, tolerations or node selector of the pods, or add a node that matches"
+
+
+def _to_match(usable: Usable, otherwise: str) -> str:
+    """What lets pods run where each node has a taint that they do not tolerate."""
+    taints = [why.split()[1].rpartition(":") for why in sorted(usable.excluded) if why.endswith(_NOT_TOLERATED)]
+    if usable.rooms or not taints or len(taints) != len(usable.excluded):
+        return otherwise
+    added = ", ".join(f"{{key: {key}, operator: Exists, effect: {effect}}}" for key, _, effect in taints)
+    return f"if the pods may run there, add to their tolerations: [{added}]; otherwise, correct the taint of the nodes"
 
 
 def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str:
@@ -155,7 +166,7 @@ def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str
     taints = node.taints if node.ready else [t for t in node.taints if not str(t.get("key")).startswith(_CONDITION)]
     taint = barring_taint(taints, tolerations)
     if taint:
-        return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
+        return f"taint {taint.get('key')}:{taint.get('effect')}{_NOT_TOLERATED}"
     try:
         matches = node_matches(pod, node.labels, node.name)
     except selectors.MalformedSelector:
@@ -164,6 +175,7 @@ def _exclusion_reason(pod: Json, tolerations: Sequence[Json], node: Node) -> str
 
 
 _NO_MATCH = "labels do not match the node selector or affinity"
+_NOT_TOLERATED = " not tolerated"
 
 
 def _other_flavor(flavor: Flavor) -> str:
@@ -208,8 +220,8 @@ def too_small(pod_set: PodSet, usable: Usable, where: str = "") -> str:
 
 
 def _short_resource(requested: Mapping[str, int], usable: Usable) -> str:
-    """A resource of which no node has as much as one pod requests, GPUs first; empty if there is none."""
-    short = [name for name, amount in requested.items() if amount > usable.largest(name)]
+    """A resource of which no node that accepts the pods has as much as one requests, GPUs first; empty if there is none."""
+    short = [name for name, amount in requested.items() if usable.rooms and amount > usable.largest(name)]
     return min(short, key=lambda name: (not is_gpu(name), "/" not in name, name), default="")
 
 
@@ -233,81 +245,6 @@ def split_hint(workload: Workload, pod_set: PodSet, usable: Usable, would_do: Ca
                 parts = [f"{name}: {written_amount(name, n)}" for name, n in ({device: share} | changed).items()]
                 return f"write numNodes: {count} and, per node, {', '.join(parts)}"
     return ""
-
-
-# Whether what removes nodes may end pods of a job: Karpenter and the cluster autoscaler do, unless told otherwise.
-#
-# Source: kubernetes-sigs/karpenter pkg/apis/v1/labels.go and pkg/utils/pod/scheduling.go; kubernetes/autoscaler
-# cluster-autoscaler/utils/drain/drain.go and simulator/utilization/info.go.
-
-_KEEP = {
-    KARPENTER: (("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-evict", "true")),
-    AUTOSCALER: (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),),
-}
-_WHY = {
-    KARPENTER: "Karpenter may end pods of {}, to replace nodes by cheaper or newer ones",
-    AUTOSCALER: "the cluster autoscaler may end pods of {}, each of which uses less than half of a node",
-}
-_OF_KARPENTER = "karpenter.sh/nodepool"
-_KEPT_NODE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-# The autoscaler's default: it removes nodes of which less than this is requested.
-_THRESHOLD = 0.5
-
-
-def evictable_pods(
-    workload: Workload, flavors: dict[str, list[Flavor]], cluster: Cluster, inventory: Inventory
-) -> Iterator[Finding]:
-    """Findings about pod sets that may be evicted while they train."""
-    keep = _KEEP.get(cluster.scaler, ())
-    for pod_set in workload.pod_sets:
-        if pod_set.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
-            continue
-        if not keep or any(pod_set.annotations.get(key) == value for key, value in keep):
-            continue
-        nodes = inventory.usable(pod_set.pod, flavors.get(pod_set.name, ())).nodes
-        moves = _karpenter_moves if cluster.scaler == KARPENTER else _autoscaler_moves
-        if moves(pod_set, nodes, cluster):
-            key, value = keep[0]
-            hint = f'annotate the pods, in the runtime or in a runtimePatch of the TrainJob: {{{key}: "{value}"}}'
-            path: Path = ("spec", "replicatedJobs", pod_set.index)
-            yield Finding("PodsMayBeEvicted", "warning", _WHY[cluster.scaler].format(pod_set.name), hint, path)
-
-
-def _karpenter_moves(_: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
-    if nodes and not any(_OF_KARPENTER in node.labels for node in nodes):
-        return False
-    pools = list(cluster.dump.list_all("NodePool"))
-    return not pools or not all(map(_is_kept, pools))
-
-
-def _is_kept(pool: Json) -> bool:
-    """Return whether a NodePool never disrupts its nodes."""
-    spec = mapping(pool.get("spec"))
-    annotations = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
-    if annotations.get("karpenter.sh/do-not-disrupt") == "true":
-        return True
-    budgets = objects(mapping(spec.get("disruption")).get("budgets"))
-    return any(str(b.get("nodes")) == "0" and not b.get("schedule") and not b.get("reasons") for b in budgets)
-
-
-def _autoscaler_moves(pod_set: PodSet, nodes: list[Node], cluster: Cluster) -> bool:
-    for volume in objects(pod_set.pod.get("volumes")):  # By default, the autoscaler keeps nodes with local volumes.
-        directory = volume.get("emptyDir")
-        if "hostPath" in volume or (isinstance(directory, dict) and directory.get("medium") != "Memory"):
-            return False
-    documents = {node.name: cluster.dump.get("Node", "", node.name) for node in nodes}
-    kept_nodes = {
-        name for name, node in documents.items() if value_at(node, ("metadata", "annotations", _KEPT_NODE)) == "true"
-    }
-    shares = [_share(pod_set, node) for node in nodes if node.name not in kept_nodes]
-    return bool(shares) and max(shares) < _THRESHOLD
-
-
-def _share(pod_set: PodSet, node: Node) -> float:
-    """How much of a node one pod requests: of its GPUs if it has any, or else of its CPU or memory."""
-    counted = [name for name, amount in node.allocatable.items() if is_gpu(name) and amount]
-    counted = counted or [name for name in ("cpu", "memory") if node.allocatable.get(name)]
-    return max((pod_set.scheduled.get(name, 0) / node.allocatable[name] for name in counted), default=1.0)
 
 
 PARTIAL_SLICE, GAPS = "partial-slice", "gaps"
@@ -374,12 +311,20 @@ class _Explainer:
         if name not in self.state.cluster.namespaces:
             return Shortfall(f"there is no namespace {name}", "create it, or export the namespaces again")
         hint = "set namespaceSelector: {} on the ClusterQueue to accept every namespace"
-        if self.queue.namespaces and (labels := self.queue.namespaces.get("matchLabels")):
+        selector, spaces = self.queue.namespaces or {}, self.state.cluster.namespaces
+        for one in objects(selector.get("matchExpressions")):
+            key, values = str(one.get("key")), [str(value) for value in documents.items(one.get("values"))]
+            own, known = spaces[name].get(key, ""), {space.get(key, "") for space in spaces.values()}
+            if one.get("operator") == "In" and own not in values:
+                wrong = next((v for v in values if v not in known and did_you_mean(v, [own])), "")
+                instead = f"for {wrong}" if wrong else f"as one more value of {key}"
+                hint = f"write {own} {instead} in its namespaceSelector" if own else f"label the namespace with {key}"
+        if labels := selector.get("matchLabels"):
             hint = f"label the namespace with {', '.join(f'{key}: {value}' for key, value in labels.items())}"
             for key, value in labels.items():
-                values = {space[key] for space in self.state.cluster.namespaces.values() if key in space}
-                if len(values) == 1 and value not in values:
-                    hint = f'write {key}: "{values.pop()}" in its namespaceSelector: no namespace here has another one'
+                known = {space[key] for space in spaces.values() if key in space}
+                if len(known) == 1 and value not in known:
+                    hint = f'write {key}: "{known.pop()}" in its namespaceSelector: no namespace here has another one'
         message = f"{self._queue_name} does not accept jobs from namespace {name} (see its namespaceSelector)"
         return Shortfall(message, hint)
 
@@ -554,8 +499,8 @@ class _Explainer:
         if usable.held(pod_set.per_pod) or not (resource is None or (short and usable.largest(short))):
             return None
         why = too_small(pod_set, usable, f" of flavor {flavor}")
-        hint = split_hint(self.workload, pod_set, usable, self._would_do) or _SMALLER
-        return Shortfall(f"no node can run a pod of {pod_set.name}: {why}", hint, pod_set.name)
+        hint = split_hint(self.workload, pod_set, usable, self._would_do) or _to_match(usable, _SMALLER)
+        return Shortfall(f"no node can run a pod of {pod_set.name}: {why}", hint, pod_set.name, resource=short)
 
     def _room(self, assigned: assigner.Assigned, lacking: NoPlace) -> str:
         pod_set = assigned.pod_set

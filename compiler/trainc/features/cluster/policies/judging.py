@@ -337,11 +337,16 @@ class _Case:
             near = did_you_mean(key, {str(step) for at in paths for step in at})
             # No job can help that a policy misspells a field; a label may be missing for the job's own fault.
             fields = {str(step) for at in paths if _OWN_KEYS.isdisjoint(at) for step in at}
-            is_faulty = bool(did_you_mean(key, fields))
+            # Where others have it, the one without is to blame.
+            near, is_faulty = ("", False) if key in fields else (near, bool(did_you_mean(key, fields)))
             has = f"the {'parameter' if read else 'object'} has no {key}" + near.replace(
                 "did you mean ", ", only "
             ).replace(" or ", " and ").rstrip("?")
             text = f"{has}: correct the expression, or ask with has() first; "
+            path = (() if read else _item_without(key, paths)) or path
+            text = (
+                f"set {key} where it is missing, or have the policy ask with has() first; " if key in fields else text
+            )
             named = [at for at in paths if near and at and str(at[-1]) in near.removesuffix("?").split()]
             if read and named and self._parameter and (misspelt := self._parameter.locate(named[0])):
                 text = f"the parameter has no {key}: write {key} for {named[0][-1]}; "
@@ -427,3 +432,11 @@ def _request(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _short(text: str) -> str:
     one_line = " ".join(text.split())
     return one_line if len(one_line) <= 120 else f"{one_line[:117]}..."
+
+
+def _item_without(key: str, paths: Sequence[Path]) -> Path:
+    """The first item of a list that does not have a key which others there have."""
+    holders = {at[:-1] for at in paths if at and at[-1] == key}
+    lists = {at[:-1] for at in holders}
+    items = (at for at in paths if at and isinstance(at[-1], int) and at[:-1] in lists)
+    return next((at for at in items if at not in holders), ())

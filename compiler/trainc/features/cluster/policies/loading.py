@@ -50,6 +50,10 @@ def misshapen(document: Document) -> Iterator[Finding]:
                     near = did_you_mean(name, fields) or hint
                     yield Finding("PolicyInvalid", "error", f"there is no field {name} here", near, (*path, name))
             continue
+        if error.validator == "enum":
+            values: list[str] = error.schema["enum"]
+            what, hint = f"there is no {error.instance!r} here", f"write {', '.join(values[:-1])} or {values[-1]}"
+            hint = did_you_mean(str(error.instance), values) or hint
         yield Finding("PolicyInvalid", "error", what, hint, path)
 
 

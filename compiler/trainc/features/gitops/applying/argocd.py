@@ -21,6 +21,28 @@ _OPTIONS = (
 ).split()
 
 
+# Other annotations of objects, and what begins like one (common/common.go, gitops-engine/pkg/sync/common/types.go).
+_DOMAIN, _SYNC = "argocd.argoproj.io/", "argocd.argoproj.io/sync-options"
+_ANNOTATIONS = [
+    _DOMAIN + n for n in "sync-options compare-options sync-wave hook hook-delete-policy ignore-healthcheck".split()
+]
+_OF_OBJECTS = [*_OPTIONS, "Force=true", "Delete=true", "Prune=true", "ServerSideApply=false", "Replace=false"]
+
+
+def misspelt_annotations(annotations: Mapping[str, Any]) -> Iterator[Reported]:
+    """Yield what is almost an annotation of Argo CD, or has almost one of its options: it reads neither."""
+    names_of_options = {option.partition("=")[0] for option in _OF_OBJECTS}
+    for key, value in annotations.items():
+        at = ("metadata", "annotations", key)
+        near = did_you_mean(key, _ANNOTATIONS, 0.9) if key.startswith(_DOMAIN) and key not in _ANNOTATIONS else ""
+        if near:
+            yield "warning", f"Argo CD does not read the annotation {key}", near, at
+        for option in map(str.strip, str(value).split(",") if key == _SYNC else ()):
+            near = "" if option.partition("=")[0] in names_of_options else did_you_mean(option, _OF_OBJECTS, 0.75)
+            if near:
+                yield "warning", f"Argo CD has no sync option {option}: it does nothing", near, at
+
+
 def of_application(applier: Applier, around: Around) -> Iterator[Reported]:
     """Yield what an Application leaves out, does not delete, or is refused."""
     at = applier.source

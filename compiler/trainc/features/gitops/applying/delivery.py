@@ -11,7 +11,7 @@ from trainc.api.findings import Diagnostic, Finding, Severity, Source, counted, 
 from trainc.api.kube import documents, mapping, objects, value_at
 from trainc.api.output import ownership
 from trainc.api.settings import Limits
-from trainc.features.gitops.applying.argocd import of_application
+from trainc.features.gitops.applying.argocd import misspelt_annotations, of_application
 from trainc.features.gitops.applying.documents import (
     LISTS,
     TOOLS,
@@ -54,6 +54,8 @@ class Delivery:
                 folder = os.path.relpath(written, self.home or os.curdir)
                 name = run.settings.configuration.environment
                 self.outputs[folder] = Output(folder, name, self.home, run.settings.options)
+        argo = [run for run in runs if run.settings.options.delivery == "argocd"]
+        self._jobs = {id(d.data): d for run in argo for d in run.inputs.documents}.values()
         self.documents = delivery_documents(self.home, self.outputs) if self.outputs else []
         self.all = [*appliers(self.documents, self.prefix, self.root)]
         self._own = [os.path.normpath(os.path.join(self.home, tool)) + os.sep for tool in TOOLS]
@@ -83,6 +85,11 @@ class Delivery:
             with guard:
                 found += self._of(applier)
             yield from (*found, *map(applier.document.diagnose, guard.failures))
+        for document in self._jobs:
+            for severity, message, hint, path in misspelt_annotations(
+                mapping(value_at(document.data, ("metadata", "annotations")))
+            ):
+                yield document.diagnose(Finding(CODE, severity, message, hint, path))
         yield from self._since()
         yield from self._twice()
         yield from self._names()

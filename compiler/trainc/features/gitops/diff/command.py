@@ -29,6 +29,7 @@ from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
+from trainc.features.gitops.diff.checked import as_checked, judged, new_diagnostics
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.denials import denials
@@ -99,8 +100,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += problems
             has_failed |= has_errors(problems)
             after = after if live is not None else None
-        found[name] = diagnostics
-        after = after and _judged(after, environment)
+        after = after and judged(after, environment)
+        found[name] = diagnostics = as_checked(diagnostics, environment)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -110,7 +111,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
-        errors = [*before.manifest_set.errors, *after.manifest_set.errors, *after.unread, *diffs[name].review.failures]
+        errors = [*before.manifest_set.errors, *as_checked(after.manifest_set.errors, environment)]
+        errors += [*after.unread, *diffs[name].review.failures]
         found[name] = [*diagnostics, *errors, *new]
         has_failed |= bool(errors)
     streams.progress.clear()
@@ -240,28 +242,6 @@ def read_both(
             f"name both sides, as in `trainc diff git:HEAD:{before.label} {before.label}`"
         )
     return read_or_report(Side(before.output, before.output)), before, diagnostics
-
-
-def _judged(after: ReadSide, arguments: Arguments) -> ReadSide:
-    """Return the working tree with what `check` with the same base finds of the jobs that are kept."""
-    first, last = sides_of(arguments)
-    keeping = after.manifest_set.keeping
-    is_of_tree = first.revision is not None and (last.revision, last.path) == (None, None)
-    if keeping is None or not is_of_tree or not (keeping[1].waiting or keeping[1].refused):
-        return after
-    from trainc.api.kept import kept
-
-    diagnostics = [d for d in after.manifest_set.diagnostics if d.code != "KeptCannotRebuild"]
-    known = {(d.code, d.source, d.message) for d in diagnostics}
-    found = kept.settled(with_arguments(arguments, paths=[], base=first.revision))
-    diagnostics += [d for d in found if (d.code, d.source, d.message) not in known]
-    return replace(after, manifest_set=replace(after.manifest_set, diagnostics=diagnostics))
-
-
-def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
-    """Diagnostics of the side after that the side before does not have."""
-    earlier = {(d.code, d.object, d.path, d.message) for d in before.manifest_set.diagnostics}
-    return [d for d in after.manifest_set.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
 
 
 def look_up(*sides: Side) -> None:
@@ -550,7 +530,7 @@ def changes_since(
     errors, failures = list[str](), list[Diagnostic]()
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
-        after = after and _judged(after, environment)
+        after = after and judged(after, environment)
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
