@@ -78,6 +78,30 @@ def test_data_of_a_shared_folder_that_is_not_mounted_is_an_info(command: str, fi
     assert len(infos("DataNotMounted", command, **fields)) == found
 
 
+@pytest.mark.parametrize(
+    ("path", "near"), [("/modles/a", "/models"), ("/model/a", ""), ("/models2/a", ""), ("/opt/a", "")]
+)
+def test_a_path_that_misspells_a_mount_is_a_warning(path: str, near: str) -> None:
+    found = diagnostics_of("DataNotMounted", training(f"torchrun t.py --base={path}", **claim("/models")), *RUNTIMES)
+    assert [(d.severity, near in d.message) for d in found] == [("warning", True)] * bool(near)
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("echo x > /models/a.yaml", 1),
+        ("sed -i s/a/b/ /models/a.yaml", 1),
+        ("cp /models/a.yaml /tmp/a.yaml", 0),
+        ("mkdir -p /models", 0),
+        ("[ -w /models ] && touch /models/a", 0),
+    ],
+)
+def test_what_a_shell_writes_to_a_read_only_volume_is_a_warning(script: str, found: int) -> None:
+    fields = claim("/models", **READ_ONLY)
+    reports = diagnostics_of("OutputNotKept", training(f"{script}\ntorchrun t.py", **fields), *RUNTIMES)
+    assert [d.severity for d in reports] == ["warning"] * found
+
+
 @cases("command", "fields", "found")
 def test_shared_memory_that_does_not_suit_is_an_info(command: str, fields: dict[str, Any], found: int) -> None:
     assert len(infos("UnsuitableSharedMemory", command, **fields)) == found

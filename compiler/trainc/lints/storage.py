@@ -61,6 +61,9 @@ _OF_SYSTEM = frozenset("/usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/lo
 _IN_MEMORY_SERVED = "cache:"
 # What may put files into a volume, and how a command names a key for ssh.
 _FILLING = pattern(r">|\b(?:git|cp|mv|curl|wget|tar|unzip|rsync|aws|gsutil|gcloud|rclone|tee|ln|pip|uv|download)\b")
+# Where an image has files of its own, numbers and plurals in paths, and names that are too short to be misspelt.
+_OF_IMAGES = ("/opt", "/app", "/usr", "/home", "/root", "/tmp", "/etc", "/var", "/src", "/srv", "/code", "/workspace/")  # noqa: S108
+_DIGITS, _SHORTEST_MOUNT = pattern(r"s?\d*$|\d+"), 4
 _SSH_KEY = pattern(r"(?:-i|IdentityFile[= ])\s*(/[\w./-]+)")
 _OWN_KEYS = ("/root/.ssh/id_ed25519", "/root/.ssh/id_rsa", "/root/.ssh/id_ecdsa")
 _REMOTE = ("git", "ssh", "scp", "rsync", "sftp", "pip", "pip3", "uv")
@@ -208,8 +211,26 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             yield training.finding("OutputNotKept", "warning" if unused else "info", message, hint, index)
         elif (is_output or "cache" in key) and (why := unwritable(training, path)):
             yield training.finding("OutputNotKept", "warning", *why, index)
+    elif near := _misspelt(training, path):
+        message = f"{path} is in no volume of the pod, and nearly in the one at {near}"
+        hint = suggest(path, [near + "/".join(["", *path.split("/")[near.count("/") + 1 :]])])
+        yield training.finding("DataNotMounted", "warning", message, hint, index)
     elif _SHARED.fullmatch(path) and volume_at(training, path)[0] is None:
         yield from _of_data(training, key, path, index)
+
+
+def _misspelt(training: Training, path: str) -> str:
+    """Return where a volume is mounted whose path the beginning of another one misspells, if that is in none."""
+    from trainc.findings.text import correct_spelling
+
+    mounts = [str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts]
+    if not path.startswith("/") or path.startswith(_OF_IMAGES) or volume_at(training, path)[0] is not None:
+        return ""
+    starts = ("/".join(path.split("/")[: mount.count("/") + 1]) for mount in mounts)
+    pairs = ((correct_spelling(start, [mount]), start) for mount, start in zip(mounts, starts, strict=True))
+    # Folders that a number or a plural tells apart are not the same.
+    alike = (near for near, start in pairs if near and _DIGITS.sub("", near) != _DIGITS.sub("", start))
+    return next((near for near in alike if len(near) > _SHORTEST_MOUNT), "")
 
 
 def _of_data(training: Training, key: str, path: str, index: int) -> Iterator[Finding]:
