@@ -110,8 +110,10 @@ def without_loosened(loosened: Sequence[Diagnostic], found: Sequence[Diagnostic]
 def _of_value(run: Run, d: Diagnostic) -> Diagnostic:
     """Say of an error in a template where the value in its line is set, or was."""
     source = d.source
-    if d.severity != "error" or d.rule or source is None or not source.file.endswith(TEMPLATE_SUFFIXES):
+    if d.severity != "error" or source is None or not source.file.endswith(TEMPLATE_SUFFIXES):
         return d
+    if d.rule and (run.bases is None or run.bases.find() is None or run.bases.differs(d.rule.file)):
+        return d  # The rule is what has changed.
     texts = [] if "is malformed" in d.message else _IN_TEMPLATE.findall(run.files.line(source) or "")
     names = {*_NAME.findall(" ".join(texts))}
     overlays = [loaded.overlay for each in run.settings.overlays for loaded in each.in_order]

@@ -275,7 +275,8 @@ def place_in_input(
             path = _QUEUE_PATH if SELECTED.search(diagnostic.message) else steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
             moved = home.locate(("metadata", "namespace")) if "no LocalQueue" in diagnostic.message else None
-            if moved is not None and moved.file != home.file:  # An overlay has set it.
+            queue = home.locate(_QUEUE_PATH) if moved is not None else None
+            if moved is not None and moved.file != (queue.file if queue else home.file):  # An overlay has set it.
                 path = ("metadata", "namespace")
             located = replace(located, object=label_of(home.data), path=format_path(path), source=home.locate(path))
         placed.append(located)
