@@ -169,9 +169,12 @@ RECIPES |= {
         ),
         ("pytorch_lightning/trainer/trainer.py:()",),
     ),
-    "peft_calls": dict.fromkeys(
-        ("peft==0.21.2", "peft==0.15.2", "peft==0.11.1", "peft==0.7.1"), ("peft/tuners/lora/config.py:()",)
-    ),
+    "peft_calls": {
+        **dict.fromkeys(
+            ("peft==0.21.2", "peft==0.15.2", "peft==0.11.1", "peft==0.7.1"), ("peft/tuners/lora/config.py:()",)
+        ),
+        "peft==0.4.0": ("peft/tuners/lora.py:()",),
+    },
     "accelerate_calls": dict.fromkeys(
         ("accelerate==1.15.0", "accelerate==1.0.1", "accelerate==0.34.2", "accelerate==0.28.0", "accelerate==0.20.3"),
         ("accelerate/accelerator.py:()", "accelerate/utils/dataclasses.py:()"),
