@@ -31,14 +31,12 @@ def unmountable_claims(
         for n, volume in enumerate(objects(pod_set.spec.get("volumes"))):
             name = str(mapping(volume.get("persistentVolumeClaim")).get("claimName"))
             claim = None if name in ours or name in seen else dump.get(_CLAIM, workload.namespace, name)
-            mounts = _mounts_of(pod_set, volume)
-            if claim is None or not mounts:
+            if claim is None or not _is_mounted(pod_set, volume):
                 continue
             usable = inventory.usable(pod_set.pod, flavors.get(pod_set.name, ()))
             pod = (*pod_set.scheduled.items(), (PODS, 1))
             on_one = max((times_in(pod, room) for room, _ in usable.rooms), default=1)
-            why = _gone(claim, dump) or _of_one_node(claim, pod_set, on_one) or _only_read(claim, volume, mounts)
-            if why:
+            if why := _gone(claim, dump) or _of_one_node(claim, pod_set, on_one):
                 seen.add(name)
                 path: Path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, "volumes", n)
                 path = (*path, "persistentVolumeClaim", "claimName")
@@ -60,7 +58,7 @@ def shared_claims(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], 
             message=f"{first.message.partition(', so ')[0]}; pods of {len(found)} jobs wait forever: "
             + first_of([d.object.removeprefix("JobSet ") for d in found], 3),
             object=claim,
-            path="spec.accessModes" if first.code in ("ClaimOnSeveralNodes", "ClaimOnlyRead") else "",
+            path="spec.accessModes" if first.code == "ClaimOnSeveralNodes" else "",
         )
         for claim, found in several.items()
         for first in found[:1]
@@ -69,25 +67,10 @@ def shared_claims(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], 
     return [d for d in diagnostics if id(d) not in reported], shared
 
 
-def _mounts_of(pod_set: PodSet, volume: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _is_mounted(pod_set: PodSet, volume: Mapping[str, Any]) -> bool:
     containers = [c for kind in ("initContainers", "containers") for c in objects(pod_set.spec.get(kind))]
     mounts = (mount for container in containers for mount in objects(container.get("volumeMounts")))
-    return [mount for mount in mounts if mount.get("name") == volume.get("name")]
-
-
-def _only_read(
-    claim: Unchecked, volume: Mapping[str, Any], mounts: Sequence[Mapping[str, Any]]
-) -> tuple[str, str, str] | None:
-    """Why pods may not write to a claim, or not mount it, unless they say that they only read it.
-
-    Source: kubernetes/kubernetes pkg/volume/csi/csi_mounter.go (v1.34): the driver is told the access mode of the volume, and
-    to mount it read-only only if the pod says so.
-    """
-    is_written = not volume["persistentVolumeClaim"].get("readOnly") and not all(m.get("readOnly") for m in mounts)
-    if documents.items(mapping(claim.get("spec")).get("accessModes")) != ["ReadOnlyMany"] or not is_written:
-        return None
-    message = "is ReadOnlyMany, and the pods mount it to write: with many drivers that fails, or each write does"
-    return "ClaimOnlyRead", message, "write readOnly: true next to claimName, or use a claim with ReadWriteMany"
+    return any(mount.get("name") == volume.get("name") for mount in mounts)
 
 
 def _of_one_node(claim: Unchecked, pod_set: PodSet, on_one: int) -> tuple[str, str, str] | None:

@@ -21,10 +21,14 @@ _OPTIONS = (
 ).split()
 
 
-# Other annotations of objects, and what begins like one (common/common.go, gitops-engine/pkg/sync/common/types.go).
+# Annotations that Argo CD reads from any object, and options that only objects have (docs/user-guide/annotations-and-labels.md,
+# common/common.go, gitops-engine/pkg/sync/common/types.go). Those of an
+# Application resemble none of them.
 _DOMAIN, _SYNC = "argocd.argoproj.io/", "argocd.argoproj.io/sync-options"
 _ANNOTATIONS = [
-    _DOMAIN + n for n in "sync-options compare-options sync-wave hook hook-delete-policy ignore-healthcheck".split()
+    _DOMAIN + name
+    for name in "sync-options compare-options sync-wave hook hook-delete-policy ignore-healthcheck ignore-resource-updates "
+    "ignore-default-links".split()
 ]
 _OF_OBJECTS = [*_OPTIONS, "Force=true", "Delete=true", "Prune=true", "ServerSideApply=false", "Replace=false"]
 
