@@ -71,7 +71,7 @@ def test_a_kind_that_the_snapshot_lacks_leaves_open_what_depends_on_it_and_is_no
     assert [one.severity for one in found.diagnostics if one.severity != "info"] == []
     about = [one for one in found.diagnostics if one.object == kind]
     assert [one.hint.partition(" -A")[0] for one in about] == [
-        f"run: kubectl get {KINDS[kind].plural}" for _ in range(bool(jobs_left_open))
+        f"run in the folder of the snapshot: kubectl get {KINDS[kind].plural}" for _ in range(bool(jobs_left_open))
     ]
 
 
