@@ -22,8 +22,8 @@ _OPTIONS = (
 
 
 # Annotations that Argo CD reads from any object, and options that only objects have (docs/user-guide/annotations-and-labels.md,
-# common/common.go, gitops-engine/pkg/sync/common/types.go). Those of an
-# Application resemble none of them.
+# common/common.go, gitops-engine/pkg/sync/common/types.go).
+# Those of an Application resemble none of them.
 _DOMAIN, _SYNC = "argocd.argoproj.io/", "argocd.argoproj.io/sync-options"
 _ANNOTATIONS = [
     _DOMAIN + name
