@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from trainc.findings import Path
 from trainc.kube.documents import Manifest
 
 # The alphabet of Kubernetes' generated names: without vowels, so that no words occur, and without ambiguous characters
@@ -19,6 +20,7 @@ LENGTH = 6
 _HOOK = "argocd.argoproj.io/hook"
 _MUTABLE_METADATA = ("labels", "annotations")
 _MUTABLE_SPEC = ("suspend", "ttlSecondsAfterFinished")
+_JOBSET = "JobSet"
 
 
 def name_hash(manifests: Iterable[Manifest]) -> str:
@@ -43,14 +45,28 @@ def content_to_hash(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return what the hash is taken of."""
     content = []
     for manifest in manifests:
-        is_jobset = manifest["kind"] == "JobSet"
-        if is_jobset or _HOOK not in (manifest["metadata"].get("annotations") or {}):
+        is_jobset = manifest["kind"] == _JOBSET
+        if not _is_hook(manifest):
             metadata = {key: value for key, value in manifest["metadata"].items() if key not in _MUTABLE_METADATA}
             content.append({**manifest, "metadata": metadata})
         if is_jobset:
             spec = {key: value for key, value in manifest.get("spec", {}).items() if key not in _MUTABLE_SPEC}
             content[-1]["spec"] = spec
     return content
+
+
+def _is_hook(manifest: Manifest) -> bool:
+    return manifest["kind"] != _JOBSET and _HOOK in (manifest["metadata"].get("annotations") or {})
+
+
+def what_changes_it(before: Manifest, after: Manifest) -> Callable[[Path], bool]:
+    """Return what tells of a field in which two versions of an object differ whether that alone changes the hash."""
+    was_hook = _is_hook(before)
+    mutable = {("metadata", name) for name in _MUTABLE_METADATA}
+    mutable |= {("spec", name) for name in _MUTABLE_SPEC if before["kind"] == _JOBSET}
+    # An object that becomes a hook, or no longer is one.
+    turns = ("metadata", "annotations", _HOOK) if was_hook != _is_hook(after) else ()
+    return lambda path: path == turns[: len(path)] or not (was_hook or path[:2] in mutable)
 
 
 def job_in(file: str) -> str:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import cases
 
-from trainc.features.gitops.diff.changes import compare_manifests, normalize, strip_server_fields
-from trainc.features.gitops.diff.comparison import with_change
+from trainc.emit.name_hash import content_to_hash, what_changes_it
+from trainc.features.gitops.diff.changes import Change, compare_manifests, normalize, strip_server_fields
+from trainc.findings import Path
 from trainc.kube.documents import format_field
 
 Json = dict[str, Any]
@@ -115,3 +116,49 @@ def sorted_like(changes: Any, others: Any) -> Any:
     by_path = {change.path: change for change in others}
     assert len(by_path) == len(others) == len(changes)
     return [by_path[change.path] for change in changes]
+
+
+def with_change(before: Json, change: Change) -> Json:
+    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
+    is_new_item = len(change.old) < len(change.path)
+    made: Json = _set_at(before, change.old, change.after, append=is_new_item)
+    return made
+
+
+def _set_at(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
+    if not path:
+        return [*tree, value] if append else value
+    step, *rest = path
+    if isinstance(tree, list):
+        assert isinstance(step, int)
+        inner = _set_at(tree[step], tuple(rest), value, append=append)
+        inner_items = [] if inner is None else [inner]
+        return [*tree[:step], *inner_items, *tree[step + 1 :]]
+    inner = _set_at(tree.get(step), tuple(rest), value, append=append)
+    if inner is None:
+        return {key: old for key, old in tree.items() if key != step}
+    return {**tree, step: inner}
+
+
+METADATA: tuple[Json, ...] = (
+    *({}, {"labels": {"a": "b"}}, {"labels": {"a": "c"}, "annotations": {"a": "b"}}),
+    {"annotations": {"argocd.argoproj.io/hook": "PreSync"}},
+    {"annotations": {"argocd.argoproj.io/hook": "Sync", "a": "b"}, "finalizers": ["a"]},
+)
+SPECS: tuple[Json, ...] = (
+    {"suspend": True, "a": {"b": 1}},
+    {"suspend": False, "ttlSecondsAfterFinished": 1, "a": {"b": 2}},
+)
+
+
+@pytest.mark.parametrize("kind", ["JobSet", "Secret"])
+def test_a_change_alone_changes_the_hash_exactly_if_it_changes_what_is_hashed(kind: str) -> None:
+    versions = [{"kind": kind, "metadata": {"name": "a", **m}, "spec": spec} for m in METADATA for spec in SPECS]
+    found = set()
+    for before in versions:
+        for after in versions:
+            for change in compare_manifests(before, after)[0]:
+                changes = content_to_hash([with_change(before, change)]) != content_to_hash([before])
+                assert what_changes_it(before, after)(change.path) == changes, (before, after, change)
+                found.add(changes)
+    assert found == {True, False}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from trainc.api.admission import updates
-from trainc.api.findings import Finding, Path, counted, first_of
+from trainc.api.findings import Finding, counted, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Manifest, bounds, documents, mapping, names, objects
 from trainc.api.output import name_hash, yaml_writer
@@ -391,43 +390,19 @@ def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: update
     if name_hash.content_to_hash(group.manifests("before")) == name_hash.content_to_hash(group.manifests("after")):
         return list(objects)
     outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
-    before = {pair.key: pair.before for pair in group.pairs}
-    return [_rename(diff, before[diff.key], outcome) for diff in objects]
+    pairs = {pair.key: pair for pair in group.pairs}
+    return [_rename(diff, pairs[diff.key], outcome) for diff in objects]
 
 
-def _rename(diff: ObjectDiff, before: Manifest | None, outcome: Outcome) -> ObjectDiff:
+def _rename(diff: ObjectDiff, pair: Pair, outcome: Outcome) -> ObjectDiff:
     old = diff.verdicts[delivery.NAME_HASH.id]
-    if before is None or diff.status == "removed":
+    if pair.before is None or pair.after is None:
         return diff
-    plain = name_hash.content_to_hash([before])
-    changed = [name_hash.content_to_hash([with_change(before, change)]) != plain for change in diff.changes]
-    alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
+    changes_hash = name_hash.what_changes_it(pair.before, pair.after)
+    alone = tuple(
+        outcome if changes_hash(change.path) else was for change, was in zip(diff.changes, old.per_change, strict=True)
+    )
     return replace(diff, verdicts={**diff.verdicts, delivery.NAME_HASH.id: Verdict(outcome, alone)})
-
-
-# A single change applied on its own: the manifest as if nothing else had changed.
-
-
-def with_change(before: Manifest, change: Change) -> Manifest:
-    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
-    is_new_item = len(change.old) < len(change.path)
-    patched: Manifest = _set_at(before, change.old, change.after, append=is_new_item)
-    return patched
-
-
-def _set_at(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
-    if not path:
-        return [*tree, value] if append else value
-    step, *rest = path
-    if isinstance(tree, list):
-        assert isinstance(step, int)
-        inner = _set_at(tree[step], tuple(rest), value, append=append)
-        inner_items = [] if inner is None else [inner]
-        return [*tree[:step], *inner_items, *tree[step + 1 :]]
-    inner = _set_at(tree.get(step), tuple(rest), value, append=append)
-    if inner is None:
-        return {key: old for key, old in tree.items() if key != step}
-    return {**tree, step: inner}
 
 
 # Renamed jobs: a single job to its author, but two jobs to the cluster.
