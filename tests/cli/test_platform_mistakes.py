@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from commands import run
@@ -319,6 +319,30 @@ def test_an_environment_is_that_of_its_output_whatever_its_name() -> None:
     assert "choose one of lab, production with --env, or set that of production in trainc.yaml" in said.stderr
 
 
+@cases("taken", "was", "says")
+def test_a_dump_that_a_change_spoils_counts_for_nothing(taken: str | None, was: str | None, says: str) -> None:
+    """One that has only become old is no warning of each change."""
+    edit("trainc.yaml", "overlay:", "live: {dump: live}\noverlay:")
+    times = {"now": datetime.now(UTC), "an hour ago": datetime.now(UTC) - timedelta(hours=1, minutes=5)}
+    times |= {"old": datetime(2026, 1, 1, tzinfo=UTC), "in future": datetime.now(UTC) + timedelta(days=1)}
+    write("live/dump.yaml", "apiVersion: v1\nkind: List\nitems: []\n")
+    for value in (was, taken):
+        text = f"takenAt: {times[value].isoformat() if value in times else value}\n" if value else "kind: List\n"
+        write("live/taken.yaml", text)
+        if value is was:
+            commit("a dump")
+    for words in (
+        ["check"],
+        ["check", "--base", "main"],
+        ["build", "--check"],
+        ["build", "--check", "--base", "main"],
+        ["diff", "git:main"],
+    ):
+        said = run(*words).stderr
+        assert said.count("[SnapshotIncomplete]") == bool(says), (words, said)
+        assert says in said, (words, said)
+
+
 def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
     edit("trainc.yaml", "overlay: overlays/prod", "live: {dump: live}")
     assert "trainc.yaml:14:8: info[SettingsNotUsed] live.dump: live is not there" in run("check").stderr
@@ -329,7 +353,7 @@ def test_a_dump_is_missing_without_a_time_or_in_another_environment() -> None:
     write("live/dump.yaml", "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: x, namespace: nlp}\n")
     assert "live has JobSets, but none of a job here" in run("check").stderr
     write("live/dump.yaml", "{")
-    assert "live cannot be read, so it counts for nothing: live/dump.yaml:1: " in run("check").stderr
+    assert "live/dump.yaml:1:2: warning[SnapshotIncomplete] the dump live cannot be read (" in run("check").stderr
     assert "live/dump.yaml:1:2: error[SnapshotIncomplete] the dump" in run("build", "--rebuild", "running").stderr
     write("live/dump.yaml", "apiVersion: v1\nkind: List\nitems: []\n")
     commit("a dump")

@@ -386,6 +386,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         strict, at_base = bases.strict(by_name)
         at_base += bases.loosened(strict)
         settings = list(strict.values())
+    at_base += [d for d in _spoiled_dumps(settings, bases, arguments) if d not in at_base]
     folders = [_output_of(arguments, env_settings) for env_settings in settings]
     if len(environments) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         without = [each.environment for each, of in zip(environments, settings, strict=True) if not of.output]
@@ -422,6 +423,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if folders == [STDOUT]:
         return write_stdout(targets[0].compilation, arguments, streams)
     return write_folders(targets, bases, arguments, streams)
+
+
+def _spoiled_dumps(settings: Sequence[Settings], bases: Bases | None, arguments: Arguments) -> list[Diagnostic]:
+    if bases is None or not arguments.check or not any(each.configuration.live for each in settings):
+        return []
+    from trainc.cli.live import spoiled_dumps
+
+    return spoiled_dumps(settings, bases)
 
 
 def _add_to_each(targets: Sequence[Target], diagnostics: Sequence[Diagnostic]) -> None:

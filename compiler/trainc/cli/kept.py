@@ -208,6 +208,14 @@ def judged(arguments: Arguments) -> Run:
     return run
 
 
+def of_dump(arguments: Arguments) -> list[Diagnostic]:
+    """Return what `check` with the same base says of the dump."""
+    from trainc.cli.live import spoiled_dumps
+
+    settings = Settings.of(arguments)
+    return spoiled_dumps([settings], bases_of([settings], arguments)) if settings.configuration.live else []
+
+
 def unproven(keeping: Keeping) -> Iterator[Diagnostic]:
     """Yield the kept files that neither a build at the base nor compiling gives."""
     if (base := keeping.read_base()) is None:

@@ -240,16 +240,11 @@ def _of_nothing(settings: Any, file: str, jobs: Sequence[str]) -> Iterator[tuple
             is_near = near.startswith("did you mean")
             about = "is not there, so no job is known to have finished"
             yield ("live", "dump"), folder, "warning" if is_near else "info", about, near if is_near else hint
-        elif broken := next((d for d in problems if d.severity == "error"), None):
-            where = f"{broken.source.file}:{broken.source.line}: " if broken.source else ""
-            yield (
-                ("live", "dump"),
-                folder,
-                "warning",
-                f"cannot be read, so it counts for nothing: {where}{broken.message}",
-                broken.hint,
-            )
-        elif jobsets and {*jobs}.isdisjoint(begin for jobset in jobsets for begin in _beginnings(jobset)):
+        elif (
+            not problems
+            and jobsets
+            and {*jobs}.isdisjoint(begin for jobset in jobsets for begin in _beginnings(jobset))
+        ):
             about = "has JobSets, but none of a job here"
             yield ("live", "dump"), folder, "info", about, "name the dump of the cluster in which these jobs run"
 

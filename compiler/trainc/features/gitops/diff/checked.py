@@ -43,6 +43,17 @@ def as_checked(diagnostics: list[Diagnostic], arguments: Arguments) -> list[Diag
     return [*others, *found] if found else diagnostics
 
 
+def of_dump(after: ReadSide, arguments: Arguments) -> list[Diagnostic]:
+    """Return what `check` with the same base says of the dump of the working tree."""
+    first, last = sides_of(arguments)
+    if after.configuration.live is None or first.revision is None or (last.revision, last.path) != (None, None):
+        return []
+    from trainc.api.kept import kept
+
+    found = kept.of_dump(with_arguments(arguments, paths=[], base=first.revision))
+    return [d for d in found if d not in after.manifest_set.diagnostics]
+
+
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
     """Diagnostics of the side after that the side before does not have."""
     earlier = {(d.code, d.object, d.path, d.message) for d in before.manifest_set.diagnostics}

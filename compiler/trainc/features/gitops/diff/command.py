@@ -29,7 +29,7 @@ from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
-from trainc.features.gitops.diff.checked import as_checked, judged, new_diagnostics
+from trainc.features.gitops.diff.checked import as_checked, judged, new_diagnostics, of_dump
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.denials import denials
@@ -113,7 +113,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
         errors = [*before.manifest_set.errors, *as_checked(after.manifest_set.errors, environment)]
         errors += [*after.unread, *diffs[name].review.failures]
-        found[name] = [*diagnostics, *errors, *new]
+        found[name] = [*diagnostics, *errors, *new, *of_dump(after, environment)]
         has_failed |= bool(errors)
     streams.progress.clear()
     report(merge_diagnostics(found), arguments, streams)
