@@ -187,22 +187,51 @@ def test_a_byte_of_a_document_takes_at_most_some_tens_of_bytes(text: str, values
     assert peak < most * len(text), peak / len(text)
 
 
+_SELECTOR = (
+    "  runtimePatches: [{manager: example.com/a, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, "
+    "template: {spec: {template: {spec: {nodeSelector: {%s}}}}}}]}}}}]\n"
+)
+
+
+def _many(count: int) -> str:
+    return ", ".join(f"a{i}: b" for i in range(count))
+
+
 @pytest.mark.parametrize(
-    ("words", "field"),
+    ("words", "text", "most"),
     [
-        (["check", "job.yaml", *FLAGS], f"env: [{'{name: A1},' * 40_000}]"),
-        (["import", "job.yaml", "-o", "jobs"], "args:" + "\n    - a" * 15_000),
+        ("check job.yaml", f"{HEAD}  trainer: {{env: [{'{name: A1},' * 40_000}]}}\n", 36),
+        ("import job.yaml -o jobs", f"{HEAD}  trainer:\n    args:" + "\n    - a" * 15_000 + "\n", 36),
+        ("explain job.yaml", GROWING["labels"](8_000), 80),
+        ("diff was.yaml job.yaml", GROWING["labels"](2_000), 200),
+        ("diff was.yaml job.yaml", HEAD + _SELECTOR % _many(2_000), 300),
+        (
+            "diff was.yaml job.yaml",
+            GROWING["jobs"](40).replace("runtimeRef", "trainer: {image: b}\n  runtimeRef"),
+            165,
+        ),
+    ],
+    ids=[
+        "variables",
+        "arguments",
+        "labels explained",
+        "labels that change",
+        "a selector that changes",
+        "jobs that change",
     ],
 )
-def test_a_command_takes_at_most_some_tens_of_bytes_for_each(words: list[str], field: str) -> None:
-    text = HEAD + (f"  trainer: {{{field}}}\n" if field[-1] == "]" else f"  trainer:\n    {field}\n")
+def test_a_command_takes_at_most_some_tens_of_bytes_for_each(words: str, text: str, most: int) -> None:
+    """What is compared is counted on both sides. Of little text, what a command takes anyway is much."""
+    command = [*words.split(), *(() if words.startswith("import") else FLAGS)]
+    before = text.replace(": b", ": c") if words.startswith("diff") else ""
     Path("job.yaml").write_text(text, encoding="utf-8")
-    run(*words)
+    Path("was.yaml").write_text(before, encoding="utf-8")
+    assert run(*command).status == words.startswith("check")
     tracemalloc.start()
-    run(*words)
+    run(*command)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 36 * len(text), peak / len(text)
+    assert peak < most * len(text + before), peak / len(text + before)
 
 
 @pytest.mark.parametrize(

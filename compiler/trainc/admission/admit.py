@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from marshal import dumps, loads
+from sys import intern
 
 from trainc.admission.creation import check_creation, objects_for_pods, pod_refusals, post_admission_checks
 from trainc.admission.versions import bake_defaults, jobset_version
@@ -82,7 +83,16 @@ def validate_admission(
 def _stored_outline(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
     """Return what is stored for JobSets with this outline, or None if they have findings."""
     stored, findings = _validate(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
-    return None if findings else dumps(stored, 2)
+    return None if findings else dumps(_interned(stored))
+
+
+def _interned(value: Any) -> Any:
+    """Return a copy in which equal texts are one, as they then are in all that is loaded of it."""
+    if isinstance(value, dict):
+        return {intern(key): _interned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_interned(item) for item in value]
+    return intern(value) if value.__class__ is str else value
 
 
 def _validate(

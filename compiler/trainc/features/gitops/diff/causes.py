@@ -70,7 +70,6 @@ class _Known:
     side: ReadSide
     session: Session | None
     jobs: Mapping[Key, ValidDocument]
-    records: dict[Key, Record | None] = field(default_factory=dict)
     by_label: dict[str, Document] = field(default_factory=dict)
     by_file: dict[str, dict[str, Document]] = field(default_factory=dict)
 
@@ -85,9 +84,7 @@ class _Known:
 
     def record(self, key: Key, changed: AbstractSet[str]) -> Record | None:
         """Return how a job is made, or None if this side has no such job; of very many fields, those that have changed."""
-        if key not in self.records:
-            self.records[key] = self.made_of(self.jobs[key], changed) if key in self.jobs else None
-        return self.records[key]
+        return self.made_of(self.jobs[key], changed) if key in self.jobs else None
 
     def made_of(self, job: ValidDocument, changed: AbstractSet[str] = frozenset()) -> Record | None:
         """Return how a job is made on this side, or would be if it is one of the other side."""
@@ -168,6 +165,8 @@ class Causes:
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
         key = job.namespace, job.name
+        # Of lists by their identity, which those of another job may have after them.
+        self._places.clear()
         if job.status in ("added", "removed"):
             return self._why(self._existence(key, int(job.status == "added")))
         alike = self._alike(key)

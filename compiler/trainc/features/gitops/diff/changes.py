@@ -58,8 +58,8 @@ class _Location:
     def key(self, key: str) -> _Location:
         path = (*self.path, key)
         # One for all that are equal: there may be very many.
-        old, new = (path if way == self.path else (*way, key) for way in (self.old, self.new))
-        return _Location(path, old, new)
+        old = path if self.old == self.path else (*self.old, key)
+        return _Location(path, old, old if self.new == self.old else (*self.new, key))
 
     def item(self, name: str | int, old: int | None, new: int | None) -> _Location:
         step = documents.Item(name) if isinstance(name, str) else name
