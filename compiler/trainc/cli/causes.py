@@ -89,6 +89,7 @@ def join_causes(found: Iterable[tuple[Diagnostic, tuple[str, ...]]], every: Sequ
             d = replace(d, source=d.rule, path="", object="")
             kind = d.source
         else:
+            kind = d.trait if d.trait == "no Namespaces" else kind
             repeated[d.code, d.severity, kind, d.object, names] += 1
             number = repeated[d.code, d.severity, kind, d.object, names]
         cause = causes.setdefault((d.code, d.severity, kind, number), _Cause())

@@ -23,7 +23,7 @@ Path: TypeAlias = tuple[str | int, ...]
 # What a finding is to others: `failing` is a rule that cannot be evaluated for some objects, `faulty` one that no object
 # can help, `misspelt` a name with another one near it, `alone` a name that nothing else has, `unset` a value that is not
 # given to a template.
-Trait: TypeAlias = Literal["", "failing rule", "faulty rule", "misspelt", "alone", "moved", "unset"]
+Trait: TypeAlias = Literal["", "failing rule", "faulty rule", "no Namespaces", "misspelt", "alone", "moved", "unset"]
 
 # The hint for a value that still contains template syntax.
 TEMPLATE_HINT = "this looks like a template: render it first, or rename the file to `.yaml.j2` for an overlay to render"

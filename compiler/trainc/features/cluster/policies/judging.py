@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from trainc.api.documents import Document, label_of
-from trainc.api.findings import Finding, Path, Severity, did_you_mean
+from trainc.api.findings import Finding, Hint, Path, Severity, did_you_mean
 from trainc.api.kube import documents
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.policies import cel, matching
@@ -193,9 +193,9 @@ class Judge:
         return replace(finding, path=("metadata", "namespace"), built_by=subject.built_by)
 
     def _where_namespaces_are(self) -> str:
-        """The hint, with the place where the Namespaces are of which one is missing."""
+        """The hint, with the place where the Namespaces are of which one is missing; that there are none is one cause."""
         source = next((home.locate(()) for home in self.homes.values()), None)
-        return source.refusing(_NAMESPACE) if source else _NAMESPACE
+        return source.refusing(_NAMESPACE) if source else Hint(_NAMESPACE, trait="no Namespaces")
 
 
 def _are_secured(namespaces: Mapping[str, Any]) -> bool:
