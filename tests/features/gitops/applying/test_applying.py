@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+import yaml
 from commands import run
 from repositories import git, starting_with, write
+from steps import steps
 from tables import cases
 
-from trainc.features.gitops.applying import delivery
+from trainc.features.gitops.applying import delivery, documents
 from trainc.features.gitops.applying.documents import matches
+from trainc.reading.document import Document
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -215,6 +219,42 @@ def test_a_glob_is_what_argo_cd_takes_it_for_and_takes_steps_in_proportion(
     glob: Any, text: Any, is_matched: Any
 ) -> None:
     assert matches(glob, text, "/" if "://" in glob else "") is is_matched
+
+
+def numbered(text: str, old: str, new: str, count: int) -> str:
+    return "---\n".join(text.replace(old, new.format(i)) for i in range(count))
+
+
+GROWING = {
+    "projects": lambda n: {"argocd/m.yaml": numbered(APPLICATION, "project: default", "project: aproj{0}x", n) + "---\n" + numbered(PROJECT, "name: ml", "name: bproj{0}x", n)},
+    "sources": lambda n: {"flux/m.yaml": numbered(KUSTOMIZATION, "name: training", "name: asource{0}x", n) + "---\n" + numbered(REPOSITORY, "name: training", "name: bsource{0}x", n)},
+    "globs and folders": lambda n: {"argocd/set.yaml": SET.replace("[{path: ml/out/pro*}]", f"[{'{path: many/*/*}, ' * n}]"), **{f"../many/{i}/a": "" for i in range(n)}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", GROWING.values(), ids=GROWING)
+def test_more_documents_take_steps_in_proportion(
+    files: Callable[[int], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_MOST_FOLDERS", 5)
+    monkeypatch.setattr(documents, "_BESIDE", 5)
+    found = []
+    for n in (60, 120):
+        for file, content in files(n).items():
+            write(file, content)
+        found.append(steps(said))
+    assert found[1] < 2.3 * found[0]
+
+
+def test_a_set_with_a_long_template_stands_for_few_elements() -> None:
+    elements = f"    - list: {{elements: [{'{path: {path: ml/out/prod}}, ' * 500}]}}\n"
+    written = SET.replace("  generators:\n", f"  generators:\n{elements}")
+    counts = []
+    for more in ("", "a, " * 1_000_000):
+        (data,) = yaml.load_all(written.replace("syncPolicy: {", "syncPolicy: {more: LONG, "), yaml.CSafeLoader)
+        data["spec"]["template"]["spec"]["syncPolicy"]["more"] = more
+        counts.append(len([*documents.appliers([Document.of(data)], "ml", documents.Folders(".."))]))
+    assert counts == [500, 2]
 
 
 def test_elements_folders_and_expressions_without_end_end() -> None:

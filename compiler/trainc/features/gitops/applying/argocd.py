@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.findings import Severity, counted, did_you_mean, first_of, suggest
-from trainc.api.kube import documents, identity_of, mapping, names, objects, value_at
+from trainc.api.kube import documents, mapping, names, objects, value_at
 from trainc.features.gitops.applying.documents import Applier, Around, Reported, matches, url_of
 
 _OPTIONS = (
@@ -102,10 +102,9 @@ def of_application(applier: Applier, around: Around) -> Iterator[Reported]:
 def _project(applier: Applier, around: Around) -> Iterator[Reported]:
     """Yield what the project of an Application, if it is in the repository, refuses."""
     name = str(applier.get("project") or "default")
-    projects = [d for d in around.documents if d.data.get("kind") == "AppProject"]
-    found = [d for d in projects if identity_of(d.data)[1] == name]
-    known = [identity_of(d.data)[1] for d in projects] if not found and name != "default" and "{{" not in name else []
-    if near := did_you_mean(name, known, 0.75, 1):
+    found = around.named("AppProject", name)
+    is_unknown = not found and name != "default" and "{{" not in name
+    if near := around.near_name("AppProject", name) if is_unknown else "":
         yield "warning", f"there is no project {name} here: Argo CD applies nothing", near, ("project",)
     if len(found) != 1:
         return

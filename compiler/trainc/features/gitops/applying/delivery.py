@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from trainc.api.command import compiling
 from trainc.api.documents import Document, files, opening
@@ -17,12 +18,12 @@ from trainc.features.gitops.applying.documents import (
     TOOLS,
     Applier,
     Around,
+    Folders,
     Output,
     Reported,
     appliers,
     delivery_documents,
     files_below,
-    folders,
     identity,
     is_at_or_below,
     source_of,
@@ -57,7 +58,8 @@ class Delivery:
         argo = [run for run in runs if run.settings.options.delivery == "argocd"]
         self._jobs = {id(d.data): d for run in argo for d in run.inputs.documents}.values()
         self.documents = delivery_documents(self.home, self.outputs) if self.outputs else []
-        self.all = [*appliers(self.documents, self.prefix, self.root)]
+        self._folders = Folders(self.root)
+        self.all = [*appliers(self.documents, self.prefix, self._folders)]
         self._own = [os.path.normpath(os.path.join(self.home, tool)) + os.sep for tool in TOOLS]
         self._fill(self.all)
         self.around = Around(self.documents, self.prefix, self.root, base)
@@ -131,6 +133,10 @@ class Delivery:
                 f"{self.around.prefixed(applier.path)} has more than the output {right}: all that is in it is applied"
             )
             yield "warning", message, f"write `path: {right}`", at
+
+    @cached_property
+    def _used(self) -> set[str]:
+        return {applier.path for applier in self.ours}
 
     def _is_own(self, applier: Applier) -> bool:
         """Return whether the document is in the folder beside trainc.yaml that is called like the tool."""
@@ -214,8 +220,7 @@ class Delivery:
             at: tuple[str | int, ...] = (*second.above, "destination" if second.tool == "argocd" else "path")
         else:
             message = f"{first.name} ({first.place}) applies {'the same folder' if len(files) == len(second.files) else first_of(files, 3)} to the same cluster: both claim these {counted(len(files), 'file')}, and what one deletes the other makes again"
-            used = {a.path for a in self.ours}
-            free = [o for o in self.outputs.values() if o.tool == second.tool and o.folder not in used]
+            free = [o for o in self.outputs.values() if o.tool == second.tool and o.folder not in self._used]
             hint = f"remove one of the two {second.kind}s"
             if len(free) == 1:
                 hint = f"write `path: {self.around.prefixed(free[0].folder)}`, which nothing here applies"
@@ -224,20 +229,24 @@ class Delivery:
 
     def _since(self) -> Iterator[Diagnostic]:
         """Yield what becomes of the jobs of a document that the base has with another name or cluster, or that is gone."""
-        before = [*appliers(self.around.at_base(), self.prefix, self.root)] if self.outputs else []
+        before = [*appliers(self.around.at_base(), self.prefix, Folders(self.root))] if self.outputs else []
         self._fill(before)
         identities, applied = {identity(a) for a in self.all}, {file for a in self.ours for file in a.files}
+        alike = dict[object, dict[object, Applier]]()
+        for one in self.ours:
+            alike.setdefault((one.tool, *(output.folder for output in one.outputs)), {}).setdefault(identity(one), one)
         for old in (
             applier for applier in before if applier.files and applier.document.data["kind"] != "ApplicationSet"
         ):
             jobs, tool = counted(len(old.files), "file"), TOOLS[old.tool]
-            same = [a for a in self.ours if a.tool == old.tool and a.outputs == old.outputs]
-            now = next((a for a in same if identity(a) == identity(old)), None)
+            same = alike.get((old.tool, *(output.folder for output in old.outputs)), {})
+            now = same.get(identity(old))
+            only = next(iter(same.values())) if len(same) == 1 else None
             if now and now.cluster() and now.cluster() != old.cluster():
                 at = (*now.above, "destination" if now.tool == "argocd" else "kubeConfig")
                 message = f"another cluster gets the {jobs} of {self.around.prefixed(now.path)}: in the one of before, their jobs go on"
                 yield now.document.diagnose(Finding(CODE, "warning", message, "end them there, or change it back", at))
-            elif not now and len(same) == 1 and same[0].document.file == old.document.file:
+            elif not now and only and only.document.file == old.document.file:
                 ends = (
                     old.get("prune") is True
                     if old.tool == "flux"
@@ -249,7 +258,7 @@ class Delivery:
                     else "the old one goes on until it is deleted, and both claim the same files"
                 )
                 message = f"this was {old.name}: {tool} takes it for a new {old.kind}; {fate}"
-                yield same[0].document.diagnose(
+                yield only.document.diagnose(
                     Finding(CODE, "warning", message, f"write `name: {old.name}` again", ("metadata", "name"))
                 )
             elif identity(old) not in identities and applied.isdisjoint(old.files):
@@ -277,7 +286,7 @@ class Delivery:
         )
 
     def _names(self) -> Iterator[Diagnostic]:
-        """Yield documents of one name in one folder, and those that the kustomization beside them leaves out."""
+        """Yield documents of one name in one folder, and what is wrong with the kustomization beside them."""
         ours = list({id(applier.document): applier for applier in self.ours}.values())
         if len(ours) > 1:
             ours.sort(key=lambda applier: applier.document.file in self.around.changed)
@@ -290,14 +299,21 @@ class Delivery:
                 yield applier.document.diagnose(
                     Finding(CODE, "warning", message, "give it another name", ("metadata", "name"))
                 )
-        for folder in dict.fromkeys(os.path.dirname(applier.document.file) for applier in ours):
+        yield from self._listed(ours)
+
+    @staticmethod
+    def _listed(ours: Sequence[Applier]) -> Iterator[Diagnostic]:
+        """Yield what the kustomization of a folder lists that is not there, and what it does not list."""
+        beside = dict[str, list[str]]()
+        for applier in ours:
+            folder, file = os.path.split(applier.document.file)
+            beside.setdefault(folder, []).append(file)
+        for folder, names in beside.items():
+            names.sort()
             lists = [file for name in LISTS if os.path.isfile(file := os.path.join(folder, name))]
             for document in files.read_paths(lists, Limits(), everything=True)[0]:
                 listed = [str(entry) for entry in documents.items(document.data.get("resources"))]
                 plain = {os.path.normpath(entry) for entry in listed}
-                names = sorted(
-                    os.path.basename(a.document.file) for a in ours if os.path.dirname(a.document.file) == folder
-                )
                 for i, entry in enumerate(listed):
                     if "://" not in entry and not os.path.lexists(os.path.join(folder, entry)):
                         message = f"there is no {entry} in {folder or '.'}: kustomize builds nothing of this folder"
@@ -314,7 +330,7 @@ class Delivery:
             for i, generator in enumerate(objects(value_at(document.data, ("spec", "generators")))):
                 for j, glob in enumerate(objects(mapping(generator.get("git")).get("directories"))):
                     path = str(glob.get("path"))
-                    if "{{" in path or folders(path, self.root) or glob.get("exclude") is True:
+                    if "{{" in path or glob.get("exclude") is True or self._folders.matching(path) != []:
                         continue
                     ours = [self.around.prefixed(folder) for folder in self.outputs]
                     candidates = {*ours, *(os.path.join(os.path.dirname(o), "*") for o in ours)}

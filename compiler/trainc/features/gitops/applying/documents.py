@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -16,7 +17,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, opening, yaml_reader
-from trainc.api.findings import CompileError, Path, Severity, Source, edit_distance
+from trainc.api.findings import CompileError, Path, Severity, Source, did_you_mean, edit_distance
 from trainc.api.git import git, revisions
 from trainc.api.kube import documents, identity_of, mapping, objects, value_at
 from trainc.api.output import ownership
@@ -32,8 +33,12 @@ LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST_FILES = 500
 # Of one ApplicationSet, and the characters of a text that an element completes, or completes it with.
 _MOST_ELEMENTS, _MOST_CHARACTERS = 500, 1_000
+# Of all of them: characters of filled templates, above which a set stands for its first element, and folders that are read.
+_MOST_FILLED, _MOST_FOLDERS = 8_000_000, 20_000
 _LONGEST, _MOST_STARS = 300, 2
 _SHORTEST = 3
+# Of very many names, those that are compared: of each order, so many on both sides of the one that is asked for.
+_BESIDE = 50
 _KIND = pattern(r"(?m)^apiVersion: (\S+)\nkind: (\S+)$")
 _VARIABLE = pattern(r"\{\{\s*\.?([\w.]+)\s*\}\}")
 _IN_CLUSTER = ("https://kubernetes.default.svc", "in-cluster")
@@ -137,15 +142,19 @@ def _of_tools(documents: Iterable[Document]) -> list[Document]:
     return [d for d in documents if str(d.data.get("apiVersion")).partition("/")[0] in _GROUPS]
 
 
-def appliers(documents: Iterable[Document], prefix: str, root: str) -> Iterator[Applier]:
+def appliers(documents: Iterable[Document], prefix: str, folders: Folders) -> Iterator[Applier]:
     """Yield what each Application, ApplicationSet and Kustomization applies, for each of its sources and elements."""
+    left = _MOST_FILLED
     for document in documents:
         data, kind = document.data, document.data.get("kind")
         if kind == "Application":
             yield from _sources(document, ("spec",), mapping(data.get("spec")), identity_of(data)[1], prefix)
         elif kind == "ApplicationSet":
             template = mapping(value_at(data, ("spec", "template")))
-            for element in islice(_elements(mapping(data.get("spec")), root), _MOST_ELEMENTS):
+            length = len(str(template)) + 1
+            most = min(_MOST_ELEMENTS, max(left // length, 1))
+            for element in islice(_elements(mapping(data.get("spec")), folders), most):
+                left -= length
                 filled = _filled(template, element)
                 name = identity_of(filled)[1]
                 yield from _sources(document, ("spec", "template", "spec"), mapping(filled.get("spec")), name, prefix)
@@ -167,16 +176,19 @@ def _sources(document: Document, above: Path, spec: Mapping[str, Any], name: str
             yield Applier(document, above, spec, at, os.path.relpath(path, prefix), "argocd", name)
 
 
-def _elements(spec: Mapping[str, Any], root: str) -> Iterator[dict[str, Any]]:
+def _elements(spec: Mapping[str, Any], folders: Folders) -> Iterator[dict[str, Any]]:
     """Yield the values of each element of generators that the repository determines: lists, and folders of git."""
     for generator in objects(spec.get("generators")):
         yield from map(dict, objects(mapping(generator.get("list")).get("elements")))
         globs = objects(mapping(generator.get("git")).get("directories"))
         left_out = {
-            folder for glob in globs if glob.get("exclude") is True for folder in folders(str(glob.get("path")), root)
+            folder
+            for glob in globs
+            if glob.get("exclude") is True
+            for folder in folders.matching(str(glob.get("path"))) or ()
         }
         for glob in globs:
-            for folder in folders(str(glob.get("path")), root) if glob.get("exclude") is not True else ():
+            for folder in (folders.matching(str(glob.get("path"))) or ()) if glob.get("exclude") is not True else ():
                 if folder not in left_out:
                     path = {"path": folder, "basename": os.path.basename(folder)}
                     yield {
@@ -185,14 +197,24 @@ def _elements(spec: Mapping[str, Any], root: str) -> Iterator[dict[str, Any]]:
                     }
 
 
-def folders(glob: str, root: str) -> list[str]:
-    """Return the folders below `root` that match a glob of a git generator, in which `*` stands for one name or a part."""
-    found = [""]
-    for part in glob.removeprefix("./").strip("/").split("/"):
-        matching = re.compile(glob_pattern(part, "/") or r"(?!)")
-        inside = ((above, name) for above in found for name in _folders_in(os.path.join(root, above)))
-        found = [os.path.join(above, name) for above, name in inside if matching.fullmatch(name)]
-    return found
+class Folders:
+    """The folders of a repository below `root`, of which all globs together read so many."""
+
+    def __init__(self, root: str) -> None:
+        """Read none yet."""
+        self._root, self._left = root, _MOST_FOLDERS
+
+    def matching(self, glob: str) -> list[str] | None:
+        """Return those that match a glob of a git generator, in which `*` stands for one name or a part; None if not known."""
+        found = [""]
+        for part in glob.removeprefix("./").strip("/").split("/"):
+            self._left -= len(found)
+            if self._left < 0:
+                return None
+            matching = re.compile(glob_pattern(part, "/") or r"(?!)")
+            inside = ((above, name) for above in found for name in _folders_in(os.path.join(self._root, above)))
+            found = [os.path.join(above, name) for above, name in inside if matching.fullmatch(name)]
+        return found
 
 
 def _folders_in(folder: str) -> list[str]:
@@ -327,6 +349,32 @@ class Around:
         self.documents, self.prefix, self._root = documents, prefix, root or os.curdir
         self._find_base = base
 
+    @cached_property
+    def _by_kind(self) -> dict[str, dict[str, list[Document]]]:
+        found = dict[str, dict[str, list[Document]]]()
+        for document in self.documents:
+            of_kind = found.setdefault(str(document.data.get("kind")), {})
+            of_kind.setdefault(identity_of(document.data)[1], []).append(document)
+        return found
+
+    @cached_property
+    def _spelt(self) -> dict[str, list[list[str]]]:
+        """The names of each kind, forwards and backwards, in order."""
+        steps = (1, -1)
+        return {kind: [sorted(name[::step] for name in each) for step in steps] for kind, each in self._by_kind.items()}
+
+    def named(self, kind: str, name: str) -> Sequence[Document]:
+        """Return the documents of a kind and name."""
+        return self._by_kind.get(kind, {}).get(name, ())
+
+    def near_name(self, kind: str, name: str) -> str:
+        """Ask whether a near name of a document of this kind was meant."""
+        near = set[str]()
+        for step, names in zip((1, -1), self._spelt.get(kind, ()), strict=False):
+            place = bisect(names, name[::step])
+            near.update(other[::step] for other in names[max(place - _BESIDE, 0) : place + _BESIDE])
+        return did_you_mean(name, near, 0.75, 1)
+
     def prefixed(self, folder: str) -> str:
         """Return a folder as both tools count, from the root of the repository."""
         return os.path.normpath(os.path.join(self.prefix, folder))
@@ -407,7 +455,9 @@ class Around:
             back = self._matching([line[1:] for _, line in lines if line[0] == "!"], paths)
             left_out = self._matching(rules, paths) - back
             if left := [path for path in paths if path in left_out]:
-                number = next((n for n, line in reversed(lines) if self._matching([line], left[:1])), 0)
+                # The last line that does: the fewest lines at the end that leave it out begin with it.
+                fewest = bisect(range(1, len(rules)), False, key=lambda n: bool(self._matching(rules[-n:], left[:1])))
+                number = [n for n, line in lines if line[0] != "!"][-1 - fewest]
                 is_above = 0 < number <= above.count("\n")
                 return [names[path] for path in left], Source(file, number, 1) if is_above else None
         return [], None

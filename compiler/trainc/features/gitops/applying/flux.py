@@ -54,22 +54,25 @@ def of_kustomization(applier: Applier, around: Around) -> Iterator[Reported]:
 def _source(applier: Applier, around: Around) -> Iterator[Reported]:
     reference = mapping(applier.get("sourceRef"))
     space = identity_of(applier.document.data)[0]
-    known = [d for d in around.documents if d.data.get("kind") == reference.get("kind")]
-    named = [d for d in known if identity_of(d.data)[1] == reference.get("name")]
-    name, kinds = str(reference.get("name")), ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")
-    if reference.get("kind") not in kinds and (near := did_you_mean(str(reference.get("kind")), kinds, 0.7, 1)):
-        yield "warning", f"Flux has no source of kind {reference.get('kind')}", near, ("sourceRef", "kind")
-    elif not named and (near := did_you_mean(name, [identity_of(d.data)[1] for d in known], 0.75, 1)):
-        message = f"there is no {reference.get('kind')} {name} here: Flux applies nothing"
+    kind, name, kinds = (
+        str(reference.get("kind")),
+        str(reference.get("name")),
+        ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"),
+    )
+    named = around.named(kind, name)
+    if kind not in kinds and (near := did_you_mean(kind, kinds, 0.7, 1)):
+        yield "warning", f"Flux has no source of kind {kind}", near, ("sourceRef", "kind")
+    elif not named and (near := around.near_name(kind, name)):
+        message = f"there is no {kind} {name} here: Flux applies nothing"
         yield "warning", message, near, ("sourceRef", "name")
     elif (
         named
         and (spaces := {identity_of(d.data)[0] for d in named})
         and reference.get("namespace", space) not in spaces
     ):
-        message = f"{reference.get('kind')} {name} is in namespace {min(spaces)}: Flux does not find it"
+        message = f"{kind} {name} is in namespace {min(spaces)}: Flux does not find it"
         yield "warning", message, f"write `namespace: {min(spaces)}` below `sourceRef`", ("sourceRef",)
-    repository = named[0] if len(named) == 1 and reference.get("kind") == "GitRepository" else None
+    repository = named[0] if len(named) == 1 and kind == "GitRepository" else None
     spec = mapping(repository.data.get("spec")) if repository else {}
     branch, url = str(mapping(spec.get("ref")).get("branch") or "HEAD"), str(spec.get("url") or "")
     if spec.get("suspend") is True:
