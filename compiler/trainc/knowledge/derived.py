@@ -27,7 +27,7 @@ _DEVICE = pattern(r"cuda:(\d{1,3})(,.*)?")
 _EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolute/path.*", 2)
 # What the processes that load data are called; those that prepare it beforehand end before the training.
 _WORKERS = pattern(
-    r"(?:.*[._/])?(?!preproc)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers|workers_per_gpu|nthreads)"
+    r"(?!.*scalingconfig)(?:.*[._/])?(?!preproc)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers|workers_per_gpu)"
 )
 _BATCH = pattern(r"(?:.*[._/])?(?:(?:train_|per_(?:gpu|device)_(?:train_)?)?(?:batch_?size|bs)|samples_per_gpu)")
 # What the width of a transformer and the number of its heads are called; and the width of one head.
@@ -35,13 +35,14 @@ _WIDTH = pattern(
     r"((?:.*[./:])?(?:encoder_|decoder_|)?)(d_model|n_embd|embed_dim|emb_dim|dim_model|model_dim|attn_layers_dim|hidden_size|hidden_dim)"
 )
 _HEADS = "num_attention_heads attention_heads num_heads n_heads n_head nheads nhead attn_layers_heads".split()
+_OF_GRAPHS = ("num_heads", "n_heads")
 _OWN_WIDTH = pattern(r"head_(?:dim|size)|dim_head|d_head|d_kv|kv_channels|key_dim|qk_|lstm|rnn|gat")
 _FAMILIES = pattern(
     r"(?:meta-)?llama|(?:code)?qwen|vicuna|baichuan|mistral|gemma|falcon|mpt-|yi-|internlm|chatglm|bloom|opt-|pythia|deepseek|phi-"
 )
 _MODELS = ("model.name", "model_name_or_path", "base_model", "base_model_name_or_path", "pretrained_model_name_or_path")
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
-_SIZE = pattern(r"(?<![\d.x])(\d+(?:\.\d+)?)b(?![a-z])")
+_SIZE = pattern(r"(?<![\d.x])(?<!\d_)(\d+(?:\.\d+)?)b(?![a-z])")
 # Parts of names of options and packages with which less than the weights is on the devices.
 _REDUCED = ("qlora", "quant", "4bit", "8bit", "offload", "awq", "gptq", "bnb", "qdora", "cpu", "lomo", "nf4", "fp8")
 _SLICE = pattern(r"nvidia\.com/mig-\dg\.(\d+)gb(?:\.me)?")
@@ -140,11 +141,17 @@ def _loading(name: str, value: str) -> str:
 
 def _widths(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     """Yield a width that heads of the same section, call or command do not divide, unless they have a width of their own."""
-    for one in written:
-        match = _WIDTH.fullmatch(one.key) if str(one.value).isdecimal() else None
-        if match is None or any(_OWN_WIDTH.search(key) for key in facts.by_key if key.startswith(match[1])):
+    found = [(one, match) for one in written if str(one.value).isdecimal() and (match := _WIDTH.fullmatch(one.key))]
+    sections = [match[1] for _, match in found]
+    for one, match in found:
+        own = any(_OWN_WIDTH.search(key) for key in facts.by_key if key.startswith(match[1]))
+        # Of two widths, the heads may be those of either.
+        if own or sections.count(match[1]) > 1:
             continue
-        names = _HEADS if match[2].startswith("hidden") else (*_HEADS, "heads")
+        # What layers of graphs call hidden is the width of one head.
+        names = (
+            [name for name in _HEADS if name not in _OF_GRAPHS] if match[2].startswith("hidden") else (*_HEADS, "heads")
+        )
         heads = next((facts.by_key[key] for name in names if (key := f"{match[1]}{name}") in facts.by_key), None)
         if heads is not None and str(heads.value).isdecimal():
             yield from (replace(one, key="job:width"), replace(heads, key="job:heads"))

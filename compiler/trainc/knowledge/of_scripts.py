@@ -22,11 +22,14 @@ _OPTIMIZING = pattern(
 _READ = pattern(r"(?:yaml\.(?:\w+_)?load|[a-z_]\w*)\(.*?\)((?:\['\w+'\]|\.get\('\w+'(?:, [^()]*)?\))*)")
 _PART = pattern(r"(?:\[|get\()'(\w+)'")
 _BY_PYYAML, _BY_OTHERS = pattern(r"\byaml\.\w*load\("), pattern(r"ruamel|[Rr]esolver|[Oo]mega[Cc]onf|json\.load")
-# Variables that services for training set in their own jobs; and those that launchers, Trainer, Kubernetes or any image sets.
-_OTHERS = pattern(r"(?:SM|AZUREML|AZ_BATCH|AZ_BATCHAI|CLOUD_ML|AIP|PBS|LSB|KAGGLE|DATABRICKS|COLAB|VC|PAI|ARNOLD)_")
+# Variables that launchers, Trainer, Kubernetes, webhooks of clouds or public images set (TPU_ by GKE's webhook for TPUs, AWS_
+# by aws/amazon-eks-pod-identity-webhook, AZURE_ by Azure/azure-workload-identity, HOST and PORT of a Service by the kubelet).
 _GIVEN = pattern(
-    r"(?:PET|TORCHELASTIC|JAX|OMPI|PMI|PMIX|DMLC|KUBERNETES|JOB_COMPLETION|SLURM|CUDA|NVIDIA|HOROVOD|MPI|PADDLE|ACCELERATE|TF_CONFIG)"
-    r"|\w*(?:_TOKEN|_KEY|_URI|_ID)$|(?:\w*RANK|\w*WORLD_SIZE|MASTER_\w+|NNODES|NPROC\w*|PATH|HOME|USER|LOGNAME|HOSTNAME|PWD|SHELL|LANG|TMPDIR|LD_LIBRARY_PATH|PYTHONPATH|CONDA\w*|VIRTUAL_ENV)$"
+    r"(?:PET|TORCHELASTIC|JAX|OMPI|PMI|PMIX|DMLC|KUBERNETES|JOB_COMPLETION|SLURM|CUDA|NVIDIA|HOROVOD|MPI|PADDLE|ACCELERATE|TF_CONFIG"
+    r"|TPU_|MEGASCALE_|AWS_|AZURE_|FSDP_|MEGATRON_LM_|PYTHON|PYTORCH_|TORCH_|NCCL_|OMP_|ROCM_|HABANA_|ASCEND_)"
+    r"|\w*(?:_TOKEN|_KEY|_URI|_ID|_PORT|_SERVICE_HOST)$|\w+_PORT_\w+"
+    r"|(?:\w*RANK|\w*WORLD_SIZE|MASTER_\w+|NNODES|NPROC\w*|PATH|HOME|USER|LOGNAME|HOSTNAME|PWD|OLDPWD|SHLVL|SHELL|TERM|LANG"
+    r"|TMPDIR|LD_LIBRARY_PATH|CONDA\w*|VIRTUAL_ENV|DEBIAN_FRONTEND|GPG_KEY)$"
 )
 _HYDRA = pattern(r"config_(path|name)\s*=\s*[\"']([^\"']+)")
 _EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?:$|[#,}]))""")
@@ -35,7 +38,10 @@ _EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?
 def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
     """Yield the variables, settings and arguments of classes that a script in Python sets, and what is wrong with its options."""
     known: dict[str, Fact] = {}
-    classes: Mapping[str, str] = read("calls")["classes"] if "call:NAMES" in facts.by_key else {}
+    named = facts.by_key.get("call:NAMES")
+    classes: Mapping[str, str] = read("calls")["classes"] if named is not None else {}
+    # With both, a parameter may be that of either.
+    is_mixed = named is not None and " lightgbm " in str(named.value) and " xgboost " in str(named.value)
     for fact in [one for one in facts.by_key.values() if one.key.startswith("call:")]:
         name, _, argument = fact.name.partition("/")
         text = f"{argument} in {fact.text.rpartition(' in ')[2]}"
@@ -46,17 +52,12 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
             facts.spaces.add("ds")
             yield replace(fact, key=f"ds:{key}", text=f"{key} in {fact.text.rpartition(' in ')[2]}")
         elif (of := f"{name}/{argument.partition('/')[0]}") in classes and "/" in argument:
-            yield replace(fact, key=f"{classes[of]}{argument.partition('/')[2]}", text=text)
+            yield from () if is_mixed else (replace(fact, key=f"{classes[of]}{argument.partition('/')[2]}", text=text),)
         elif name in classes and argument.isidentifier():
             space, value = classes[name], None if isinstance(fact.value, Expression) else fact.value
             yield replace(fact, key=f"{space}{argument}", value=value, text=text)
         elif name == "os.environ" and f"env:{argument}" not in facts.by_key:
-            given = _GIVEN.match(argument) is not None
-            yield from (
-                ()
-                if given
-                else [replace(fact, key="job:foreign" if _OTHERS.match(argument) else "job:unread", value=argument)]
-            )
+            yield from () if _GIVEN.match(argument) else (replace(fact, key="job:unread", value=argument),)
         elif name == "OPTIONS" and argument.startswith("-"):
             known[argument] = fact
     yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)

@@ -110,8 +110,12 @@ def _of_calls(script: _Script, nodes: Sequence[ast.AST]) -> dict[str, tuple[Any,
         for number, one in enumerate([*filter(None, each.values())][:_MOST_CALLS]):
             space = f"maybe{number}" if key[0] == "?" else f"call{number or ''}"
             found |= {f"{space}{place}": value for place, value in one.items()}
+    # What the script sets whose name it makes up as well.
+    unknown = any(
+        place == "os.environ" or (place.startswith("os.environ[") and place[11] not in "'\"") for place in patched
+    )
     for name, line in script.reads.items():
-        if f"os.environ['{name}']" not in patched:
+        if not unknown and f"os.environ['{name}']" not in patched:
             found[f"call:os.environ/{name}"] = True, line
     found |= {f"call:os.environ.set/{name}": value for name, value in script.sets.items()}
     return found

@@ -108,13 +108,15 @@ _ALIKE = (
         reads="",
         nodes=frozenset(),
         per_node=frozenset(),
-        total=frozenset(("np",)),
-        hosts=frozenset(("H", "host")),
+        total=frozenset(("np", "nproc")),
+        hosts=frozenset(("H", "hosts")),
         reaches="hosts",
     ),
 )
 _FLAGS = frozenset(
-    "m module no-python standalone v verbose join network-check auto-config auto-tunning precheck".split()
+    "m module no-python standalone v verbose network-check auto-config auto-tunning exclude-straggler save-at-breakpoint"
+    " numa-affinity comm-perf-test run-path set-additional-flag is-output-autotune-log report-metrics enable-bagua-net"
+    " redirect-stdout-and-stderr".split()
 )
 STARTING = Starting(
     (TORCHRUN, TUNE, ACCELERATE, DEEPSPEED, *(replace(one, options={}, flags=_FLAGS) for one in _ALIKE)), needed=True
