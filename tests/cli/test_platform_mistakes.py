@@ -226,6 +226,23 @@ def test_diff_refuses_what_check_refuses_of_kept_jobs() -> None:
         assert "KeptCannotRebuild" not in result.stderr
 
 
+def test_diff_notes_what_check_notes_of_a_jobset_that_is_a_source() -> None:
+    containers = "[{name: node, image: 'registry.example.com/a:1'}]"
+    pod = f"{{parallelism: 1, completions: 1, template: {{spec: {{restartPolicy: Never, containers: {containers}}}}}}}"
+    jobset = f"apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{name: raw, namespace: nlp}}\nspec: {{replicatedJobs: [{{name: node, template: {{spec: {pod}}}}}]}}\n"
+    write("jobs/nlp/raw.yaml", jobset)
+    build()
+    commit("a JobSet")
+    edit("trainc.yaml", '"jobs/nlp/**"', '"jobs/nlpp/**"')
+    for words in (["check", "--base", "main"], ["diff", "git:main"]):
+        result = run(*words)
+        assert (result.status, "3 kept jobs would be refused" in result.stderr) == (0, True), result.stderr
+    edit("jobs/nlp/raw.yaml", "a:1", "a:2")
+    for words in (["check", "--base", "main"], ["diff", "git:main"]):
+        result = run(*words)
+        assert (result.status, result.stderr.count("error[ForeignNamespace]")) == (1, 1), result.stderr
+
+
 def test_a_file_changed_by_hand_keeps_its_name_and_what_cannot_be_read_is_not_removed() -> None:
     edit("rendered/nlp/llm.yaml", "train.py", "train2.py")
     assert "nlp/llm  changed: refused as immutable" in (said := run("diff", "git:main").stdout), said

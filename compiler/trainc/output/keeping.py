@@ -311,18 +311,17 @@ class Keeping:
         return [file for file in kept if base is None or base.frozen_since(*file.key) is None]
 
     def not_of_kept(
-        self, found: Iterable[Diagnostic], job_of: Callable[[Diagnostic], JobKey | None]
+        self, found: Iterable[Diagnostic], job_of: Callable[[Diagnostic], JobKey | None], same: Iterable[Json] = ()
     ) -> list[Diagnostic]:
-        """Return what was found without what rules of trainc.yaml refuse of jobs that stay as they are, which is noted."""
+        """Return what was found without what rules of trainc.yaml refuse of jobs that stay, and of the `same` JobSets: that is noted."""
         rest = list[Diagnostic]()
+        stays = {
+            *map(identity_of, same),
+            *(key for key, rendered in self.rendered.items() if rendered.standing == "kept"),
+        }
         for d in found:
             key = job_of(d)
-            if (
-                d.code == "ForeignNamespace"
-                and d.severity == "error"
-                and key in self.rendered
-                and self.rendered[key].standing == "kept"
-            ):
+            if d.code == "ForeignNamespace" and d.severity == "error" and key is not None and key in stays:
                 self.refused.setdefault(key, []).append(d)
             else:
                 rest.append(d)

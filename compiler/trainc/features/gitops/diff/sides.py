@@ -475,11 +475,12 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
             raise CompileError(result.diagnostics)
         return replace(result, diagnostics=sort_diagnostics(result.diagnostics))
     session = Session(options, inputs.catalog, place, rules, keeping=keeping, step=inputs.step, jobsets=inputs.jobsets)
-    session = session.with_input(inputs.documents, inputs.runtime_sources)
-    session = session.after(None if other is None else other.session)
+    known = None if other is None else other.session
+    session = session.with_input(inputs.documents, inputs.runtime_sources).after(known)
     outcomes = list(inputs.outcomes(session))
     setup_diagnostics = [*rules(inputs.diagnostics, True), *outcomes[0][1]]
-    setup_diagnostics = keeping.not_of_kept(setup_diagnostics, compiling.job_of) if keeping else setup_diagnostics
+    same = [d.data for d in inputs.jobsets if known and any(d.data == was.data for was in known.jobsets)]
+    setup_diagnostics = keeping.not_of_kept(setup_diagnostics, compiling.job_of, same) if keeping else setup_diagnostics
     jobs = [job for job, diagnostics_of_job in outcomes if job is not None and not has_errors(diagnostics_of_job)]
     about_jobs = [result for _, diagnostics_of_job in outcomes[1:] for result in diagnostics_of_job]
     problems = [] if keeping is None else keeping.problems
@@ -502,8 +503,7 @@ def read_manifests(  # noqa: PLR0913, PLR0917 - what is compiled, how, and what 
     homes = [((job.namespace, job.name), os.path.normpath(job.file)) for job in jobs for _ in job.manifests]
     of_session = None if keeping is None else (session, keeping)
     diagnostics = sort_diagnostics(diagnostics)
-    names = names_of(jobs)
-    return ManifestSet(manifests, diagnostics, True, names, of_session, session, {}, failed, homes, inputs)
+    return ManifestSet(manifests, diagnostics, True, names_of(jobs), of_session, session, {}, failed, homes, inputs)
 
 
 def names_of(jobs: Iterable[CompiledJob]) -> Names:
