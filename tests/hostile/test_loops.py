@@ -38,7 +38,7 @@ BOUNDED = {
     "cli/report_formats.py": "codes",
     "cli/settings.py": "overlay_folders",
     "emit/shaping.py": "chosen",
-    "explain/model.py": "candidates requested",
+    "explain/expressions.py": "candidates requested",
     "features/authoring/new/command.py": "documents",
     "features/authoring/run/plan.py": "ours",
     "features/cluster/doctor/comparison.py": "ListComp",

@@ -73,7 +73,7 @@ def written_by(command: Command) -> Iterator[str]:
     place = read("names")["writing"].get(words[0].rpartition("/")[2], "") if words else ""
     plain = [word for word in words[1:] if word.startswith("/")]
     if place == "last":
-        plain = [word for word in words[-1:] if word in plain]
+        plain = [word for word in words[1:][-1:] if word.startswith("/")]
     elif place != "all" and (place != "-i" or not any(word.startswith("-i") for word in words)):
         plain = [word for before, word in pairwise(words) if before in place.split() and before != "-i"]
     redirected = [target for operator, target in command.redirects if ">" in operator]

@@ -29,17 +29,21 @@ def judged(after: ReadSide, arguments: Arguments) -> ReadSide:
 def as_checked(diagnostics: list[Diagnostic], arguments: Arguments) -> list[Diagnostic]:
     """Return errors of the working tree as `check` with the same base has them: each once, at its cause."""
     first, last = sides_of(arguments)
-    mine = [d for d in diagnostics if d.severity == "error" and (d.source is None or d.source.origin != "git")]
-    if not mine or first.revision is None or (last.revision, last.path) != (None, None):
+
+    def is_mine(d: Diagnostic) -> bool:
+        return d.severity == "error" and (d.source is None or d.source.origin != "git")
+
+    codes = {d.code for d in diagnostics if is_mine(d)}
+    if not codes or first.revision is None or (last.revision, last.path) != (None, None):
         return diagnostics
     from trainc.api.kept import kept
 
     checked: list[Diagnostic] = []
     with suppress(CompileError):  # Settings that cannot be read, which is what the errors say.
         checked = kept.judged(with_arguments(arguments, paths=[], base=first.revision)).diagnostics
-    errors, codes = [d for d in checked if d.severity == "error"], {d.code for d in mine}
+    errors = [d for d in checked if d.severity == "error"]
     found = [d for d in errors if d.code in codes] or errors
-    others = [d for d in diagnostics if d not in mine and d.code != "KeptCannotRebuild"]
+    others = [d for d in diagnostics if not is_mine(d) and d.code != "KeptCannotRebuild"]
     return [*others, *found] if found else diagnostics
 
 
