@@ -62,5 +62,6 @@ SETS = (
     Recorded("round-10", "runs.judge_twins", least=0.85),
     Recorded("round-11", "runs.judge_twins", least=0.85),
     Recorded("round-12", "runs.judge_twins", least=0.8),
+    Recorded("round-13", "runs.judge_twins", least=0.95),
     Recorded("threads", "runs.judge_twins", least=0.9),
 )

@@ -77,9 +77,8 @@ class ConfigFile:
             text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
             own = {"OPTIONS": argument or "argparse", "ON": "a device", "IMPORT": argument, "TEXT": "the script"}
             text = f"{own[name]} in {self.name}" if name in own else text
-            text, value = (
-                (f"{value} in {self.name}, behind a test of the rank", True) if name in _OF_ONE else (text, value)
-            )
+            if name in _OF_ONE:
+                text, value = f"{value} in {self.name}, behind a test of the rank", True
             return Fact(key, value, text, file=None if name in ("NAMES", "FOREIGN", "DEVICES") else (self, key))
         return Fact(f"{space}{key}", value, text, form, file=(self, key))
 

@@ -167,7 +167,7 @@ def _shown(fact: Fact) -> str:
     """Return a setting as a message names it: with its value, unless it is an option that has none."""
     if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
         return fact.text
-    if isinstance(fact.value, Expression) and len(fact.value) > _LONGEST:
+    if fact.key.endswith("/@") or (isinstance(fact.value, Expression) and len(fact.value) > _LONGEST):
         return fact.text
     if fact.file is not None or " " in fact.text:
         return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text

@@ -28,7 +28,7 @@ from trainc.knowledge.of_scripts import numbers_of_texts, of_script, overrides_o
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
-from trainc.kube.documents import items, mapping
+from trainc.kube.documents import items, mapping, value_at
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
 from trainc.lints.storage import security_of, unused_claim, unwritable, volume_at
@@ -49,23 +49,17 @@ _FILE = pattern(r".*\.(?:ya?ml|json|toml|ini|cfg)")
 _DEEPSPEED = ("deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_config")
 # Options whose files hold data, or settings of another space, and no further options.
 _DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image|index|label|deepspeed|ds_config).*")
-_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
+_TOPOLOGY, _SCALER = "cloud.google.com/gke-tpu-topology", "karpenter.sh/"
+_ANNOTATIONS = "template", "spec", "template", "metadata", "annotations"
 # Labels of nodes that show what their devices are.
 _PRODUCTS = (
     *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
     *("cloud.google.com/gke-tpu-accelerator", "node.kubernetes.io/instance-type"),
     "beta.kubernetes.io/instance-type",
 )
-
-
 # A login that does not need what nothing sets.
 _LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
-_AMOUNTS = {
-    "job:cpus": "cpu",
-    "job:cpus_asked": "cpu",
-    "job:memory_asked": "memory",
-    "job:efas": "vpc.amazonaws.com/efa",
-}
+_AMOUNTS = {"cpus": "cpu", "cpus_asked": "cpu", "memory_asked": "memory", "efas": "vpc.amazonaws.com/efa"}
 _SECURITY = {"user": "runAsUser", "nonroot": "runAsNonRoot", "readonly_root": "readOnlyRootFilesystem"}
 
 
@@ -105,7 +99,7 @@ class Run:
         entry, trainer = self.training.entry, self.training.job.trainer
         limits, device = (trainer.resources_per_node or {}).get("limits") or {}, self.training.device
         where = self.training.job, self.training.info, entry.pod_set.name
-        amount = {"job:device": device, "job:no_slice": device, **_AMOUNTS}.get(key)
+        amount = {"device": device, "no_slice": device, **_AMOUNTS}.get(key.removeprefix("job:"))
         places: dict[str, tuple[Path, About]] = {
             "job:ssh": (("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "runtime"),
             "job:fetched_dataset": (("spec", "initializer", "dataset", "storageUri"), "trainjob"),
@@ -115,9 +109,10 @@ class Run:
             places["job:gpus"] = ("spec", "trainer", "numNodes"), "trainjob"
         if amount in limits:
             places[key] = ("spec", "trainer", "resourcesPerNode", "limits", str(amount)), "trainjob"
-        if key in ("job:shape", "job:product", "job:gke"):
+        if key in ("job:shape", "job:product", "job:gke", "job:scaler"):
             selector = where[1].pod_spec(where[2]).get("nodeSelector") or {}
-            product = next((one for one in _PRODUCTS if one in selector), "")
+            known = _PRODUCTS if key != "job:scaler" else [one for one in selector if one.startswith(_SCALER)]
+            product = next((one for one in known if one in selector), "")
             label = {"job:shape": _TOPOLOGY, "job:gke": "cloud.google.com/gke-accelerator"}.get(key, product)
             return pod_path(*where, "nodeSelector", label)
         if (field := _SECURITY.get(key.removeprefix("job:"))) is not None:
@@ -288,6 +283,8 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
         "label": (selector.get("nvidia.com/gpu.product"), "the label of the node"),
+        "scaler": (next((one for one in selector if one.startswith(_SCALER)), None), "the label of the node"),
+        "annotations": (" ".join(mapping(value_at(training.replicated_job, _ANNOTATIONS))), "annotations"),
         "kind": (start.kind, "the program"),
         "before": (" ".join(start.argv[: start.program.start]), "the words before the script"),
         "gke": (selector.get("cloud.google.com/gke-accelerator"), "the accelerator"),

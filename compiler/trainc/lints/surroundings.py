@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import basename
 
-from trainc.findings import Finding, suggest
+from trainc.findings import Finding, Severity, suggest
 from trainc.findings.text import correct_spelling
 from trainc.ir.entrypoints import Entrypoint, pod_path
-from trainc.kube.documents import mapping, value_at
+from trainc.kube.documents import JOBS, mapping, value_at
 from trainc.lints.storage import security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -25,7 +25,7 @@ _ENDLESS = (
 # Kinds of storage whose new volumes belong to root.
 _BLOCK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*|.*-ssd|local-path")
 
-# What is read from the labels or annotations of pods, not of jobs.
+# What is read from labels or annotations of pods, not of jobs; without the last, no volume of Cloud Storage is mounted.
 _OF_PODS = (
     *("sidecar.istio.io/inject", "linkerd.io/inject", "k8s.v1.cni.cncf.io/networks", "networking.gke.io/interfaces"),
     *("karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", "gke-gcsfuse/volumes"),
@@ -47,13 +47,17 @@ def surroundings(training: Training) -> Iterator[Finding]:
             f"mount an emptyDir: {training.patch(f'volumes: [{{name: tmp, emptyDir: {{}}}}], containers: [{mount}]')}"
         )
         yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext"))
-    pods = mapping(value_at(training.replicated_job, ("template", "spec", "template", "metadata")))
-    own = {"labels": training.job.labels, "annotations": training.job.annotations}
-    for field, key in ((field, key) for field, pairs in own.items() for key in _OF_PODS if key in pairs):
-        if not any(key in mapping(pods.get(kind)) for kind in own):
-            message = f"{key!r} is read from pods, and the {field} of a TrainJob do not come to its pods"
+    places = ("template", "metadata"), ("template", "spec", "template", "metadata")
+    of_job, of_pods = (mapping(value_at(training.replicated_job, path)) for path in places)
+    pods = {**mapping(of_pods.get("labels")), **mapping(of_pods.get("annotations"))}
+    for field, own in (("labels", training.job.labels), ("annotations", training.job.annotations)):
+        for key in [one for one in _OF_PODS if one in {**mapping(of_job.get(field)), **own} and one not in pods]:
+            kind, about = ("TrainJob", "trainjob") if key in own else ("Job", "runtime")
+            job = () if key in own else (*JOBS, entry.info.pod_sets.index(entry.pod_set), "template")
+            message = f"{key!r} is read from pods, and the {field} of a {kind} do not come to its pods"
             hint = "set it in the pod template: runtimePatches, or template.spec.template.metadata of the runtime"
-            yield Finding("SettingWithoutEffect", "info", message, hint, ("metadata", field, key), "trainjob")
+            severity: Severity = "warning" if key == "gke-gcsfuse/volumes" else "info"
+            yield Finding("SettingWithoutEffect", severity, message, hint, (*job, "metadata", field, key), about)
     for container in entry.pod_set.containers if len(entry.pod_set.containers) > 1 else ():
         image = basename(str(container.fields.get("image", "")).partition("@")[0]).partition(":")[0]
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):
