@@ -9,7 +9,7 @@ from typing import Any
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import compiled_job
 from trainc.cli.reporting import Paint, Part, report
-from trainc.explain.expressions import NoMatch, QueryError, asked, choose
+from trainc.explain.expressions import NoMatch, QueryError, choose, names_of
 from trainc.explain.kept import changes, changes_json, changes_text
 from trainc.explain.model import Explanation
 from trainc.explain.text import Role, explanation_text
@@ -38,7 +38,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not job.compiles:
         report(job.diagnostics, arguments, streams)
         return Status.DIAGNOSED
-    explained = job.recorder.explanation(asked(arguments.field))
+    explained = job.recorder.explanation(names_of(arguments.field))
     changed = list(changes(explained, job.compiled.manifests)) if job.is_kept else []
     file = f"{settings.output}/{file_name(job.compiled.namespace, job.compiled.name)}"
     try:

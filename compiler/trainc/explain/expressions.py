@@ -13,7 +13,7 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
 
-def asked(expression: str | None) -> Callable[[str], bool] | None:
+def names_of(expression: str | None) -> Callable[[str], bool] | None:
     """Return what tells steps of fields that an expression asks for by name."""
     parts = _EXPRESSION.fullmatch(expression or "")
     try:

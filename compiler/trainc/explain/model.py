@@ -19,24 +19,24 @@ MOST_RECORDED = 4_000
 
 
 class Recorded:
-    """Which fields an explanation records: all, of very many the first ones of each mapping and list, and what `is_asked`."""
+    """Which fields an explanation records: all, of very many the first ones of each mapping and list, and what `is_named`."""
 
-    def __init__(self, documents: Sequence[Json], is_asked: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, documents: Sequence[Json], is_named: Callable[[str], bool] | None = None) -> None:
         most = 2 * MOST_RECORDED
         while most > 1 and sum(leaf_count(data, most) for data in documents) > MOST_RECORDED:
             most //= 2
-        self._most, self._is_asked = most, is_asked or frozenset[str]().__contains__
+        self._most, self._is_named = most, is_named or frozenset[str]().__contains__
         # The names of fields of which not all is recorded.
         self._partial: set[str] = set()
 
     def has(self, number: int, step: str | int) -> bool:
         """Return whether an item of a mapping or a list is recorded, by its number and its key, name or index."""
-        return number < self._most or self._is_asked(str(step))
+        return number < self._most or self._is_named(str(step))
 
     def marks(self, path: Path, number: int, item: Any) -> bool:
         """Return whether an item of an input is, by the path of the mapping or list, its number, and its key or itself."""
         steps = [number, *(item.values() if isinstance(item, Mapping) else [item])]
-        if number < self._most or any(self._is_asked(str(step)) for step in steps if isinstance(step, str | int)):
+        if number < self._most or any(self._is_named(str(step)) for step in steps if isinstance(step, str | int)):
             return True
         self._partial.update(step for step in path[-1:] if isinstance(step, str))
         return False

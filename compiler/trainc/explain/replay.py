@@ -271,10 +271,10 @@ class Recorder(Trace):
         """Keep the objects."""
         self.stages.append((stage, manifests))
 
-    def explanation(self, is_asked: Callable[[str], bool] | None = None) -> Explanation:
+    def explanation(self, is_named: Callable[[str], bool] | None = None) -> Explanation:
         """Explain the fields of the objects built for the job that it observed to completion.
 
-        Of very many, those are certain to be there that `is_asked` tells by the names of their steps.
+        Of very many, those are certain to be there that `is_named` tells by the names of their steps.
         """
         result, trainjob = self.result, self.job
         assert result is not None
@@ -287,7 +287,7 @@ class Recorder(Trace):
         around = (session.index.around.of(kind, lowered.job.namespace) for kind in ("ConfigMap", "SealedSecret"))
         others = (_as_read(label_of(one.data), one) for by_name in around for one in by_name.values())
         documents = [_input_document(job), _input_document(runtime), *others]
-        recorded = Recorded((job.data, runtime.data), is_asked)
+        recorded = Recorded((job.data, runtime.data), is_named)
         info, marked_job, marked_runtime = _marked(result, job, runtime, trainjob, recorded)
         replay = Replay(Lowered.of(marked_job, info, session), documents, recorded)
         replay.frontend(marked_runtime.data)
@@ -306,12 +306,12 @@ class AsWritten(Recorder):
         super().__init__()
         self.result, self.stages, self._options = Result(jobset, jobset), [("reading", [manifest])], options
 
-    def explanation(self, is_asked: Callable[[str], bool] | None = None) -> Explanation:
+    def explanation(self, is_named: Callable[[str], bool] | None = None) -> Explanation:
         """Explain the fields by their lines."""
         assert self.result is not None
         jobset, options, ((_, (manifest,)),) = self.result.job, self._options, self.stages
         document = _input_document(jobset)
-        recorded = Recorded((manifest,), is_asked)
+        recorded = Recorded((manifest,), is_named)
         fields = {
             path: ExplainedField(path, leaf.index, leaf.value, (by_document(document, leaf, leaf.index, "trainjob"),))
             for path, leaf in leaves(manifest, recorded.has).items()

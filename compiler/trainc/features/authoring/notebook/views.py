@@ -69,7 +69,7 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
     session, chosen = _choose_job(compilation, job)
     recorder = Recorder()
     session.compile(chosen, recorder)
-    selection = expressions.choose(recorder.explanation(expressions.asked(field)), field)
+    selection = expressions.choose(recorder.explanation(expressions.names_of(field)), field)
     if isinstance(selection, Explanation):
         return _as_lines(explanation_text(selection))
     near = f"did you mean {' or '.join(selection.near)}?" if selection.near else "omit it to see all fields"

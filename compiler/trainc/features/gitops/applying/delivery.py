@@ -304,11 +304,11 @@ class Delivery:
     @staticmethod
     def _listed(ours: Sequence[Applier]) -> Iterator[Diagnostic]:
         """Yield what the kustomization of a folder lists that is not there, and what it does not list."""
-        beside = dict[str, list[str]]()
+        by_folder = dict[str, list[str]]()
         for applier in ours:
             folder, file = os.path.split(applier.document.file)
-            beside.setdefault(folder, []).append(file)
-        for folder, names in beside.items():
+            by_folder.setdefault(folder, []).append(file)
+        for folder, names in by_folder.items():
             names.sort()
             lists = [file for name in LISTS if os.path.isfile(file := os.path.join(folder, name))]
             for document in files.read_paths(lists, Limits(), everything=True)[0]:
