@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -142,11 +144,12 @@ def _loading(name: str, value: str) -> str:
 def _widths(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:
     """Yield a width that heads of the same section, call or command do not divide, unless they have a width of their own."""
     found = [(one, match) for one in written if str(one.value).isdecimal() and (match := _WIDTH.fullmatch(one.key))]
-    sections = [match[1] for _, match in found]
+    sections = Counter(match[1] for _, match in found)
+    own = sorted(filter(_OWN_WIDTH.search, facts.by_key)) if found else []
     for one, match in found:
-        own = any(_OWN_WIDTH.search(key) for key in facts.by_key if key.startswith(match[1]))
+        first = bisect_left(own, match[1])
         # Of two widths, the heads may be those of either.
-        if own or sections.count(match[1]) > 1:
+        if sections[match[1]] > 1 or any(key.startswith(match[1]) for key in own[first : first + 1]):
             continue
         # What layers of graphs call hidden is the width of one head.
         names = (

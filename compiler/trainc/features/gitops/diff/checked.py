@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from trainc.api.arguments import Arguments
-from trainc.api.findings import CompileError, Diagnostic
+from trainc.api.findings import CompileError, Diagnostic, sort_diagnostics
 from trainc.api.records import replace
 from trainc.features.gitops.diff.sides import ReadSide, sides_of, with_arguments
 
@@ -44,7 +44,7 @@ def as_checked(diagnostics: list[Diagnostic], arguments: Arguments) -> list[Diag
     errors = [d for d in checked if d.severity == "error"]
     found = [d for d in errors if d.code in codes] or errors
     others = [d for d in diagnostics if not is_mine(d) and d.code != "KeptCannotRebuild"]
-    return [*others, *found] if found else diagnostics
+    return sort_diagnostics([*others, *found]) if found else diagnostics
 
 
 def of_dump(after: ReadSide, arguments: Arguments) -> list[Diagnostic]:
