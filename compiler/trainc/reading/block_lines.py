@@ -177,12 +177,14 @@ class LinePositions:
     Raises ValueError for a line whose places in brackets would be many times as large as the text.
     """
 
-    __slots__ = ("_columns", "_lines", "_passed")
+    __slots__ = ("_columns", "_lines", "_long", "_passed")
 
     def __init__(self, chunk: Chunk) -> None:
         self._lines = chunk.text.split("\n")[:-1]  # After the last line feed there is none.
         if max(map(len, self._lines)) >= _LONGEST_LINE:
             raise NotPlainError
+        # Of long lines, what is on them, by their numbers.
+        self._long: dict[int, tuple[tuple[int, str | None, Any], ...]] = {}
         # The column of each path in a flow collection, by its line and column.
         self._columns: dict[tuple[int, int], dict[Path, int]] = {}
         # By the place of its first entry, those of a mapping or list that were passed, and the rest.
@@ -225,16 +227,25 @@ class LinePositions:
         passed.extend(place for _, place in islice(rest, max(0, step + 1 - len(passed))))
         return passed[step] if step < len(passed) else None
 
+    def _on_line(self, line: int) -> tuple[tuple[int, str | None, Any], ...]:
+        """Return the column, key and value of each entry on a line, each line read once."""
+        text = self._lines[line]
+        if len(text) < _LONGEST_CACHED:
+            return _parse_line_cached(text)
+        if line not in self._long:
+            self._long[line] = _parse_line(text)
+        return self._long[line]
+
     def _entries_from(self, number: int) -> Iterator[tuple[str | None, int]]:
         """Yield the key and the place of each entry on a line and on those after it."""
         for line in range(number, len(self._lines)):
-            for column, key, _ in _on_line(self._lines[line]):
+            for column, key, _ in self._on_line(line):
                 yield key, line * _LINE + column
 
     def _inside(self, place: int, is_item: bool) -> int | None:
         """Return the place of the first entry of the mapping or list that is the value of an entry, if it is one."""
         line, column = divmod(place, _LINE)
-        if next(value for at, _, value in _on_line(self._lines[line]) if at == column) is not _BELOW:
+        if next(value for at, _, value in self._on_line(line) if at == column) is not _BELOW:
             return None
         key, below = next((entry for entry in self._entries_from(line) if entry[1] > place), ("", 0))
         deeper = below // _LINE == line or below % _LINE > column
@@ -243,7 +254,7 @@ class LinePositions:
     def _entries_in(self, inside: int) -> Iterator[tuple[str | None, int]]:
         """Yield the key and the place of each entry of the mapping or list whose first one is at a place."""
         first, column = divmod(inside, _LINE)
-        key = next(key for at, key, _ in _on_line(self._lines[first]) if at == column)
+        key = next(key for at, key, _ in self._on_line(first) if at == column)
         yield key, inside
         is_list, deeper = key is None, " " * (column + 1)
         for line in range(first + 1, len(self._lines)):
@@ -252,7 +263,7 @@ class LinePositions:
                 continue
             if len(text) - len(content) < column or (is_list and not content.startswith("- ")):
                 return
-            key = _on_line(text)[0][1]
+            key = self._on_line(line)[0][1]
             if is_list is (key is None):  # A list may be in the same column as its key.
                 yield key, line * _LINE + column
 
