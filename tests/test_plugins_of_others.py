@@ -38,13 +38,13 @@ from trainc.api.plugins import Lint, Passes, Plugin, always
 
 
 def run(job, policy, info):
-    if job.name == "llm":
+    if job.name in ("llm", "job"):
         {body}
     return info
 
 
 def lint(job, info):
-    return (Finding("A", "bad", 1, None, "spec"),) if "{name}" == "misfinds" and job.name == "llm" else ()
+    return (Finding("A", "bad", 1, None, "spec"),) if "{name}" == "misfinds" and job.name in ("llm", "job") else ()
 
 
 PASSES = Passes(enforce_ml_policy=run)
@@ -182,9 +182,12 @@ def test_a_plugin_that_is_of_no_use_is_refused(site: Path, folder: Path, name: s
 def test_a_plugin_that_fails_at_a_job_is_an_error_of_that_job(site: Path, folder: Path, name: str) -> None:
     (folder / "other.yaml").write_text(JOB.replace("llm", "other"), encoding="utf-8")
     (folder / "trainc.yaml").write_text(f"plugins: [{name}]\noutput: out\n", encoding="utf-8")
+    # It is tried with the smallest job that could use it, which is called job.
+    (folder / "runtime.yaml").write_text(yaml.safe_dump(runtime(name="unused")), encoding="utf-8")
     done = trainc(site, folder, "build", "--keep-going")
     assert (done.returncode, [file.name for file in (folder / "out" / "team-a").iterdir()]) == (1, ["other.yaml"])
     assert f"error[BrokenPlugin] metadata.name: a plugin failed at this job ({name})" in done.stderr
+    assert trainc(site, folder, "check", "runtime.yaml").returncode == 0
 
 
 def test_what_a_plugin_prints_is_no_part_of_the_manifests(site: Path, folder: Path) -> None:

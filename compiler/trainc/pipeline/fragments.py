@@ -23,6 +23,7 @@ from trainc.pipeline.index import referenced_key
 from trainc.pipeline.lowering import lower_job, prepare
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument, check_document
+from trainc.plugins import registry
 from trainc.project.dialects import OME, V2ALPHA1, DialectContext
 from trainc.reading.document import Document
 from trainc.schema import check
@@ -242,7 +243,18 @@ def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
 
 
 def _dry_run(runtime: ValidDocument, session: Session, *, builds: bool) -> list[Diagnostic]:
-    """Return what the smallest TrainJob of a runtime would report, either if it `builds` or without its objects."""
+    """Return what the smallest TrainJob of a runtime would report, either if it `builds` or without its objects.
+
+    A plugin of others that fails at it is a warning: no job of the input is like that.
+    """
+    failures = (Exception, SystemExit) if session.options.plugins else ()
+    try:
+        return _smallest_reports(runtime, session, builds)
+    except failures as error:
+        return [runtime.diagnose(replace(registry.failure(error, session.options.plugins), severity="warning"))]
+
+
+def _smallest_reports(runtime: ValidDocument, session: Session, builds: bool) -> list[Diagnostic]:
     smallest = smallest_job(runtime, session.options)
     data = check(smallest, "TrainJob", session.release.minor)[0]
     result = Result(ValidDocument(Document.of(smallest), data), runtime, runtime)
