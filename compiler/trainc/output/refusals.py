@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from trainc.findings import Diagnostic, Severity, Source, sort_diagnostics
+from trainc.findings.codes import stage_of
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, first_of
 from trainc.kube.documents import qualified
@@ -39,6 +40,8 @@ def notes_of(refused: Iterable[tuple[JobKey | None, Diagnostic]], shared: Contai
         why = _DIGEST.sub(r"\1...", first.message)
         fails = first.trait in ("failing rule", "faulty rule")
         rest = "Nothing has to be done while they stay as built; before one is built again: "
+        if stage_of(first.code) == "fits":
+            rest = "Those that run go on, those that wait keep waiting; before one is built again: "
         if first.code == "PolicyDenied":
             rest = "They run on, but a policy with UPDATE denies a change of them as well; before one is built again: "
         if fails or codes == "QueueInactive":  # Not for what these jobs are: no job passes.

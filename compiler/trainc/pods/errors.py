@@ -98,7 +98,7 @@ def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Findin
     names = sorted(filter(None, names))
     add = f"add the {kind} to the pod"
     if kind == "volume":
-        add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}]"
+        add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}], or a persistentVolumeClaim, whose files outlast the pod"
     hint = did_you_mean(name, names) or (choose(name, names, "use one of the pod's:") + f"; or {add}" if names else add)
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 

@@ -107,6 +107,14 @@ def test_what_the_hint_says_would_do() -> None:
             ),
         ),
         (
+            jobset(spec={"containers": [{"name": "node", "resources": {"requests": {"nvidia.com/gpus": 1}}}]}),
+            [queue("a", 8), local("a")],
+            (
+                "ClusterQueue a has no quota for nvidia.com/gpus, which the pods of node request\n"
+                "help: did you mean nvidia.com/gpu? Otherwise, add nvidia.com/gpus to coveredResources of the ClusterQueue"
+            ),
+        ),
+        (
             jobset(to="b"),
             [queue("a", 8), local("a")],
             "there is no LocalQueue b in namespace team-a\nhelp: the namespace has the LocalQueues a: use a queue or a namespace that is there, or have one created",

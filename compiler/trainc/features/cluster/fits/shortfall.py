@@ -347,7 +347,10 @@ class _Explainer:
     def _not_covered(self) -> Shortfall:
         assigned = next(item for item in self.assignment.pod_sets if item.uncovered)
         message = f"{self._queue_name} has no quota for {assigned.uncovered}, which the pods of {assigned.pod_set.name} request"
-        hint = f"remove the request, or add {assigned.uncovered} to coveredResources of the ClusterQueue"
+        covered = {resource for group in self.queue.groups for resource in group.covered}
+        near = did_you_mean(assigned.uncovered, covered, 0.9)
+        add = f"add {assigned.uncovered} to coveredResources of the ClusterQueue"
+        hint = f"{near} Otherwise, {add}" if near else f"remove the request, or {add}"
         return Shortfall(message, hint, assigned.pod_set.name)
 
     def _too_much(self) -> Shortfall:
