@@ -98,7 +98,8 @@ def _examine(
     if not arguments.paths and any(of_env.configuration.live for of_env in settings.values()):
         from trainc.cli.live import spoiled_dumps
 
-        loosened += [d for d in spoiled_dumps(settings.values(), bases) if d not in [*every, *loosened]]
+        known = {*every, *loosened}
+        loosened += [d for d in spoiled_dumps(settings.values(), bases) if d not in known]
     loosened = without_loosened(loosened, [*every, *nothing])
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})

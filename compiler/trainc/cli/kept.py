@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
@@ -242,7 +243,9 @@ def causes_of(
     """
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
-    for rendered in _unfinished(keeping):
+    base = keeping.read_base()
+    unfinished = [file for file in keeping.waiting if base is None or base.read_state(file.body) != "finished"]
+    for rendered in unfinished:
         if rendered.compiled is not None and rendered.key not in by_hand and not keeping.is_by_hand(rendered):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
     in_common = dict(for_all) if groups else {}
@@ -254,7 +257,6 @@ def causes_of(
         changed = _changed_lines(session, jobs[first.namespace, first.name], first, keeping)
         reason = _reason(first.line, keeping)
         if not changed and not reason:
-            base = keeping.read_base()
             changed = in_common
             reason = "an overlay, a setting or the rendered file has changed " + (
                 f"before {base.name}" if base and keeping.standing(first.key) == "kept" else "since"
@@ -268,6 +270,7 @@ def causes_of(
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]
             left.setdefault(cause, {}).update(dict.fromkeys(sorted(registries[0] - registries[1])))
+    waiting = {file.job for file in unfinished}
     return [
         Cause(
             tuple(names),
@@ -275,7 +278,7 @@ def causes_of(
             if isinstance(cause, str)
             else tuple(sorted((source for source, _ in cause), key=lambda s: (s.line, s.column))),
             cause if isinstance(cause, str) else "",
-            rebuild_of(names, keeping),
+            _rebuild_of(names, waiting),
             tuple(left[cause]),
             not isinstance(cause, str) and all(is_gone for _, is_gone in cause),
         )
@@ -283,15 +286,8 @@ def causes_of(
     ]
 
 
-def _unfinished(keeping: Keeping) -> list[Rendered]:
-    """Return the kept files that differ from what compiling gives, but those of jobs that the base's dump knows as finished."""
-    base = keeping.read_base()
-    return [file for file in keeping.waiting if base is None or base.read_state(file.body) != "finished"]
-
-
-def rebuild_of(jobs: Collection[str], keeping: Keeping) -> str:
-    """Return the flags that build kept jobs again, and no other that differs from what compiling gives."""
-    waiting = {file.job for file in _unfinished(keeping)}
+def _rebuild_of(jobs: Collection[str], waiting: AbstractSet[str]) -> str:
+    """Return the flags that build kept jobs again, and no other of those that wait for it."""
     if waiting <= {*jobs}:
         return "--rebuild all"
     spaces = {job.rpartition("/")[0] for job in jobs}

@@ -68,7 +68,7 @@ class Live:
 
     def state(self, body: str) -> str:
         """Return the state of the JobSet in a rendered file; empty if the dump does not have it."""
-        for document in read_documents(body.encode(), "", self._limits)[0]:
+        for document in read_documents(body.encode(), "", self._limits)[0] if self.states else ():
             if document.data.get("kind") == "JobSet":
                 namespace, name = identity_of(document.data)
                 return self.states.get((namespace or "", name), "")

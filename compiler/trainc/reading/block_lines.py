@@ -298,7 +298,7 @@ def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
     while at < end:
         line = lines[at]
         at += 1
-        for column, key, value in _on_line(line):
+        for column, key, value in _parse_line_cached(line) if len(line) < _LONGEST_CACHED else _parse_line(line):
             if value.__class__ is not _Unread:
                 yield column, key, value
             elif value[0] == "|":
@@ -333,10 +333,6 @@ def _parse_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
 
 
 _parse_line_cached = lru_cache(maxsize=4096)(_parse_line)  # Consecutive documents have many lines in common.
-
-
-def _on_line(line: str) -> tuple[tuple[int, str | None, Any], ...]:
-    return _parse_line_cached(line) if len(line) < _LONGEST_CACHED else _parse_line(line)
 
 
 class _Unread(str):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
+from typing import Any
 
 from trainc.api.arguments import Arguments
 from trainc.api.findings import CompileError, Diagnostic, sort_diagnostics
@@ -10,52 +12,58 @@ from trainc.api.records import replace
 from trainc.features.gitops.diff.sides import ReadSide, sides_of, with_arguments
 
 
-def judged(after: ReadSide, arguments: Arguments) -> ReadSide:
-    """Return the working tree with what `check` with the same base finds of the jobs that are kept."""
+def base_of_tree(arguments: Arguments) -> str | None:
+    """The revision that the whole working tree is compared with; None if something else is compared."""
     first, last = sides_of(arguments)
-    keeping = after.manifest_set.keeping
-    is_of_tree = first.revision is not None and (last.revision, last.path) == (None, None)
-    if keeping is None or not is_of_tree or not (keeping[1].waiting or keeping[1].refused):
-        return after
-    from trainc.api.kept import kept
-
-    diagnostics = [d for d in after.manifest_set.diagnostics if d.code != "KeptCannotRebuild"]
-    known = {(d.code, d.source, d.message) for d in diagnostics}
-    found = kept.judged(with_arguments(arguments, paths=[], base=first.revision)).settled
-    diagnostics += [d for d in found if (d.code, d.source, d.message) not in known]
-    return replace(after, manifest_set=replace(after.manifest_set, diagnostics=diagnostics))
+    return first.revision if (last.revision, last.path) == (None, None) else None
 
 
-def as_checked(diagnostics: list[Diagnostic], arguments: Arguments) -> list[Diagnostic]:
-    """Return errors of the working tree as `check` with the same base has them: each once, at its cause."""
-    first, last = sides_of(arguments)
+class Checked:
+    """One check, made when something first needs it; none if the working tree is not what a comparison ends with."""
 
-    def is_mine(d: Diagnostic) -> bool:
-        return d.severity == "error" and (d.source is None or d.source.origin != "git")
+    def __init__(self, arguments: Arguments) -> None:
+        self._base = base_of_tree(arguments)
+        self._arguments = with_arguments(arguments, paths=[], base=self._base)
 
-    codes = {d.code for d in diagnostics if is_mine(d)}
-    if not codes or first.revision is None or (last.revision, last.path) != (None, None):
-        return diagnostics
-    from trainc.api.kept import kept
+    @cached_property
+    def _run(self) -> Any:
+        from trainc.api.kept import kept
 
-    checked: list[Diagnostic] = []
-    with suppress(CompileError):  # Settings that cannot be read, which is what the errors say.
-        checked = kept.judged(with_arguments(arguments, paths=[], base=first.revision)).diagnostics
-    errors = [d for d in checked if d.severity == "error"]
-    found = [d for d in errors if d.code in codes] or errors
-    others = [d for d in diagnostics if not is_mine(d) and d.code != "KeptCannotRebuild"]
-    return sort_diagnostics([*others, *found]) if found else diagnostics
+        return kept.judged(self._arguments)
 
+    def judged(self, after: ReadSide) -> ReadSide:
+        """Return the working tree with what the check finds of the jobs that are kept."""
+        keeping = after.manifest_set.keeping
+        if keeping is None or self._base is None or not (keeping[1].waiting or keeping[1].refused):
+            return after
+        diagnostics = [d for d in after.manifest_set.diagnostics if d.code != "KeptCannotRebuild"]
+        known = {(d.code, d.source, d.message) for d in diagnostics}
+        diagnostics += [d for d in self._run.settled if (d.code, d.source, d.message) not in known]
+        return replace(after, manifest_set=replace(after.manifest_set, diagnostics=diagnostics))
 
-def of_dump(after: ReadSide, arguments: Arguments) -> list[Diagnostic]:
-    """Return what `check` with the same base says of the dump of the working tree."""
-    first, last = sides_of(arguments)
-    if after.configuration.live is None or first.revision is None or (last.revision, last.path) != (None, None):
-        return []
-    from trainc.api.kept import kept
+    def in_its_words(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+        """Return errors of the working tree as the check has them: each once, at its cause."""
 
-    found = kept.of_dump(with_arguments(arguments, paths=[], base=first.revision))
-    return [d for d in found if d not in after.manifest_set.diagnostics]
+        def is_mine(d: Diagnostic) -> bool:
+            return d.severity == "error" and (d.source is None or d.source.origin != "git")
+
+        codes = {d.code for d in diagnostics if is_mine(d)}
+        if not codes or self._base is None:
+            return diagnostics
+        errors: list[Diagnostic] = []
+        with suppress(CompileError):  # Settings that cannot be read, which is what the errors say.
+            errors = [d for d in self._run.diagnostics if d.severity == "error"]
+        found = [d for d in errors if d.code in codes] or errors
+        others = [d for d in diagnostics if not is_mine(d) and d.code != "KeptCannotRebuild"]
+        return sort_diagnostics([*others, *found]) if found else diagnostics
+
+    def of_dump(self, after: ReadSide) -> list[Diagnostic]:
+        """Return what the check says of the dump of the working tree."""
+        if after.configuration.live is None or self._base is None:
+            return []
+        from trainc.api.kept import kept
+
+        return [d for d in kept.of_dump(self._arguments) if d not in after.manifest_set.diagnostics]
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:

@@ -29,7 +29,7 @@ from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
-from trainc.features.gitops.diff.checked import as_checked, judged, new_diagnostics, of_dump
+from trainc.features.gitops.diff.checked import Checked, base_of_tree, new_diagnostics
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.denials import denials
@@ -100,8 +100,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += problems
             has_failed |= has_errors(problems)
             after = after if live is not None else None
-        after = after and judged(after, environment)
-        found[name] = diagnostics = as_checked(diagnostics, environment)
+        checked = Checked(environment)
+        after = after and checked.judged(after)
+        found[name] = diagnostics = checked.in_its_words(diagnostics)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
@@ -111,9 +112,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.progress.clear()
         # `trainc check` reports the warnings that are not new.
         new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
-        errors = [*before.manifest_set.errors, *as_checked(after.manifest_set.errors, environment)]
-        errors += [*after.unread, *diffs[name].review.failures]
-        found[name] = [*diagnostics, *errors, *new, *of_dump(after, environment)]
+        errors = [
+            *before.manifest_set.errors,
+            *checked.in_its_words(after.manifest_set.errors),
+            *after.unread,
+            *diffs[name].review.failures,
+        ]
+        found[name] = [*diagnostics, *errors, *new, *checked.of_dump(after)]
         has_failed |= bool(errors)
     streams.progress.clear()
     report(merge_diagnostics(found), arguments, streams)
@@ -332,13 +337,12 @@ def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collec
 
 def _with_base(after: ReadSide, arguments: Arguments) -> tuple[ReadSide, Iterable[tuple[Source, bool]]]:
     """Return the working tree with the base of what it keeps, and the lines that have changed for all jobs alike."""
-    first, last = sides_of(arguments)
-    is_of_tree = first.revision is not None and (last.revision, last.path) == (None, None)
-    if (of_side := after.manifest_set.keeping) is None or not is_of_tree or not of_side[1].kept_files:
+    base, of_side = base_of_tree(arguments), after.manifest_set.keeping
+    if base is None or of_side is None or not of_side[1].kept_files:
         return after, ()
     from trainc.api.kept import kept
 
-    keeping, for_all = kept.with_base(of_side[1], with_arguments(arguments, paths=[], base=first.revision))
+    keeping, for_all = kept.with_base(of_side[1], with_arguments(arguments, paths=[], base=base))
     return replace(after, manifest_set=replace(after.manifest_set, keeping=(of_side[0], keeping))), for_all
 
 
@@ -530,7 +534,7 @@ def changes_since(
     errors, failures = list[str](), list[Diagnostic]()
     for environment in environments:
         before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
-        after = after and judged(after, environment)
+        after = after and Checked(environment).judged(after)
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:

@@ -13,7 +13,6 @@ from trainc.api.command import compile_every, compiling, report
 from trainc.api.documents import Document, label_of, opening, yaml_reader
 from trainc.api.findings import CompileError, Diagnostic, Finding, counted, escape_xml, has_errors, policy
 from trainc.api.jobs import JobSet, Judge, OneJob, Session
-from trainc.api.kept import kept
 from trainc.api.kube import Json, Manifest, documents, identity_of, releases
 from trainc.api.output import dump_yaml
 from trainc.api.plugins import Plugin, enabled
@@ -182,6 +181,8 @@ def _states(
 ) -> _States:
     """The state of each JobSet or TrainJob in the dump; without one, what has finished by those that trainc.yaml names."""
     if not arguments.live:
+        from trainc.api.kept import kept
+
         base = arguments.since and arguments.since.removeprefix("git:").removesuffix("...")
         configured = {name: settings.configuration for name, settings in environments.items()}
         finished = {name: kept.finished_jobsets(one, one, arguments, base) for name, one in configured.items()}
