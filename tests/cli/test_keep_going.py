@@ -160,6 +160,35 @@ def test_the_trials_of_a_sweep_with_errors_or_over_its_budget_stay_as_they_are()
     assert files() == before
 
 
+def test_a_sweep_with_an_error_leaves_out_itself_alone() -> None:
+    sweep = "apiVersion: trainc/v1alpha1\nkind: Sweep\nbase: ../../bases/BASE.yaml\nparameters: {lr: [1, 2]}\n"
+    for team in ("ads", "nlp"):
+        job(f"bases/{team}.yaml", ("train.py", 'train.py, "--lr=${trialParameters.lr}"'))
+        write(f"jobs/{team}/sweep.yaml", sweep.replace("BASE", team))
+    assert run("build").status == 0
+    before = files()
+    write("jobs/ads/sweep.yaml", sweep.replace("BASE", "ads").replace("[1, 2]", "[1, 2, 3]"))
+    of_nlp = sweep.replace("BASE", "nlp")
+    for path, text in (
+        ("jobs/nlp/sweep.yaml", of_nlp.replace("[1, 2]", "{min: 0, max: 1, count: 2, scale: log}")),
+        ("jobs/nlp/sweep.yaml", of_nlp.replace("bases/nlp", "base/nlp")),
+        (
+            "bases/nlp.yaml",
+            Path("bases/nlp.yaml").read_text(encoding="utf-8").replace("Parameters.lr", "Parameters.rate"),
+        ),
+        ("bases/nlp.yaml", "kind: [TrainJob\n"),
+    ):
+        was = Path(path).read_text(encoding="utf-8")
+        write(path, text)
+        said = kept_going()
+        assert said.status == 1
+        assert "jobs/nlp/sweep.yaml are left out, because of errors" in said.stderr, said.stderr
+        assert {path for path in files() if path not in before} == {"rendered/bases/ads-trial-2.yaml"}, said.stderr
+        assert before.items() <= files().items()
+        write(path, was)
+        Path("rendered/bases/ads-trial-2.yaml").unlink()
+
+
 def test_without_a_folder_or_without_any_job_there_is_nothing_to_go_on_with() -> None:
     assert run("build", "--keep-going", "-o", "-").status == 2
     for path in Path("jobs").rglob("*.yaml"):

@@ -104,6 +104,8 @@ def test_a_missing_path_is_named_with_what_is_near(folder: Path) -> None:
     assert "jobs/c.yaml" in missing.message
     assert "jobs/b.yaml" in missing.hint
     assert problem("job").hint == "did you mean jobs?"
+    write(folder / "a" / "compiled" / "c.yaml", "# Compiled by trainc from other/c.yaml. Edit that file instead.\n")
+    assert problem("jobs/moved/c.yaml").hint == "did you mean other/c.yaml?"
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "jobs/b.yaml/c", "nowhere/at/all.yaml", "x\udcff"])

@@ -68,7 +68,7 @@ def failures_of(
     `input_diagnostics` are about the input as a whole, `compiled` the jobs that came out without errors, and
     `joint_diagnostics` about several jobs together, such as the budget of a sweep.
     """
-    failures = Failures()
+    failures = Failures(files=set(inputs.failed_sweeps))
     for document in session.index.refused_jobs:
         failures.jobs.add(identity_of(document.data, session.options.namespace))
         failures.files.add(document.file)
@@ -98,9 +98,9 @@ def _add_error(failures: Failures, error: Diagnostic, session: Session, inputs: 
     file = "" if error.source is None or error.source.origin != "file" else error.source.file
     failures.jobs |= {job.key for job in session.jobs if job.label == error.object}
     homes = {d.file for d in session.index.refused_jobs if label_of(d.data) == error.object}
-    if stage_of(error.code) == "sweep":
+    if stage_of(error.code) == "sweep" and (inputs.failed_sweeps or file in inputs.sweeps):
         # The error may be at the base; the files of trials name the sweep.
-        failures.files |= inputs.sweeps
+        failures.files |= {file} & inputs.sweeps
     elif homes:
         failures.prunes &= file in homes
     elif error.code in _UNCERTAIN or not file:

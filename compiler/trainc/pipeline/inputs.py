@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, has_errors
@@ -65,6 +66,10 @@ class Expansion(Protocol):
         """What is wrong with the sweeps."""
 
     @property
+    def failed(self) -> AbstractSet[str]:
+        """The files of the sweeps of which trials are missing because of errors."""
+
+    @property
     def bases(self) -> Container[int]:
         """The ids of the documents from which trials are made."""
 
@@ -85,7 +90,7 @@ class Inputs:
 
     `catalog` is trainc's catalog with the overlays applied. `files` are those in which there is a TrainJob, a runtime or a
     sweep, also if an overlay deletes it, `unselected` the jobs and sweeps that no environment selects, `elsewhere`
-    those that only others do, `sweeps` the files of sweeps, `jobsets` the JobSets that are sources themselves, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
+    those that only others do, `sweeps` the files of sweeps, `failed_sweeps` those of which trials are missing because of errors, `jobsets` the JobSets that are sources themselves, and `unread` those with errors because of which documents may be missing. Sweeps are expanded: `documents`
     has their trials, and `tally` counts them. `step` is told how much has been read, and then how much is compiled.
     """
 
@@ -99,6 +104,7 @@ class Inputs:
     unselected: tuple[Document, ...] = ()
     elsewhere: tuple[Document, ...] = ()
     sweeps: frozenset[str] = frozenset()
+    failed_sweeps: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     jobsets: tuple[Document, ...] = ()
 
@@ -175,9 +181,10 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     resources = [document for overlay in overlays for loaded in overlay.in_order for document in loaded.resources]
     sweeps = [document for document in (*documents, *resources) if is_sweep(document.data)]
-    expansion = None
+    files_of_sweeps = frozenset(sweep.file for sweep in sweeps)
+    expansion, catalog, tally = None, find, None
     if sweeps:
-        files |= {sweep.file for sweep in sweeps}
+        files |= files_of_sweeps
         documents = [document for document in documents if not is_sweep(document.data)]
 
         def read_path(path: str) -> tuple[list[Document], list[Diagnostic]]:
@@ -186,9 +193,9 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         expansion, problems = expansion_of(sweeps, [*documents, *resources], read_path, options)
         # A file with errors may have been read before.
         diagnostics += [problem for problem in problems if problem not in diagnostics]
+        unread |= {d.source.file for d in problems if d.source is not None and d.severity == "error"} - files_of_sweeps
         documents += [] if expansion is None else expansion.documents
-    unselected: list[Document] = []
-    selected_elsewhere: list[Document] = []
+    unselected, selected_elsewhere = list[Document](), list[Document]()
     if select:
         unselected, selected_elsewhere = ([], []) if expansion is None else expansion.select(select, elsewhere)
         bases = () if expansion is None else expansion.bases
@@ -202,7 +209,6 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         selected_elsewhere += [d for d in rejected if elsewhere(d.data, d.file)]
         unselected += [d for d in rejected if not elsewhere(d.data, d.file)]
         documents = [document for document in documents if id(document) not in left_out]
-    catalog, tally = find, None
     if overlays:
         from trainc.project.overlays.stack import Stack
 
@@ -229,7 +235,8 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         step,
         unselected=tuple(unselected),
         elsewhere=tuple(selected_elsewhere),
-        sweeps=frozenset(sweep.file for sweep in sweeps),
+        sweeps=files_of_sweeps,
+        failed_sweeps=files_of_sweeps if expansion is None else frozenset(expansion.failed),
         unread=unread,
     )
 

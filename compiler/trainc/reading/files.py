@@ -7,13 +7,14 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import islice
 
 from trainc.findings import Diagnostic, Severity, Source
 from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of, near_names
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded
+from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded, root_around
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
@@ -357,7 +358,8 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
     return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
 
 
-_SHORT = 2
+_SHORT, _MOST_FOLDERS = 2, 1000
+_COMPILED = b"# Compiled by trainc from "
 # The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
 missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
 
@@ -373,6 +375,23 @@ def near_files(path: str, *, may_begin: bool = False) -> list[str]:
     alike = near_names(name.partition(".")[0], {*stems.values()})
     near = near_names(name, [other for other, stem in stems.items() if stem in alike or len(stem) <= _SHORT])
     return near or [other for other in stems if may_begin and name and other.startswith(name)][:_SHORT]
+
+
+def near_paths(path: str) -> list[str]:
+    """Return the paths that one may mean: near names in its folder, else the file of this name in the nearest folder."""
+    parent, name = os.path.split(os.path.normpath(path))
+    if near := near_files(path):
+        return [os.path.join(parent, other) for other in near]
+    root, above, found = root_around(os.curdir), parent or os.curdir, list[str]()
+    while not found and is_inside(above, root):
+        for folder, below, names in islice(os.walk(above), _MOST_FOLDERS):
+            below[:] = sorted(other for other in below if not other.startswith("."))
+            there = os.path.normpath(os.path.join(folder, name))
+            # What was compiled from a job often has its name, and is no source.
+            if name in below or (name in names and not read_bytes(there, _MOST_OF_NEAR).startswith(_COMPILED)):
+                found.append(there)
+        above = os.path.normpath(os.path.join(above, os.pardir))
+    return found[:_SHORT]
 
 
 def _near_folders(path: str) -> list[str]:
@@ -400,8 +419,9 @@ def _no_such_path(path: str) -> Diagnostic:
         if (other := name.removesuffix(".yaml") + ".yml") in near:
             hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"
     else:
-        rest = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
-        hint = f"did you mean {name}?" if source and os.path.lexists(name) else rest
+        hint = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
+        if moved := near_paths(path):
+            hint = f"did you mean {' or '.join(map(shown_path, moved))}?"
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=source)
 
 

@@ -31,7 +31,7 @@ from trainc.reading.files import (
     TEMPLATE_SUFFIXES,
     Texts,
     is_overlay_folder,
-    near_files,
+    near_paths,
     read_paths,
     shown_path,
 )
@@ -216,7 +216,7 @@ class _Loader:
         for index, resource in enumerate(overlay.resources):
             path = path_from(folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
-            if not self._may_be_read(overlay, ("resources", index), resource, path, root):
+            if not self._may_be_read(overlay, ("resources", index), resource, folder, root):
                 continue
             if os.path.basename(file) != OVERLAY_FILE:
                 files.append((index, path))
@@ -234,15 +234,15 @@ class _Loader:
             elif (base := self._load(path, above, root)) is not None:
                 bases.append(base)
         for index, runtime in enumerate(overlay.runtimes):
-            self._may_be_read(overlay, ("runtimes", index), runtime, path_from(folder, runtime), root)
+            self._may_be_read(overlay, ("runtimes", index), runtime, folder, root)
         for entry in overlay.patches:
             if entry.file is not None:
-                self._may_be_read(overlay, (*entry.path, "path"), entry.file, path_from(folder, entry.file), root)
+                self._may_be_read(overlay, (*entry.path, "path"), entry.file, folder, root)
         return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
 
-    def _may_be_read(self, overlay: Overlay, at: Path, reference: str, path: str, root: str) -> bool:
+    def _may_be_read(self, overlay: Overlay, at: Path, reference: str, folder: str, root: str) -> bool:
         """Return whether a path in an overlay may be read: manifests in the repository, nothing else on the machine."""
-        allowed = self._limits.allow_outside
+        allowed, path = self._limits.allow_outside, path_from(folder, reference)
         if not allowed and not os.path.isabs(reference) and not is_inside(path, root):
             message = f"{reference} is outside the repository"
             self.diagnostics.append(replace(_invalid(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
@@ -251,9 +251,9 @@ class _Loader:
             message, hint = f"{reference} is an absolute path", "write it relative to the overlay's folder"
         elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
             message = f"{reference} is not a folder or a file that ends in {', '.join(READ_SUFFIXES)}"
-            near = [os.path.join(os.path.dirname(reference), name) for name in near_files(path)]
             remote = "copy remote files into the repository: trainc does not download anything"
-            hint = suggest(reference, near) if near else remote
+            near = [] if "://" in reference else near_paths(path)
+            hint = suggest(reference, [_reference(name, folder) for name in near]) if near else remote
         else:
             return True
         self.diagnostics.append(_invalid(overlay, at, message, hint))
@@ -320,12 +320,16 @@ class _Contents:
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
             message = f"{file} cannot be read: {error_reason(error)}"
-            near = [os.path.join(os.path.dirname(file), name) for name in near_files(path)]
+            near = [_reference(other, loaded.folder) for other in near_paths(path)]
             hint = suggest(file, near) if near else "check the path: it is relative to the overlay's folder"
             return [], [_invalid(loaded.overlay, (*entry.path, "path"), message, hint)]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)
+
+
+def _reference(path: str, folder: str) -> str:
+    return os.path.relpath(path, folder or os.curdir).replace(os.sep, "/")
 
 
 def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:

@@ -176,7 +176,8 @@ metadata:
   annotations: {{trainc/own: "true"}}
 data: {{a: b}}
 """
-TRIALS = "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: s}\nbase: ../../base.yaml\nparameters: {lr: [1, 2, 3]}\nexclude:\n"
+TRIALS = "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: s}\nbase: ../../base.yaml#s\nparameters: {lr: [1, 2, 3]}\nexclude:\n"
+NAMELESS = TRIALS.replace("metadata: {name: s}\n", "")
 # What is built and committed: a file, its text, and an edit after it; what is then edited, and how it is built; and what
 # is said.
 SINCE = {
@@ -220,6 +221,12 @@ SINCE = {
         (),
         ["because of jobs/ads/s.yaml:7"],
     ),
+    "a new sweep is its own cause": (
+        ("jobs/ads/s.yaml", f"{NAMELESS}- {{lr: 1}}\n", ("jobs/ads/s.yaml", "lr", "lr")),
+        ("jobs/nlp/s.yaml", "", f"{NAMELESS}- {{lr: 2}}\n".replace("#s", "#z")),
+        (),
+        ["because of jobs/nlp/s.yaml:1"],
+    ),
 }
 
 
@@ -233,14 +240,14 @@ def test_a_cause_has_changed_and_is_where_it_is_now(
 ) -> None:
     file, text, later = built
     edit("trainc.yaml", "rebuild", "nameHash: true\nrebuild")
-    write("base.yaml", TORCH.replace("NAME", "s"))
+    write("base.yaml", "---\n".join(TORCH.replace("NAME", name) for name in ("s", "z")))
     if text:
         write(file, text)
     run("build", "--rebuild", "all")
     edit(*later)
     run("build")
     commit("before")
-    edit(*change)
+    (edit if change[1] else write)(*(part for part in change if part))
     run("build", *words)
     said = run("diff", "git:HEAD").stdout
     assert [line.strip() for line in said.splitlines() if "because of" in line or "and, since" in line] == expected

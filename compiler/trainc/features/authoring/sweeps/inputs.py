@@ -95,6 +95,8 @@ class Sweeps:
     diagnostics: list[Diagnostic]
     pairs: list[tuple[Matrix, Document]]
     unselected: set[int] = field(default_factory=set)
+    # The files of sweeps of which trials are missing because of errors.
+    failed: set[str] = field(default_factory=set)
     # Those that are no job by themselves, and that a sweep means by a wrong path.
     meant: list[Document] = field(default_factory=list)
 
@@ -133,6 +135,7 @@ class Sweeps:
                 trials, wrong = trial_documents(matrix, before, document)
                 expanded += trials
                 problems += wrong
+                self.failed |= {matrix.document.file} if wrong else set()
                 problems += [] if wrong else unused_parameters(matrix, document, of_runtimes)
                 tally.expect(matrix, trials)
         return expanded, problems, tally
@@ -145,7 +148,7 @@ def read_sweeps(
     by_file: dict[str, list[Document]] = {}
     for document in documents:
         by_file.setdefault(os.path.realpath(document.file), []).append(document)
-    result = Sweeps([], [], [])
+    result, given = Sweeps([], [], []), {id(document) for document in documents}
     for sweep in sweeps:
         matrix, problems = read_matrix(sweep, limits)
         result.diagnostics += problems
@@ -159,17 +162,9 @@ def read_sweeps(
         added: list[Document] = []
         if file not in by_file:
             if not os.path.exists(file):
-                here = os.path.join(os.path.dirname(sweep.file), os.path.basename(matrix.path))
-                meant = os.path.basename(here) if os.path.exists(here) else "jobs/llm.yaml"
-                hint = f"write the path of the TrainJob's file, from the folder of this one: base: {meant}"
-                candidates = [here]
-                if near := files.near_files(matrix.path):
-                    candidates += [os.path.join(os.path.dirname(matrix.path), name) for name in near]
-                    folder = os.path.relpath(os.path.dirname(matrix.path) or ".", os.path.dirname(sweep.file) or ".")
-                    hint = f"did you mean {' or '.join(os.path.normpath(os.path.join(folder, name)) for name in near)}?"
-                wrong = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
+                near, wrong = _no_base(matrix.path, os.path.dirname(sweep.file))
                 result.diagnostics.append(sweep.diagnose(wrong))
-                of_files = [d for candidate in candidates for d in by_file.get(os.path.realpath(candidate), ())]
+                of_files = [d for candidate in near for d in by_file.get(os.path.realpath(candidate), ())]
                 result.meant += [d for d in of_files if "${trialParameters." in str(d.data)]
                 continue
             added, wrong_there = read_file(matrix.path)
@@ -181,11 +176,26 @@ def read_sweeps(
         result.diagnostics += problems
         if base is not None:
             result.pairs.append((matrix, base))
-        # Of a file that is not among the input, only what the trials need is read.
-        result.documents += [
-            d for d in added if d is base or (dialects.is_trainer_document(d.data) and not is_trainjob(d))
-        ]
+        # Of a file that is not among the input, only what the trials need is read: the bases, and what is no TrainJob.
+        result.documents += [d for d in added if dialects.is_trainer_document(d.data) and not is_trainjob(d)]
+        if base is not None and id(base) not in given:
+            given.add(id(base))
+            result.documents.append(base)
+    whole = {id(matrix.document) for matrix, _ in result.pairs if matrix.assignments}
+    result.failed = {sweep.file for sweep in sweeps if id(sweep) not in whole}
     return result
+
+
+def _no_base(path: str, folder: str) -> tuple[list[str], Finding]:
+    """Return what a path in a folder may mean that does not exist, and what to say of it."""
+    here = os.path.join(folder, os.path.basename(path))
+    near = [here] if os.path.exists(here) else files.near_paths(path)
+    from_here = [os.path.relpath(other, folder or os.curdir) for other in near]
+    hint = f"did you mean {' or '.join(from_here)}?"
+    if not near or near == [here]:
+        meant = from_here[0] if near else "jobs/llm.yaml"
+        hint = f"write the path of the TrainJob's file, from the folder of this one: base: {meant}"
+    return near, Finding("InvalidSweep", "error", f"{path} does not exist", hint, ("base",))
 
 
 class Tally:

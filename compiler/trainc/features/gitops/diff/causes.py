@@ -101,10 +101,10 @@ class _Known:
         )
 
     def like(self, document: Document) -> Document | None:
-        """Return the same document of this side, in its file or in another one."""
+        """Return the same document of this side, in its file or, of what has a name, in another one."""
         label = label_of(document.data)
         same = self.by_file.get(os.path.normpath(document.file), {}).get(label)
-        return same or (self.by_label.get(label) if document.data.get("kind") else None)
+        return same or (self.by_label.get(label) if identity_of(document.data)[1] else None)
 
     def alone(self, other: _Known) -> dict[tuple[str, ...], list[Document]]:
         """Return what the other side does not have: by file and kind in that file, by kind and name in none."""
