@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from reading import read
 from steps import SIZES, Counted, assert_linear, steps
 
 from trainc.cli.command import Streams
 from trainc.cli.main import main
-from trainc.explain import placing
+from trainc.explain import placing, replay
 from trainc.explain.model import ExplainedObject
 from trainc.findings import Source
+from trainc.ir.release import release_facts
+from trainc.ir.trainjob import Patch, PatchedJob
+from trainc.kube import strategic_merge
+from trainc.kube.strategic_merge import PatchFailedError
+from trainc.pipeline.patches import apply_patches
+from trainc.project.overlays import apply
 from trainc.reading import block_lines
 from trainc.reading.ignores import ignores_of
 
@@ -98,6 +105,75 @@ def test_patches_on_one_document_take_steps_in_proportion(
     # What is remembered of one input for the next is remembered before the first is counted.
     build(SIZES[-1])
     assert_linear([steps(lambda n=n: build(n)) for n in SIZES])  # type: ignore[misc]
+
+
+def test_patches_that_name_their_documents_are_compared_with_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("overlay").mkdir()
+
+    def check(count: int) -> None:
+        jobs = (JOB.replace("name: a", f"name: a{i}") for i in range(count))
+        Path("job.yaml").write_text("---\n".join(jobs), encoding="utf-8")
+        patches = (_strategic(0).replace("kind: TrainJob", f"name: a{i}") for i in range(count))
+        text = f"apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n{''.join(patches)}"
+        Path("overlay/overlay.yaml").write_text(text, encoding="utf-8")
+        words = ["build", "job.yaml", "--overlay", "overlay", "--release", "2.3"]
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), io.StringIO())) == 0
+
+    check(SIZES[-1])
+    assert_linear([steps(lambda n=n: check(n)) for n in SIZES], 20_000)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["", ", name: a.*", ", name: '(a*){1000}b'"])
+def test_patches_that_name_no_document_are_compared_so_often(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(apply, "_MOST_STEPS", 400)
+    Path("overlay").mkdir()
+    patches = "".join(_strategic(i).replace("TrainJob", f"TrainJob{name}") for i in range(21))
+    text = f"apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n{patches}"
+    Path("overlay/overlay.yaml").write_text(text, encoding="utf-8")
+    Path("job.yaml").write_text(
+        "---\n".join(JOB.replace("name: a", f"name: a{i}") for i in range(21)), encoding="utf-8"
+    )
+    result = run("check", "job.yaml", "--overlay", "overlay", "--release", "2.3")
+    assert (result.status, result.stderr.count("error[")) == (1, 1), result.stderr
+    assert "21 patches that name no document are compared with too many documents" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "explain"])
+def test_overrides_of_pods_take_steps_in_proportion(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of which a TrainJob of 2.1 has any number for one replicated job."""
+    monkeypatch.chdir(tmp_path)
+
+    def work(count: int) -> None:
+        each = (f"  - {{targetJobs: [{{name: node}}], spec: {{nodeSelector: {{a{i}: b}}}}}}\n" for i in range(count))
+        text = JOB.replace("spec: {", "spec:\n  ").replace("}}", "}") + f"  podTemplateOverrides:\n{''.join(each)}"
+        Path("job.yaml").write_text(text, encoding="utf-8")
+        reported = io.StringIO()
+        words = [command, "job.yaml", "--release", "2.1"]
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), reported)) == 0, reported.getvalue()
+
+    monkeypatch.setattr(replay, "_MOST_STEPS", 4)
+    work(3)
+    assert_linear([steps(lambda n=n: work(n)) for n in (60, 120, 240)], 10_000)  # type: ignore[misc]
+
+
+def test_so_many_patches_merge_into_a_long_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategic_merge, "_MOST_ITEMS", 3_000)
+    volumes = ({"spec": {"volumes": [{"name": f"a{i}"}]}} for i in range(200))
+    patches = tuple(Patch(None, (PatchedJob("node", template, (), ()),), ()) for template in volumes)
+    runtime, release = {"replicatedJobs": [{"name": "node", "template": {"spec": {}}}]}, release_facts("2.1")
+    with pytest.raises(PatchFailedError, match="too many patches merge into this list"):
+        apply_patches(runtime, patches, release)
+    assert (
+        len(apply_patches(runtime, patches[:100], release)["replicatedJobs"][0]["template"]["spec"]["volumes"]) == 100
+    )
 
 
 def test_comments_that_ignore_nothing_take_steps_in_proportion() -> None:

@@ -46,7 +46,7 @@ from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.pipeline.compiler import Lowered, Result, Trace
 from trainc.pipeline.lowering import lower_job, prepare, without_unserved_initializers
-from trainc.pipeline.patches import apply_patches
+from trainc.pipeline.patches import apply_in_steps
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import registry
 from trainc.plugins.plugin import ExtensionPoint
@@ -62,6 +62,8 @@ _POINTS: Mapping[str, str] = {
     "build": "Build",
 }
 _JOBSET = "JobSet"
+# From Trainer 2.2 on, a job has no more patches than half of this.
+_MOST_STEPS = 32
 _TEMPLATE = ("spec", "template")
 
 
@@ -92,12 +94,15 @@ class Replay:
             self._leaves(_mirror(spec, labels, annotations)),
             lambda leaf: by_copy(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob"),
         )
-        for count, patch in enumerate(job.patches, start=1):
-            patched = apply_patches(spec, job.patches[:count], self._info.release)
-            labels, annotations = {**labels, **patch.labels}, {**annotations, **patch.annotations}
+        # Each step looks at the whole template.
+        size = -(-len(job.patches) // _MOST_STEPS)
+        steps = [job.patches[i : i + size] for i in range(0, len(job.patches), size or 1)]
+        for step, patched in zip(steps, apply_in_steps(spec, steps, self._info.release), strict=True):
+            for patch in step:
+                labels, annotations = {**labels, **patch.labels}, {**annotations, **patch.annotations}
             # The name of an existing item only addresses that item; it sets nothing.
             after = self._leaves(_mirror(patched, labels, annotations))
-            self._jobset.step(after, partial(self._by_patch, patch), is_item_name)
+            self._jobset.step(after, partial(self._by_patch, {patch.path: patch for patch in step}), is_item_name)
         self._jobset.step(self._leaves(_mirror(self._info.template, labels, annotations)), _by_label)
         self._jobset.step(self._leaves(self._project(self._info)), self._by(self._builder, "build", _JOBSET))
 
@@ -162,12 +167,13 @@ class Replay:
         (jobset,) = registry.build(self._job, info, (self._builder,))
         return jobset
 
-    def _by_patch(self, patch: Patch, leaf: Leaf) -> Origin:
-        """The origin of a leaf set by a patch. A leaf that is only a side effect points to the patch as a whole."""
-        name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
+    def _by_patch(self, patches: Mapping[Path, Patch], leaf: Leaf) -> Origin:
+        """The origin of a leaf set by one of some patches. One that is only a side effect points to the last as a whole."""
         made = made_of(leaf.value)
         in_patch = made is not None and made.fields[0][0] == self._trainjob.label
-        path: Path = made.fields[0][1] if made is not None and in_patch else patch.path
+        path: Path = made.fields[0][1] if made is not None and in_patch else [*patches][-1]
+        patch = patches.get(path[:3]) or patches[[*patches][-1]]
+        name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
         copied = by_copy(self._trainjob, replace(leaf, value=plain(leaf.value)), path)
         return Origin("patch", plain(name), copied.value, inputs=copied.inputs)
 

@@ -14,7 +14,7 @@ from trainc.startup.typing import Any
 # Copy-on-write for patches: whatever many patches change in one document is copied only once.
 
 # Lists longer than anyone writes by hand count against a budget of items that a document's patches may merge into.
-_LONG, _MOST_ITEMS = 1_000, 5_000_000
+_LONG, _MOST_ITEMS = 100, 1_000_000
 
 
 class Copies:
@@ -57,12 +57,12 @@ class PatchFailedError(Exception):
         return PatchFailedError(str(self), path)
 
 
-def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `patch` merged in, without changing either.
+def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any], copies: Copies | None = None) -> dict[str, Any]:
+    """Return `base` with `patch` merged in, without changing either, but for what `copies` owns of `base`.
 
     Neither may contain nulls or directives. Raises PatchFailedError if an item of a keyed list lacks its key.
     """
-    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), keyed_base=True).mapping(base, patch, (), ())
+    merged: dict[str, Any] = _Merge(MERGE_KEYS, copies or Copies(), keyed_base=True).mapping(base, patch, (), ())
     return merged
 
 

@@ -5,7 +5,7 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatche
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.findings import Finding, Path
 from trainc.ir.info import Info
@@ -13,7 +13,7 @@ from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, MERGE_KEYS, MERGED_SETS, POD_SPEC, Json, pod_spec_of, value_at, without_path
-from trainc.kube.strategic_merge import PatchFailedError, strategic_merge
+from trainc.kube.strategic_merge import Copies, PatchFailedError, strategic_merge
 from trainc.project.dialects.dialect import LABELED, NamingConvention
 from trainc.schema.rules import unknown_claims
 from trainc.startup.records import dataclass, replace
@@ -63,17 +63,23 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
 
     Raises PatchFailedError, with the patch's path in the TrainJob, if a patch cannot be merged.
     """
-    jobs: list[Any] = list(template.get("replicatedJobs", ()))
     if not patches:
-        return {**template, "replicatedJobs": jobs}
+        return {**template, "replicatedJobs": [*template.get("replicatedJobs", ())]}
+    return next(apply_in_steps(template, (patches,), release))
+
+
+def apply_in_steps(template: Json, steps: Iterable[Sequence[Patch]], release: Release) -> Iterator[dict[str, Any]]:
+    """Like `apply_patches`, after each of several steps. The next step changes what it has made itself in place."""
+    jobs: list[Any] = list(template.get("replicatedJobs", ()))
     order = {job["name"]: i for i, job in enumerate(jobs)}
-    for patch in patches:
-        jobs = _patch_jobs(jobs, patch, release)
-    jobs = [_without_blank_account(job) for job in jobs]
-    if any(_has_empty_list(patched.template) for patch in patches for patched in patch.jobs):
-        jobs = _without_empty_lists(jobs)
-    # A job that only a patch has sorts with the first one: the controller looks its name up in a Go map and gets 0.
-    return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
+    copies, has_empty_lists = Copies(), False
+    for patches in steps:
+        for patch in patches:
+            jobs = _patch_jobs(jobs, patch, release, copies)
+            has_empty_lists = has_empty_lists or any(_has_empty_list(patched.template) for patched in patch.jobs)
+        done = [_without_blank_account(job) for job in (_without_empty_lists(jobs) if has_empty_lists else jobs)]
+        # A job that only a patch has sorts with the first one: the controller looks its name up in a Go map and gets 0.
+        yield {**template, "replicatedJobs": sorted(done, key=lambda job: order.get(job["name"], 0))}
 
 
 def _without_blank_account(job: Json) -> Json:
@@ -95,29 +101,26 @@ def _without_empty_lists(value: Any) -> Any:
     return [_without_empty_lists(item) for item in value] if isinstance(value, list) else value
 
 
-def _patch_jobs(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
+def _patch_jobs(jobs: list[Any], patch: Patch, release: Release, copies: Copies) -> list[Any]:
     if release.patch_scope == "job set":
         items = [{"name": p.name, **({"template": p.template} if p.template else {})} for p in patch.jobs]
         try:
-            merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {})
+            merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {}, copies)
         except PatchFailedError as failed:
             # The six steps are replicatedJobs[i].template.spec.template.spec: all lists that merge by key are below it.
             raise failed.at((*patch.jobs[int(failed.path[1])].pod_path, *failed.path[6:])) from None
-        return [job if "template" in job else {**job, "template": _EMPTY_JOB} for job in merged["replicatedJobs"]]
-    for patched in patch.jobs:
-        jobs = [_merge_job(job, patched) if job["name"] == patched.name else job for job in jobs]
-    return jobs
+        empty: Json = {"spec": {"template": {"spec": {}}}}
+        return [job if "template" in job else {**job, "template": empty} for job in merged["replicatedJobs"]]
+    wanted = {patched.name: patched for patched in patch.jobs}
+    return [_merge_job(job, wanted[job["name"]], copies) if job["name"] in wanted else job for job in jobs]
 
 
-def _merge_job(job: Json, patched: PatchedJob) -> Json:
+def _merge_job(job: Json, patched: PatchedJob, copies: Copies) -> Json:
     try:
-        return {**job, "template": strategic_merge(job["template"], patched.template or {})}
+        return {**job, "template": strategic_merge(job["template"], patched.template or {}, copies)}
     except PatchFailedError as failed:
         # The three steps are spec.template.spec, relative to the job's template.
         raise failed.at((*patched.pod_path, *failed.path[3:])) from None
-
-
-_EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}
 
 
 # Lists that a patch always replaces on purpose.

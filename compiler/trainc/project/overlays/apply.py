@@ -12,7 +12,7 @@ from trainc.kube.names import JOB_KINDS, QUEUE_LABEL, full_name, is_in_registry,
 from trainc.kube.strategic_merge import Copies, PatchFailedError, merge_overlay
 from trainc.project.dialects import is_trainer_document
 from trainc.project.overlays.overlay import ImageChange, Overlay, Patch
-from trainc.project.overlays.patterns import Edited, Origin, identity_target
+from trainc.project.overlays.patterns import Edited, Origin, Target, identity_target
 from trainc.startup.records import dataclass
 
 # JSON Patch (RFC 6902) with JSON Pointers (RFC 6901).
@@ -214,6 +214,8 @@ def _format_pointer(path: tuple[str, ...]) -> str:
 # Fields that identify the document to patch, and are not themselves changes.
 _IDENTITY = ("apiVersion", "kind")
 _IDENTITY_METADATA = ("name", "namespace")
+# Of comparing patches with documents, for one overlay.
+_MOST_STEPS = 1_000_000
 # Each hint searches all documents.
 _MOST_HINTS = 20
 
@@ -228,6 +230,12 @@ class Layer:
         self._overlay = overlay
         self._patches = patches
         self._number = number
+        self._steps = 0
+        self._named: dict[str, list[int]] = {}
+        self._others: list[int] = []
+        for index, patch in enumerate(patches):
+            name = patch.target.only_name
+            (self._others if name is None else self._named.setdefault(name, [])).append(index)
         self.diagnostics: list[Diagnostic] = []
 
     def apply(self, documents: Iterable[Edited], uses: set[Use]) -> list[Edited]:
@@ -245,7 +253,8 @@ class Layer:
 
         `elsewhere` are the names of jobs that only other environments have.
         """
-        patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
+        unused = (p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses)
+        patches = [*unused] if self._steps <= _MOST_STEPS else []
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         names = image_names(documents) if images or self._overlay.mirrors else []
         return [
@@ -260,11 +269,27 @@ class Layer:
 
     def _apply_patches(self, document: Edited, uses: set[Use]) -> Edited | None:
         patched: Edited | None = document
-        for index, patch in enumerate(self._patches):
-            if patched is not None and patch.target.matches(patched):
+        named = [index for name in {name for _, name in document.identities} for index in self._named.get(name, ())]
+        for index in sorted((*self._others, *named)) if named else self._others:
+            patch = self._patches[index]
+            if patched is not None and self._matches(patch.target, patched):
                 uses.add((self._number, "patch", index))
                 patched = self._apply_patch(patched, patch)
         return patched
+
+    def _matches(self, target: Target, document: Edited) -> bool:
+        """Return whether a document is the target of a patch; so many patches and documents are an error, once."""
+        if self._steps > _MOST_STEPS:
+            return False
+        before = target.visits
+        found = target.matches(document)
+        self._steps += 1 + (target.visits - before) // 10
+        if self._steps > _MOST_STEPS:
+            message = f"{len(self._others):,} patches that name no document are compared with too many documents"
+            hint = "give each the name of its document in `target`"
+            finding = Finding("PatchFailed", "error", message, hint, ("patches",))
+            self.diagnostics.append(self._overlay.document.diagnose(finding, self._overlay.label))
+        return found
 
     def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
         try:

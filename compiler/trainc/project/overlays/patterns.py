@@ -43,12 +43,24 @@ class Pattern:
 
     text: str
     _first: _State | None = field(default=None, compare=False, repr=False)
+    # How many states have been looked at, for all texts.
+    _visits: list[int] = field(default_factory=lambda: [0], compare=False, repr=False)
 
     def matches(self, text: str) -> bool:
         """Return whether the whole `text` matches."""
         if self._first is None:
             return text == self.text
-        return len(text) <= _LONGEST_TEXT and _run(self._first, text)
+        return len(text) <= _LONGEST_TEXT and _run(self._first, text, self._visits)
+
+    @property
+    def visits(self) -> int:
+        """How many steps all comparisons have taken so far; none if the pattern is plain text."""
+        return self._visits[0]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only one text matches."""
+        return self._first is None
 
 
 def pattern(text: str) -> Pattern:
@@ -113,19 +125,19 @@ class _Builder:
         return after
 
 
-def _run(first: _State, text: str) -> bool:
-    current = _closure([first], 0, text)
+def _run(first: _State, text: str, visits: list[int]) -> bool:
+    current = _closure([first], 0, text, visits)
     for index, character in enumerate(text):
         next_states = [
             s.next for s in current if s.kind == "character" and (s.takes is None or s.takes.match(character))
         ]
         if not next_states:
             return False
-        current = _closure([state for state in next_states if state is not None], index + 1, text)
+        current = _closure([state for state in next_states if state is not None], index + 1, text, visits)
     return any(state.kind == "done" for state in current)
 
 
-def _closure(states: list[_State], index: int, text: str) -> list[_State]:
+def _closure(states: list[_State], index: int, text: str, visits: list[int]) -> list[_State]:
     """Return all states that can be reached without consuming a character."""
     seen: set[int] = set()
     waiting, reached = list(states), []
@@ -143,6 +155,7 @@ def _closure(states: list[_State], index: int, text: str) -> list[_State]:
             waiting += [onward for onward in (state.next, state.other) if onward is not None]
         else:
             reached.append(state)
+    visits[0] += len(seen)
     return reached
 
 
@@ -309,6 +322,17 @@ class Target:
         metadata = mapping(data.get("metadata"))
         labels, annotations = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
         return all(r.holds(labels) for r in self.labels) and all(r.holds(annotations) for r in self.annotations)
+
+    @property
+    def only_name(self) -> str | None:
+        """The one name that documents must have, if there is only one."""
+        return self.name.text if self.name is not None and self.name.is_plain else None
+
+    @property
+    def visits(self) -> int:
+        """How many steps the patterns have taken so far."""
+        patterns = (self.group, self.version, self.kind, self.name, self.namespace)
+        return sum(pattern.visits for pattern in patterns if pattern is not None)
 
     def difference(self, document: Edited) -> str:
         """Return the first condition that a document does not meet, with its own value; empty for those on labels."""
