@@ -159,6 +159,10 @@ CHANGES = {
     "a project without the kind": ("argocd/ml.yaml", ("", PROJECT + "  namespaceResourceBlacklist: [{group: '*', kind: JobSet}]\n"), "argocd/ml.yaml:7:3: ", "does not allow JobSet"),
     "a second Application": ("argocd/again.yaml", ("", APPLICATION.replace("name: prod", "name: again")), "argocd/again.yaml:9:5: ", "applies the same folder"),
     "a folder misspelt": ("argocd/again.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/prdo")), "argocd/again.yaml:9:5: ", "there is no ml/out/prdo"),
+    "a folder misspelt elsewhere": ("../gitops/prod.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/pord")), "../gitops/prod.yaml:9:5: ", "there is no ml/out/pord"),
+    "the folder misspelt": (FLUX, ("out/edge", "out/egde"), f"{FLUX}:7:3: ", "there is no ml/out/egde, and nothing here applies ml/out/edge now, which this Kustomization did: no change"),
+    "another folder": (FLUX, ("out/edge", "jobs"), f"{FLUX}:7:3: ", "ml/jobs is no output, and nothing here applies ml/out/edge now, which this Kustomization did: its jobs are deleted"),
+    "both tools": ("../gitops/edge.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/edge").replace("default", "ml")), "../gitops/edge.yaml:9:5: ", f"by Argo CD here and by Flux at {FLUX}:7"),
     "a copy of the name": ("argocd/again.yaml", ("", APPLICATION), "argocd/again.yaml:3:12: ", "the Application of this name"),
     "a second Kustomization": ("flux/again.yaml", ("", KUSTOMIZATION.replace("name: edge", "name: again")), "flux/again.yaml:7:3: ", "applies the same folder"),
     "a list without it": ("flux/kustomization.yaml", ("", "kind: Kustomization\nresources: [source.yaml]\n"), "flux/kustomization.yaml:2:1: ", "edge.yaml is not in this list"),
@@ -172,6 +176,9 @@ def test_what_a_tool_does_otherwise_is_said_once_where_it_is_written(
     before = Path(file).read_text(encoding="utf-8") if Path(file).exists() else ""
     assert edit[0] in before
     write(file, before.replace(*edit, 1) if before else edit[1])
+    if "out/pord" in edit[1]:
+        Path(ARGO).unlink()
+        git("commit", "-qam", "no Application")
     if file == "argocd/ml.yaml":
         write(ARGO, APPLICATION.replace("project: default", "project: ml"))
     (line,) = said()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from trainc.api.command import compiling
 from trainc.api.documents import Document, files, opening
-from trainc.api.findings import Diagnostic, Finding, Severity, Source, counted, did_you_mean, first_of
+from trainc.api.findings import Diagnostic, Finding, Severity, Source, counted, did_you_mean, first_of, suggest
 from trainc.api.kube import documents, mapping, objects, value_at
 from trainc.api.output import ownership
 from trainc.api.settings import Limits
@@ -82,7 +82,10 @@ class Delivery:
 
     def findings(self) -> Iterator[Diagnostic]:
         """Yield what these files make of the outputs that is not what is rendered there."""
+        yield from (self._contested(*pair) for pair in self._rivals.values())
         for applier in self.ours:
+            if id(applier.document) in self._rivals:
+                continue  # What it lacks to apply that folder is not to be added.
             guard, found = Finding.Guard("what is applied", "the comparison"), list[Diagnostic]()
             with guard:
                 found += self._of(applier)
@@ -135,6 +138,29 @@ class Delivery:
             yield "warning", message, f"write `path: {right}`", at
 
     @cached_property
+    def _before(self) -> list[Applier]:
+        """What documents apply that the base has otherwise, or that are gone."""
+        before = [*appliers(self.around.at_base(), self.prefix, Folders(self.root))] if self.outputs else []
+        self._fill(before)
+        return before
+
+    @cached_property
+    def _rivals(self) -> dict[int, tuple[Applier, Applier]]:
+        """Those that apply an output for another tool, which a document for that one applies, too, by the ids of documents."""
+        found = dict[int, tuple[Applier, Applier]]()
+        for applier in self.ours:
+            output = self.outputs.get(applier.path)
+            right = [a for a in self.ours if output and a.path == applier.path and a.tool == output.tool]
+            if output and output.tool != applier.tool and right and not self._free(applier.tool):
+                found.setdefault(id(applier.document), (applier, right[0]))
+        return found
+
+    def _free(self, tool: str) -> list[str]:
+        """Return the outputs for a tool that nothing here applies."""
+        used = {applier.path for applier in self.all}
+        return [output.folder for output in self.outputs.values() if output.tool == tool and output.folder not in used]
+
+    @cached_property
     def _used(self) -> set[str]:
         return {applier.path for applier in self.ours}
 
@@ -142,14 +168,14 @@ class Delivery:
         """Return whether the document is in the folder beside trainc.yaml that is called like the tool."""
         return any(applier.document.file.startswith(folder) for folder in self._own)
 
-    def _of_another(self, applier: Applier, used: Collection[str]) -> tuple[Severity, str, str]:
+    def _of_another(self, applier: Applier) -> tuple[Severity, str, str]:
         """Return what to say where trainc.yaml names another tool for a folder; without a hint, it does not."""
         path, delivery, mine = applier.path, applier.tool, self.outputs[applier.path].tool
         message = f"{TOOLS[delivery]} applies {path}, and trainc.yaml says `delivery: {mine}`"
         hint = f"once the other tool applies that folder, delete this {applier.kind} without pruning" * (
             mine != delivery
         )
-        free = [o.folder for o in self.outputs.values() if o.tool == delivery and o.folder not in used]
+        free = self._free(delivery)
         if hint and len(free) == 1:
             return (
                 "warning",
@@ -164,15 +190,16 @@ class Delivery:
         """Yield what is applied although no build writes it, or one writes it for another tool."""
         used = {applier.path for applier in self.all}
         moved = [output for output in self.outputs if output not in used]
+        astray = {identity(applier) for applier in self._before if applier.files}
         for applier in self.all:
             path, kind = applier.path, applier.kind
             severity: Severity = "warning"
             there, message, hint = os.path.join(self.home, path), "", ""
-            if path in self.outputs:
-                severity, message, hint = self._of_another(applier, used)
-            elif applier.files or not self._is_own(applier):
+            if path in self.outputs and id(applier.document) not in self._rivals:
+                severity, message, hint = self._of_another(applier)
+            elif applier.files or identity(applier) in astray:
                 continue
-            elif ownership.marked_files(there):
+            elif self._is_own(applier) and ownership.marked_files(there):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
                 if len(moved) == 1:
@@ -181,7 +208,8 @@ class Delivery:
                     )
             elif not os.path.lexists(there):
                 message = f"there is no {self.around.prefixed(path)}: this {kind} has nothing to apply"
-                hint = did_you_mean(self.around.prefixed(path), map(self.around.prefixed, self.outputs), 0.8, 1)
+                near = (self.outputs, 0.8) if self._is_own(applier) else (moved, 0.9)
+                hint = did_you_mean(self.around.prefixed(path), map(self.around.prefixed, near[0]), near[1], 1)
             if hint:
                 at = (*applier.above, *applier.source, "path")
                 yield applier.document.diagnose(Finding("SettingsNotUsed", severity, message, hint, at))
@@ -212,6 +240,14 @@ class Delivery:
             reported.add(id(second.document))
             yield self._claimed(first, second, files, is_shared=shared is not None)
 
+    def _contested(self, second: Applier, first: Applier) -> Diagnostic:
+        """Return what to say of an output that both tools apply: trainc.yaml says for which one it is made."""
+        folder, (mine, other) = self.around.prefixed(first.path), (TOOLS[a.tool] for a in (first, second))
+        message = f"{folder} is applied by {other} here and by {mine} at {first.place}: in one cluster, each undoes what the other changes and makes again what the other deletes"
+        hint = f"remove this {second.kind}: trainc.yaml says `delivery: {first.tool}`; or, if {other} is to apply it, write `delivery: {second.tool}` and remove the other without pruning"
+        at = (*second.above, *second.source, "path")
+        return second.document.diagnose(Finding(CODE, "warning", message, hint, at))
+
     def _claimed(self, first: Applier, second: Applier, files: Sequence[str], *, is_shared: bool) -> Diagnostic:
         """Return what to say of files that two documents apply to one cluster, or of jobs of the same name there."""
         if not is_shared:
@@ -229,9 +265,8 @@ class Delivery:
 
     def _since(self) -> Iterator[Diagnostic]:
         """Yield what becomes of the jobs of a document that the base has with another name or cluster, or that is gone."""
-        before = [*appliers(self.around.at_base(), self.prefix, Folders(self.root))] if self.outputs else []
-        self._fill(before)
-        identities, applied = {identity(a) for a in self.all}, {file for a in self.ours for file in a.files}
+        before = self._before
+        known, applied = {identity(a): a for a in self.all}, {file for a in self.ours for file in a.files}
         alike = dict[object, dict[object, Applier]]()
         for one in self.ours:
             alike.setdefault((one.tool, *(output.folder for output in one.outputs)), {}).setdefault(identity(one), one)
@@ -261,9 +296,22 @@ class Delivery:
                 yield only.document.diagnose(
                     Finding(CODE, "warning", message, f"write `name: {old.name}` again", ("metadata", "name"))
                 )
-            elif identity(old) not in identities and applied.isdisjoint(old.files):
+            elif identity(old) not in known and applied.isdisjoint(old.files):
                 for output in old.outputs:
                     yield self._left(old, output)
+            elif applied.isdisjoint(old.files) and not known[identity(old)].files:
+                yield self._astray(old, known[identity(old)])
+
+    def _astray(self, old: Applier, now: Applier) -> Diagnostic:
+        """Return what to say of a document that applied outputs at the base, and names another folder now."""
+        folder, there = (self.around.prefixed(applier.path) for applier in (old, now))
+        is_there = os.path.lexists(os.path.join(self.home, now.path))
+        prunes = old.get("prune") if old.tool == "flux" else old.get("syncPolicy", "automated", "prune")
+        what = f"{there} is no output" if is_there else f"there is no {there}"
+        fate = "its jobs are deleted" if is_there and prunes is True else "no change reaches its jobs, which go on"
+        message = f"{what}, and nothing here applies {folder} now, which this {now.kind} did: {fate}"
+        hint = suggest(there, [folder], f"write `path: {folder}`")
+        return now.document.diagnose(Finding(CODE, "warning", message, hint, (*now.above, *now.source, "path")))
 
     def _left(self, old: Applier, output: Output) -> Diagnostic:
         """Return what to say of an output that a document of the base applied, and none does now."""
