@@ -32,7 +32,6 @@ from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
 from trainc.reading.opening import CONFIGURATION_FILE, read_bounded
 from trainc.reading.yaml_reader import read_documents
-from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -87,11 +86,11 @@ class Court:
         new = [one for one in reversed(now) if "kind" in one.data and label_of(one.data) not in files]
         moved = {(one.data["kind"], identity_of(one.data)[1]): one for one in new}
         for d in found:
-            gone = _GONE.search(d.message) if files else None
-            kind, name, space = gone.groups("") if gone else ("", "", "")
-            label = f"{kind} {qualified(space, name)}"
-            file, where = by_hand.get(label) or (files.get(label), ())
-            if file:
+            missing = [label for label, path in d.objects if not path and (label in by_hand or label in files)]
+            for label in missing[:1]:
+                kind, _, name = label.partition(" ")
+                space, _, name = name.rpartition("/")
+                file, where = by_hand.get(label) or (files[label], ())
                 hint = f"put it back into {file}, from which this change removes it"
                 at = lists[file].locate(where) if where and file in lists else None
                 here = {
@@ -129,9 +128,6 @@ def _listed(document: Document) -> Iterator[tuple[str, tuple[str, Path]]]:
             names = mapping(has).get(plural)
             for name in names if isinstance(names, list | dict) else ():
                 yield f"{kind} {qualified(str(space), str(name))}", (document.file, ("namespaces", space, plural))
-
-
-_GONE = pattern(r"there is no ([A-Z][A-Za-z]+) ([-a-z0-9.]+)(?: in namespace ([-a-z0-9]+))?")
 
 
 def job_of(diagnostic: Diagnostic) -> JobKey | None:

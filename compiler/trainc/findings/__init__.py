@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
 Path: TypeAlias = tuple[str | int, ...]
+# Objects of the cluster by label, each with the field in question.
+Objects: TypeAlias = tuple[tuple[str, Path], ...]
 # What a finding is to others: `failing` is a rule that cannot be evaluated for some objects, `faulty` one that no object
 # can help, `misspelt` a name with another one near it, `alone` a name that nothing else has, `unset` a value that is not
 # given to a template.
@@ -68,8 +70,7 @@ class Source:
 
     def refusing(self, hint: str, trait: Trait = "") -> str:
         """Return a hint that knows this line as that of the rule which is not met, and what is wrong with that, if it is."""
-        fixes, known = (hint.fixes, hint.trait) if isinstance(hint, Hint) else ((), "")
-        return Hint(hint, *fixes, rule=self, trait=trait or known)
+        return Hint(hint, rule=self, trait=trait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +91,29 @@ class Hint(str):
     """A hint with its fixes, which are alternatives. It is compared, copied and shown as the text that it is.
 
     `rule` is the line of the policy, setting or object of the cluster that is not met. `trait` is what its finding is to
-    other findings.
+    others. `objects` decide, or are missing. A hint that is made of another one has what that has.
     """
 
-    __slots__ = ("fixes", "rule", "trait")
+    __slots__ = ("fixes", "objects", "rule", "trait")
     fixes: tuple[Fix, ...]
     rule: Source | None
     trait: Trait
+    objects: Objects
 
-    def __new__(cls, text: str, *fixes: Fix, rule: Source | None = None, trait: Trait = "") -> Self:
+    def __new__(
+        cls, text: str, *fixes: Fix, rule: Source | None = None, trait: Trait = "", objects: Objects = ()
+    ) -> Self:
         """Return `text` with fixes."""
         hint = super().__new__(cls, text)
-        hint.fixes, hint.rule, hint.trait = fixes, rule, trait
+        hint.fixes, hint.rule, hint.trait, hint.objects = fixes, rule, trait, objects
+        if isinstance(text, Hint):
+            hint.fixes, hint.rule = fixes or text.fixes, rule or text.rule
+            hint.trait, hint.objects = trait or text.trait, objects or text.objects
         return hint
 
     def __add__(self, more: str, /) -> Hint:
         """Return the hint with more text, and the same fixes."""
-        return Hint(f"{self}{more}", *self.fixes, rule=self.rule, trait=self.trait)
+        return Hint(f"{self}{more}", *self.fixes, rule=self.rule, trait=self.trait, objects=self.objects)
 
 
 # These return a Hint. Its type is that of text, because a message's hint may be either.
@@ -169,6 +176,11 @@ class Diagnostic:
     def trait(self) -> Trait:
         """Return what it is to other findings, if anything."""
         return self.hint.trait if isinstance(self.hint, Hint) else ""
+
+    @property
+    def objects(self) -> Objects:
+        """Return the objects of the cluster that decide; what it lacks is one of them, without a field."""
+        return self.hint.objects if isinstance(self.hint, Hint) else ()
 
     def __str__(self) -> str:
         position = str(self.source) if self.source else self.object

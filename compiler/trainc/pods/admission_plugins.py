@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from trainc.findings import Finding, Path, remove, write
-from trainc.kube.documents import ByKey, Json, items, mapping, objects
+from trainc.findings import Finding, Hint, Path, remove, write
+from trainc.kube.documents import ByKey, Json, identity_of, items, mapping, objects, qualified
 from trainc.kube.quantity import (
     NANOS_PER_UNIT,
     POD_LEVEL,
@@ -35,13 +35,8 @@ from trainc.startup.records import dataclass
 ClusterObjects: TypeAlias = Mapping[str, ByKey]
 _NONE = ByKey()
 
-_GROUPS = {
-    "LimitRange": "",
-    "PriorityClass": "scheduling.k8s.io",
-    "ResourceQuota": "",
-    "RuntimeClass": "node.k8s.io",
-    "ServiceAccount": "",
-}
+_GROUPS = dict.fromkeys(("LimitRange", "ResourceQuota", "ServiceAccount"), "")
+_GROUPS |= {"PriorityClass": "scheduling.k8s.io", "RuntimeClass": "node.k8s.io"}
 # Every cluster has these. Source: kubernetes pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses.
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _ENFORCED = "kubernetes.io/enforce-mountable-secrets"
@@ -55,14 +50,12 @@ def cluster_objects(documents: Iterable[Any]) -> ClusterObjects:
     pending = list(documents)[::-1]
     while pending:
         document = mapping(pending.pop())
-        kind, metadata = document.get("kind"), mapping(document.get("metadata"))
-        if not isinstance(kind, str):
+        if not isinstance(kind := document.get("kind"), str):
             continue
         if kind.endswith("List"):
             pending += items(document.get("items"))[::-1]
         elif kind in _GROUPS and str(document.get("apiVersion") or "").rpartition("/")[0] == _GROUPS[kind]:
-            identity = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-            by_kind.setdefault(kind, ByKey())[identity] = document
+            by_kind.setdefault(kind, ByKey())[identity_of(document)] = document
     return by_kind
 
 
@@ -186,7 +179,6 @@ def _mounted_secrets(spec: Json, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 # What the LimitRanges and ResourceQuotas of a namespace refuse of a pod, whatever else runs there.
-#
 # Source: kubernetes plugin/pkg/admission/limitranger/admission.go, SetDefaults_LimitRangeItem of
 # pkg/apis/core/v1/defaults.go, pkg/quota/v1/evaluator/core/pods.go, and kubernetes/apiserver
 # pkg/admission/plugin/resourcequota/controller.go, v1.36.
@@ -229,14 +221,15 @@ def quota_refusals(
     for container in containers:
         yield from _check_default_limit(container)
     pod = _pod_consumer(spec, path, containers)
+    judged: dict[str, list[tuple[_Consumer, _PathOf]]] = {"Pod": [(pod, partial(_path_in_pod, pod, containers))]}
+    judged["Container"] = [(container, container.path_of) for container in containers]
     for limit_range in ranges:
-        name = str(mapping(limit_range.get("metadata")).get("name"))
-        for item in objects(mapping(limit_range.get("spec")).get("limits")):
-            if item.get("type") == "Container":
-                for container in containers:
-                    yield from _check_limit_range(container, item, name, container.path_of)
-            elif item.get("type") == "Pod":
-                yield from _check_limit_range(pod, item, name, partial(_path_in_pod, pod, containers))
+        space, name = identity_of(limit_range)
+        for n, item in enumerate(objects(mapping(limit_range.get("spec")).get("limits"))):
+            for consumer, path_of in judged.get(str(item.get("type")), ()):
+                for bound, resource, message, hint, at in _outside(consumer, item, f"LimitRange {name}", path_of):
+                    rule = (f"LimitRange {qualified(space, name)}", ("spec", "limits", n, bound, resource))
+                    yield Finding("OutsideLimitRange", "error", message, Hint(hint, objects=(rule,)), at)
     for quota in quotas:
         yield from _check_quota(quota, spec, path, containers, priority_class)
 
@@ -305,45 +298,38 @@ def _path_in_pod(pod: _Consumer, containers: Sequence[_Consumer], kind: str, res
     return largest.path_of(kind, resource)
 
 
-def _check_limit_range(consumer: _Consumer, item: Json, name: str, path_of: _PathOf) -> Iterator[Finding]:
-    """Yield the amounts that an entry of a LimitRange does not allow."""
+def _outside(consumer: _Consumer, item: Json, name: str, path_of: _PathOf) -> Iterator[tuple[str, str, str, str, Path]]:
+    """Yield the bounds of an entry of a LimitRange that are not met: which one, of what, message, hint and path."""
     unit = "container" if item.get("type") == "Container" else "pod"
     by_kind = {"requests": consumer.requests, "limits": consumer.limits}
-    for bound, kinds, relation in (
-        ("min", ("requests", "limits"), "at least"),
-        ("max", ("limits", "requests"), "at most"),
-    ):
+    both = ("requests", "limits")
+    for bound, kinds, relation in (("min", both, "at least"), ("max", both[::-1], "at most")):
         for resource, allowed in read_amounts(item.get(bound)).items():
             if resource not in by_kind[kinds[0]]:
-                message = f"LimitRange {name} allows {relation} {allowed} {resource} per {unit}, so it needs a {kinds[0][:-1]}; {consumer.what} has none"
+                message = f"{name} allows {relation} {allowed} {resource} per {unit}, so it needs a {kinds[0][:-1]}; {consumer.what} has none"
                 hint = f"add {kinds[0]}: {{{resource}: {allowed}}} to its resources"
-                yield Finding("OutsideLimitRange", "error", message, hint, path_of(kinds[0], resource))
+                yield bound, resource, message, hint, path_of(kinds[0], resource)
                 continue
             for kind in kinds:
-                amount = by_kind[kind].get(resource)
-                if amount is not None and (
-                    amount.nanos < allowed.nanos if bound == "min" else amount.nanos > allowed.nanos
-                ):
-                    message = f"{consumer.what} has a {resource} {kind[:-1]} of {amount}; LimitRange {name} allows {relation} {allowed} per {unit}"
+                amount = by_kind[kind].get(resource, allowed)
+                if amount.nanos < allowed.nanos if bound == "min" else amount.nanos > allowed.nanos:
+                    message = f"{consumer.what} has a {resource} {kind[:-1]} of {amount}; {name} allows {relation} {allowed} per {unit}"
                     hint = f"{'raise' if bound == 'min' else 'lower'} it to {allowed}"
-                    yield Finding("OutsideLimitRange", "error", message, hint, path_of(kind, resource))
+                    yield bound, resource, message, hint, path_of(kind, resource)
                     break
-    for resource, ratio in read_amounts(item.get("maxLimitRequestRatio")).items():
-        yield from _check_ratio(consumer, resource, ratio, f"LimitRange {name}", path_of("limits", resource))
-
-
-def _check_ratio(consumer: _Consumer, resource: str, ratio: Quantity, name: str, path: Path) -> Iterator[Finding]:
-    request, limit = consumer.requests.get(resource), consumer.limits.get(resource)
-    rule = f"{name} allows a limit of at most {ratio} times the request"
-    if request is None or limit is None or not request.nanos or not limit.nanos:
-        message = f"{rule} for {resource}, so both are needed; {consumer.what} does not set them"
-        hint = f"add both to its resources: requests: {{{resource}: 1}}, limits: {{{resource}: 1}}"
-        yield Finding("OutsideLimitRange", "error", message, hint, path)
-    elif limit.nanos * NANOS_PER_UNIT > ratio.nanos * request.nanos:
-        message = f"{consumer.what} has a {resource} limit of {limit} and a request of {request}; {rule}"
-        lowest = Quantity(-(-limit.nanos * NANOS_PER_UNIT // ratio.nanos), request.family) if ratio.nanos > 0 else limit
-        hint = f"raise the request to {lowest}"
-        yield Finding("OutsideLimitRange", "error", message, hint, path)
+    bound = "maxLimitRequestRatio"
+    for resource, ratio in read_amounts(item.get(bound)).items():
+        request, limit = consumer.requests.get(resource), consumer.limits.get(resource)
+        rule = f"{name} allows a limit of at most {ratio} times the request"
+        if request is None or limit is None or not request.nanos or not limit.nanos:
+            message = f"{rule} for {resource}, so both are needed; {consumer.what} does not set them"
+            hint = f"add both to its resources: requests: {{{resource}: 1}}, limits: {{{resource}: 1}}"
+            yield bound, resource, message, hint, path_of("limits", resource)
+        elif limit.nanos * NANOS_PER_UNIT > ratio.nanos * request.nanos:
+            message = f"{consumer.what} has a {resource} limit of {limit} and a request of {request}; {rule}"
+            least = -(-limit.nanos * NANOS_PER_UNIT // ratio.nanos) if ratio.nanos > 0 else limit.nanos
+            hint = f"raise the request to {Quantity(least, request.family)}"
+            yield bound, resource, message, hint, path_of("limits", resource)
 
 
 def _check_quota(

@@ -19,20 +19,12 @@ from trainc.features.cluster.fits.assigner import TOPOLOGY, Assigned, Assignment
 from trainc.features.cluster.fits.claims import unmountable_claims
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
 from trainc.features.cluster.fits.evictable import evictable_pods
+from trainc.features.cluster.fits.inventory import TOO_FEW_NODES, Inventory, Shortfall
 from trainc.features.cluster.fits.namespace_quotas import RESOURCE_QUOTA, exceeded_quotas
 from trainc.features.cluster.fits.now import Moment
 from trainc.features.cluster.fits.pods import PODS, times_in
 from trainc.features.cluster.fits.references import NOTHING_CREATED, Created, missing_objects
-from trainc.features.cluster.fits.shortfall import (
-    GAPS,
-    PARTIAL_SLICE,
-    TOO_FEW_NODES,
-    Inventory,
-    Shortfall,
-    left_in_domain,
-    shortfall,
-    unplaced_pods,
-)
+from trainc.features.cluster.fits.shortfall import GAPS, PARTIAL_SLICE, left_in_domain, shortfall, unplaced_pods
 from trainc.features.cluster.fits.snapshot import read_cluster
 from trainc.features.cluster.fits.state import State
 from trainc.features.cluster.fits.usage import dump_time, priority_of, read_usage, time_of
@@ -419,7 +411,8 @@ class _Judge:
         for values, count in assigned.placement:
             held = sum(times_in(pod, leaf.capacity) for leaf in tree.leaves_in(values) if leaf in suitable)
             if held < count:
-                return left_in_domain(assigned.pod_set, "/".join(values), count, held)
+                topology = self.cluster.flavors[assigned.tree].topology or ""
+                return left_in_domain(assigned.pod_set, "/".join(values), count, held, topology)
         return None
 
     def _flavors(self, assigned: Assigned) -> list[Flavor]:

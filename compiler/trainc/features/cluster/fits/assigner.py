@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeAlias
 
-from trainc.api.kube import mapping, selectors
+from trainc.api.kube import selectors
 from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import ClusterQueue, FlavorResource, Group, available, borrow_level
 from trainc.features.cluster.fits.placement import NoPlace, Placements, find_place, has_levels
-from trainc.features.cluster.fits.pods import PODS, Amounts, add_amounts, barring_taint, flavor_matches
+from trainc.features.cluster.fits.pods import PODS, Amounts, add_amounts, barring_taint, flavor_matches, other_label
 from trainc.features.cluster.fits.preemption import Target, find_targets
 from trainc.features.cluster.fits.state import Places, State
 from trainc.features.cluster.fits.topology import Placement, Request, Values, occupy
@@ -422,9 +422,8 @@ class Assigner:
     def mismatch(self, name: str, group: Group, pod_set: PodSet) -> str:
         """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
-        selector = mapping(pod_set.pod.get("nodeSelector")).items()
-        if other := next(((k, v) for k, v in selector if flavor.labels.get(k, v) != v), None):
-            return f"its nodes have {other[0]}={flavor.labels[other[0]]}, and the pods select {other[0]}={other[1]}"
+        if key := other_label(pod_set.pod, flavor.labels):
+            return f"its nodes have {key}={flavor.labels[key]}, and the pods select {key}={pod_set.pod['nodeSelector'][key]}"
         if mismatch := self._topology_mismatch(name, group, pod_set):
             return mismatch
         taint = barring_taint(flavor.taints, (*(pod_set.pod.get("tolerations") or ()), *flavor.tolerations))

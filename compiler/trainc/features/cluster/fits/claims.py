@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import Diagnostic, Finding, Path, did_you_mean, first_of
+from trainc.api.findings import Diagnostic, Finding, Hint, Path, did_you_mean, first_of
 from trainc.api.kube import POD_SPEC, Unchecked, documents, mapping, objects
 from trainc.api.records import replace
 from trainc.features.cluster.fits.cluster import Flavor
-from trainc.features.cluster.fits.findings import CLAIM
+from trainc.features.cluster.fits.inventory import Inventory
 from trainc.features.cluster.fits.pods import PODS, times_in
 from trainc.features.cluster.fits.references import Created
-from trainc.features.cluster.fits.shortfall import Inventory
 from trainc.features.cluster.fits.workload import PodSet, Workload
 
 _CLAIM = "PersistentVolumeClaim"
@@ -42,6 +41,8 @@ def unmountable_claims(
                 path = (*path, "persistentVolumeClaim", "claimName")
                 code, message, hint = why
                 about = f"the claim {name} of namespace {workload.namespace} {message}"
+                of_claim = (f"{_CLAIM} {workload.namespace}/{name}", ("spec", "accessModes"))
+                hint = Hint(hint, objects=(of_claim, (f"StorageClass {_storage_class(claim)}", ())))
                 yield Finding(code, "warning", about, hint, path)
 
 
@@ -49,8 +50,9 @@ def shared_claims(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], 
     """Return diagnostics, and apart from them one for each claim that is at fault for several jobs."""
     by_claim: dict[str, list[Diagnostic]] = {}
     for d in diagnostics:
-        if match := CLAIM.match(d.message):
-            by_claim.setdefault(f"{_CLAIM} {match[2]}/{match[1]}", []).append(d)
+        for label, path in d.objects:
+            if path and label.startswith(f"{_CLAIM} "):
+                by_claim.setdefault(label, []).append(d)
     several = {claim: found for claim, found in by_claim.items() if len(found) > 1}
     shared = [
         replace(
@@ -87,16 +89,20 @@ def _of_one_node(claim: Unchecked, pod_set: PodSet, on_one: int) -> tuple[str, s
     return "ClaimOnSeveralNodes", message, "use a claim with accessModes: [ReadWriteMany], or one claim per pod"
 
 
+def _storage_class(claim: Unchecked) -> str:
+    return str(mapping(claim.get("spec")).get("storageClassName") or "")
+
+
 def _gone(claim: Unchecked, dump: Dump) -> tuple[str, str, str] | None:
     """Why no pod can mount a claim at all."""
-    phase, spec = mapping(claim.get("status")).get("phase"), mapping(claim.get("spec"))
+    phase = mapping(claim.get("status")).get("phase")
     if phase == "Lost":
         hint = "restore its PersistentVolume, or use another claim"
         return "NotInCluster", "is Lost: its volume is gone, and no pod that mounts it starts", hint
     if mapping(claim.get("metadata")).get("deletionTimestamp"):
         hint = "create it again, or use another claim"
         return "NotInCluster", "is being deleted: no new pod that mounts it starts", hint
-    kind, name = "StorageClass", str(spec.get("storageClassName") or "")
+    kind, name = "StorageClass", _storage_class(claim)
     if phase != "Pending" or not name or dump.get(kind, "", name) or not dump.is_complete(kind, ""):
         return None
     names = dump.names(kind, "")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump, kueue_versions
+from trainc.api.findings import Path
 from trainc.api.kube import Json, mapping, objects
 from trainc.api.records import dataclass, field
 from trainc.features.cluster.fits.pods import Amounts, Limits, Written
@@ -118,6 +119,15 @@ class ClusterQueue:
         return [name for group in self.groups for name in group.flavors]
 
 
+class Fault(NamedTuple):
+    """Why a ClusterQueue is inactive, to complete "it is inactive: ...": the object and its field, and what is missing."""
+
+    text: str
+    object: str
+    path: Path
+    missing: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Cohort:
     """A Cohort: its parent (empty for none) and its own quota."""
@@ -188,18 +198,25 @@ class Cluster:
             cohort = self.parent(cohort)
         return bool(cohort)
 
-    def faults(self, queue: ClusterQueue) -> list[str]:
-        """Why Kueue keeps a ClusterQueue inactive, to complete "it is inactive: ..."; empty if it is active."""
-        faults = ["it is stopped (stopPolicy)"] if queue.stopped else []
-        for name in queue.flavors:
-            flavor = self.flavors.get(name)
-            if flavor is None:
-                faults.append(f"there is no ResourceFlavor {name}")
-            elif flavor.topology is not None and flavor.topology not in self.topologies:
-                faults.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
-        faults += self._faulty_checks(queue)
+    def faults(self, queue: ClusterQueue) -> list[Fault]:
+        """Why Kueue keeps a ClusterQueue inactive; empty if it is active."""
+        own = f"ClusterQueue {queue.name}"
+        faults = [Fault("it is stopped (stopPolicy)", own, ("spec", "stopPolicy"))] if queue.stopped else []
+        for g, group in enumerate(queue.groups):
+            for n, name in enumerate(group.flavors):
+                flavor, label = self.flavors.get(name), f"ResourceFlavor {name}"
+                if flavor is None:
+                    path: Path = ("spec", "resourceGroups", g, "flavors", n, "name")
+                    faults.append(Fault(f"there is no {label}", own, path, label))
+                elif flavor.topology is not None and flavor.topology not in self.topologies:
+                    missing = f"Topology {flavor.topology}"
+                    text = f"there is no {missing}, which {label} refers to"
+                    faults.append(Fault(text, label, ("spec", "topologyName"), missing))
+        checks = ("spec", "admissionChecksStrategy")
+        faults += [Fault(text, own, checks) for text in self._faulty_checks(queue)]
         if self.loops(queue.cohort):
-            faults.append(f"the parents of cohort {queue.cohort} form a cycle")
+            text = f"the parents of cohort {queue.cohort} form a cycle"
+            faults.append(Fault(text, own, ("spec", "cohortName")))
         return faults
 
     def _faulty_checks(self, queue: ClusterQueue) -> Iterator[str]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from trainc.api.findings import Finding, Path
 from trainc.api.kube import Json, mapping, names, objects, value_at
 from trainc.features.cluster.fits.cluster import AUTOSCALER, KARPENTER, Cluster, Flavor, Node
+from trainc.features.cluster.fits.inventory import Inventory
 from trainc.features.cluster.fits.pods import is_gpu
-from trainc.features.cluster.fits.shortfall import Inventory
 from trainc.features.cluster.fits.workload import PodSet, Workload
 
 _KEEP = {

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
-from trainc.api.findings import Diagnostic, Finding, Path, Severity, did_you_mean, first_of, format_path
+from trainc.api.findings import Diagnostic, Finding, Hint, Path, Severity, did_you_mean, first_of, format_path
 from trainc.api.kube import POD_SPEC, mapping, names, objects, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
+from trainc.features.cluster.fits.inventory import NO_NODE, TOO_FEW_NODES, Shortfall
 from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.references import Missing
-from trainc.features.cluster.fits.shortfall import GAPS, NO_NODE, PARTIAL_SLICE, TOO_FEW_NODES, Shortfall
+from trainc.features.cluster.fits.shortfall import GAPS, PARTIAL_SLICE
 from trainc.features.cluster.fits.snapshot import READ_KINDS, WORKLOADS, export_command
 from trainc.features.cluster.fits.workload import QUEUE, PodSet, Refusal, Workload
 
@@ -38,7 +39,8 @@ def inactive_queue(
 ) -> Diagnostic:
     """Why a job's queue cannot admit anything."""
     namespace = workload.namespace
-    local = cluster.local_queues.get((namespace, workload.queue))
+    local, label = cluster.local_queues.get((namespace, workload.queue)), f"LocalQueue {namespace}/{workload.queue}"
+    decide: tuple[tuple[str, Path], ...] = ()
     if not namespace:
         message = "the job has no namespace, so its LocalQueue cannot be looked up"
         hint = "set metadata.namespace, or compile with --namespace"
@@ -49,16 +51,19 @@ def inactive_queue(
         hint = did_you_mean(workload.queue, queue_names) or (
             f"the namespace has {there}: use a queue or a namespace that is there, or have one created"
         )
+        decide = ((label, ()),)
     elif cause == "local-queue-stopped":
-        message = f"LocalQueue {namespace}/{workload.queue} is stopped (stopPolicy)"
-        hint = "set stopPolicy: None on it, or use another queue"
+        message = f"{label} is stopped (stopPolicy)"
+        hint, decide = "set stopPolicy: None on it, or use another queue", ((label, ("spec", "stopPolicy")),)
     elif queue is None:
         behind = local.cluster_queue if local else ""
-        message = f"LocalQueue {namespace}/{workload.queue} points to ClusterQueue {behind}, which does not exist"
+        message = f"{label} points to ClusterQueue {behind}, which does not exist"
+        decide = ((label, ("spec", "clusterQueue")), (f"ClusterQueue {behind}", ()))
         # Without the trait: the queue is misspelt where the cluster is described, not in the job.
         hint = str(did_you_mean(behind, cluster.cluster_queues)) or "create it, or point the LocalQueue to another one"
     else:
-        message = f"ClusterQueue {queue.name} is inactive: {'; '.join(cluster.faults(queue))}"
+        faults = cluster.faults(queue)
+        message = f"ClusterQueue {queue.name} is inactive: {'; '.join(fault.text for fault in faults)}"
         flavors = [cluster.flavors[name] for name in queue.flavors if name in cluster.flavors]
         topologies = (flavor.topology for flavor in flavors if flavor.topology not in cluster.topologies)
         nears = chain(
@@ -67,10 +72,13 @@ def inactive_queue(
         )
         rest = "set `stopPolicy: None` on it" if queue.stopped else "fix this first"
         hint = next(filter(None, nears), f"{rest}: an inactive ClusterQueue admits nothing")
-        if "Topology" in cluster.unknown and all("Topology" in fault for fault in cluster.faults(queue)):
-            diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", _export_hint(["Topology"]))
+        first = next((fault for fault in faults if fault.missing), faults[0])
+        decide = ((first.object, first.path), (first.missing, ()))
+        if "Topology" in cluster.unknown and all(fault.missing.startswith("Topology") for fault in faults):
+            hint = Hint(_export_hint(["Topology"]), objects=decide)
+            diagnostic = _about(job, "QueueInactive", f"{message}, or it was not exported", hint)
             return replace(diagnostic, severity="info")
-    return _about(job, "QueueInactive", message, hint, _QUEUE_PATH)
+    return _about(job, "QueueInactive", message, Hint(hint, objects=decide), _QUEUE_PATH)
 
 
 def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
@@ -83,8 +91,8 @@ def never_runs(  # noqa: PLR0913, PLR0917 - all that is known about one job
     if queue and cause in (NO_NODE, TOO_FEW_NODES, PARTIAL_SLICE):
         code = "UnschedulableAfterAdmission"
         message = f"ClusterQueue {queue.name} admits the job, which then keeps its quota and never runs: {message}"
-    if selected := SELECTED.search(message):
-        path = ("spec", "replicatedJobs", index or 0, *POD_SPEC, "nodeSelector", selected[1])
+    if why.selects:
+        path = ("spec", "replicatedJobs", index or 0, *POD_SPEC, "nodeSelector", why.selects)
     if index is not None and why.resource:
         path = (*path, *_resource(next(p for p in workload.pod_sets if p.index == index), why.resource))
     severity: Severity = "error"
@@ -112,14 +120,19 @@ def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
 
 def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
     """What the cluster does not have: warnings, because it may be created after the export."""
-    return about_job(job, (Finding("NotInCluster", "warning", str(gap), gap.hint, gap.path) for gap in absent))
+    return about_job(job, (Finding("NotInCluster", "warning", str(gap), _missing(gap), gap.path) for gap in absent))
+
+
+def _missing(gap: Missing) -> Hint:
+    label = f"{gap.kind} {f'{gap.namespace}/' if gap.namespace else ''}{gap.name}"
+    return Hint(gap.hint, objects=() if gap.key else ((label, ()),))
 
 
 def without_class(classes: Iterable[Missing]) -> Iterator[Finding]:
     """Kueue makes no Workload for a job whose WorkloadPriorityClass does not exist, and so never starts it."""
     for gap in classes:
         message = f"{gap}, so Kueue makes no Workload for the job and never starts it"
-        yield Finding("NeverFits", "error", message, gap.hint, gap.path)
+        yield Finding("NeverFits", "error", message, _missing(gap), gap.path)
 
 
 def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]]) -> Iterator[Finding]:
@@ -145,6 +158,8 @@ def placed_by_flavors(workload: Workload, flavors: Mapping[str, Sequence[Flavor]
                     hint = "leave the tolerations to the ResourceFlavor, and take them out of the pods"
                     if field == "nodeSelector":
                         hint = "write as much as affinity.nodeAffinity, which Kueue leaves alone, or leave it to the ResourceFlavor"
+                    of_flavor: Path = ("spec", "tolerations" if field == "tolerations" else "nodeLabels")
+                    hint = Hint(hint, objects=((f"ResourceFlavor {flavor.name}", of_flavor),))
                     path = ("spec", "replicatedJobs", pod_set.index, *POD_SPEC, field)
                     yield Finding("TolerationsOfFlavor", "warning", message, hint, path)
 
@@ -248,15 +263,6 @@ def about_kueue(dump: Dump, requested: str | None) -> Iterator[Diagnostic]:
 # Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot.
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
-SELECTED = pattern("and the pods select ([^=]+)=")
-_NAMED = pattern(r"(?:ClusterQueue|LocalQueue|ResourceFlavor) (?:[-a-z0-9.]*/)?[-a-z0-9.]*[a-z0-9]")
-_QUOTA = pattern(r"ResourceQuota ([-a-z0-9.]+) allows .* in namespace ([-a-z0-9]+)")
-_LIMITS = pattern(r"LimitRange ([-a-z0-9.]+) allows")
-_FLAVOR_OF_NODES = pattern(r"([-a-z0-9.]+): its nodes have ")
-_FLAVOR_TO_CHANGE = pattern(r"add to ResourceFlavor ([-a-z0-9.]+): ")
-CLAIM = pattern("the claim ([^ ]+) of namespace ([^ ]+) is ")
-_OF_FLAVOR = pattern(r"the (?:largest of the [0-9]+|only) nodes? of flavor ([-a-z0-9.]+) has")
-_NO_NODE_OF_FLAVOR = pattern(r": [0-9]+ nodes?: labels do not match nodeLabels [^}]*} of ResourceFlavor [-a-z0-9.]+$")
 # The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
 _INITIALIZER = (("initializer",), ())
@@ -272,9 +278,10 @@ def place_in_input(
     for diagnostic in diagnostics:
         job, located = diagnostic.object.removeprefix("JobSet "), diagnostic
         if home := homes.get(job):
-            path = _QUEUE_PATH if SELECTED.search(diagnostic.message) else steps(diagnostic.path)
+            path = _QUEUE_PATH if is_about_queue(diagnostic) else steps(diagnostic.path)
             path = path if home.data.get("kind") == "JobSet" else _in_trainjob(path, home, jobsets.get(job))
-            moved = home.locate(("metadata", "namespace")) if "no LocalQueue" in diagnostic.message else None
+            no_queue = any(path == () and label.startswith("LocalQueue ") for label, path in diagnostic.objects)
+            moved = home.locate(("metadata", "namespace")) if no_queue else None
             queue = home.locate(_QUEUE_PATH) if moved is not None else None
             if moved is not None and moved.file != (queue.file if queue else home.file):  # An overlay has set it.
                 path = ("metadata", "namespace")
@@ -283,110 +290,29 @@ def place_in_input(
     return placed
 
 
+def is_about_queue(diagnostic: Diagnostic) -> bool:
+    """Whether a job has a queue none of whose flavors has what its pods select."""
+    return diagnostic.code in ("NeverFits", "UnschedulableAfterAdmission") and ".nodeSelector" in diagnostic.path
+
+
 def with_rules(diagnostics: Iterable[Diagnostic], snapshot: Sequence[Document]) -> list[Diagnostic]:
-    """Diagnostics whose hints end with the location of the object of the cluster that prevents it."""
+    """Diagnostics whose hints end with the location of the object of the cluster that decides."""
     by_name = _by_name(snapshot)
-    of_kind: dict[str, list[Document]] = {}
-    for document in by_name.values():
-        of_kind.setdefault(str(document.data.get("kind")), []).append(document)
-    return [replace(diagnostic, hint=_with_rule(diagnostic, by_name, of_kind)) for diagnostic in diagnostics]
+    lists = [document for document in snapshot if document.data.get("kind") == "Cluster"]
+    return [replace(diagnostic, hint=_with_rule(diagnostic, by_name, lists)) for diagnostic in diagnostics]
 
 
-def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], of_kind: Mapping[str, list[Document]]) -> str:
-    """The hint, with the line of what a message names of the snapshot: the last object of it, or the nodes."""
-    message = diagnostic.message
-    named = [by_name[label] for label in _NAMED.findall(message) if label in by_name]
-    if ("no node can run" in message or "even when empty" in message) and not _NO_NODE_OF_FLAVOR.search(message):
-        nodes, lists = of_kind.get("Node", []), of_kind.get("Cluster", [])
-        if flavor := _OF_FLAVOR.search(message):
-            spec = mapping(by_name[f"ResourceFlavor {flavor[1]}"].data.get("spec"))
-            labels = mapping(spec.get("nodeLabels")).items()
-            nodes = [d for d in nodes if labels <= mapping(value_at(d.data, ("metadata", "labels"))).items()][:1]
-        named = [*nodes, *lists] if len(nodes) + len(lists) == 1 else nodes if flavor else []
-    namespace = diagnostic.object.removeprefix("JobSet ").partition("/")[0]
-    if limits := _LIMITS.search(message):
-        named += filter(None, [by_name.get(f"LimitRange {namespace}/{limits[1]}")])
-    if quota := _QUOTA.search(message):
-        named += filter(None, [by_name.get(f"ResourceQuota {quota[2]}/{quota[1]}")])
-    if claim := CLAIM.match(message):
-        named += filter(None, [by_name.get(f"PersistentVolumeClaim {claim[2]}/{claim[1]}")])
-    flavors = {*_FLAVOR_OF_NODES.findall(message), *_FLAVOR_TO_CHANGE.findall(diagnostic.hint)}
-    if len(flavors) == 1:
-        named += filter(None, [by_name.get(f"ResourceFlavor {flavors.pop()}")])
-    tainted = [d for d in of_kind.get("Node", ()) if _tainted(d.data, message)] if not named else []
-    named += tainted[:1]
-    kind = "Topology" if "its topology" in message else "LimitRange" if "of a LimitRange" in message else ""
-    spaces = (namespace, "") if kind == "LimitRange" else ("",)
-    only = [d for d in of_kind.get(kind, []) if str(mapping(d.data.get("metadata")).get("namespace") or "") in spaces]
-    named += only if len(only) == 1 else []
-    topologies = only if kind == "Topology" else []
-    if not named:
-        return diagnostic.hint
-    levels = _unlabelled_level(named[-1].data, of_kind.get("Node", [])) if topologies == named[-1:] else None
-    spec = mapping(named[-1].data.get("spec"))
-    levels = ("spec", "cohortName") if diagnostic.trait == "alone" and "cohortName" in spec else levels
-    source = named[-1].locate(levels or _path_of_rule(named[-1].data, f"{message} {diagnostic.hint}"))
-    if source is None:
-        return diagnostic.hint
-    is_of_kueue = named[-1].data["kind"] not in ("Node", "Cluster")
-    where = f" ({label_of(named[-1].data)} is at {source.file}:{source.line})" if is_of_kueue else ""
-    return source.refusing(diagnostic.hint + where)
-
-
-def _unlabelled_level(topology: Any, nodes: Sequence[Document]) -> Path:
-    """The first level of a Topology that is a label of no node, or all levels."""
-    labels = {label for node in nodes for label in mapping(value_at(node.data, ("metadata", "labels")))}
-    levels = [level.get("nodeLabel") for level in objects(value_at(topology, ("spec", "levels")))]
-    wrong = next((i for i, label in enumerate(levels) if label not in labels), None) if labels else None
-    return ("spec", "levels") if wrong is None else ("spec", "levels", wrong, "nodeLabel")
-
-
-def _path_of_rule(data: Any, text: str) -> Path:
-    """The field of an object of the cluster that a finding is about."""
-    if data["kind"] == "Node":
-        return _tainted(data, text) or ("status", "allocatable")
-    if data["kind"] == "LimitRange":
-        bound = "min" if "below the min" in text or "at least" in text else "max"
-        bound = "maxLimitRequestRatio" if "times the request" in text else bound
-        for i, item in enumerate(objects(value_at(data, ("spec", "limits")))):
-            if resource := next((name for name in mapping(item.get(bound)) if f"{name} " in text), ""):
-                return "spec", "limits", i, bound, resource
-    if data["kind"] == "Cluster":
-        for n, node in enumerate(objects(data.get("nodes"))):
-            if taint := _tainted({"spec": node}, text):
-                return "nodes", n, *taint[1:]
-            for name in mapping(node.get("allocatable")):
-                if f"under another name, {name}" in text:
-                    return "nodes", n, "allocatable", name
-        return ("nodes",)
-    return _path_in_spec(mapping(data.get("spec")), text)
-
-
-def _tainted(node: Any, text: str) -> Path:
-    """The taint of a node that a finding is about."""
-    taints = enumerate(objects(value_at(node, ("spec", "taints"))))
-    wrong = (n for n, t in taints if f"taint {t.get('key')}:{t.get('effect')} not tolerated" in text)
-    return next((("spec", "taints", n) for n in wrong), ())
-
-
-def _path_in_spec(spec: Mapping[str, Any], text: str) -> Path:
-    for g, group in enumerate(objects(spec.get("resourceGroups"))):
-        where: Path = ("spec", "resourceGroups", g)
-        if "no quota for" in text:
-            return (*where, "coveredResources")
-        for f, flavor in enumerate(objects(group.get("flavors"))):
-            if f"no ResourceFlavor {flavor.get('name')}" in text:
-                return (*where, "flavors", f, "name")
-            for r, quota in enumerate(objects(flavor.get("resources"))):
-                if f"for {quota.get('name')} in flavor {flavor.get('name')} " in text:
-                    return (*where, "flavors", f, "resources", r, "nominalQuota")
-    for key in mapping(spec.get("hard")):
-        if f"({key})" in text:
-            return "spec", "hard", key
-    words = {"stopPolicy": "stopPolicy", "namespaceSelector": "namespaceSelector", "topologyName": "Topology"}
-    field = next((field for field, word in words.items() if word in text and field in spec), None)
-    fields = ("clusterQueue", "resourceGroups", "nodeLabels", "accessModes")
-    return "spec", field or next((field for field in fields if field in spec), "")
+def _with_rule(diagnostic: Diagnostic, by_name: Mapping[str, Document], lists: Sequence[Document]) -> str:
+    for label, path in diagnostic.objects:
+        kind, _, name = label.partition(" ")
+        if (document := by_name.get(label)) is not None and (source := document.locate(path)) is not None:
+            where = f" ({label} is at {source.file}:{source.line})" if kind != "Node" else ""
+            return source.refusing(Hint(diagnostic.hint + where))
+        for document in lists if kind == "Node" else ():
+            for n, node in enumerate(objects(document.data.get("nodes"))):
+                if name.rpartition("-")[0] == node.get("name") and (source := document.locate(("nodes", n, *path[1:]))):
+                    return source.refusing(diagnostic.hint)
+    return diagnostic.hint
 
 
 def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:

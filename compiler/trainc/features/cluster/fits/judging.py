@@ -18,7 +18,7 @@ from trainc.api.settings import Options
 from trainc.features.cluster.fits.answer import Fits, fits_named, moment_at
 from trainc.features.cluster.fits.claims import shared_claims
 from trainc.features.cluster.fits.findings import (
-    SELECTED,
+    is_about_queue,
     misspelt,
     place_in_input,
     place_in_snapshot,
@@ -164,10 +164,11 @@ def _place_in_fields(diagnostics: Sequence[Diagnostic], session: Session) -> tup
             texts = {(diagnostic.code, diagnostic.message) for diagnostic in reported}
             found = [d for d in compiled.compile(document)[1] if (d.code, d.message) in texts]
             # Of all that the job says, its queue does not go with its runtime.
+            of_queue = {d.message for d in reported if is_about_queue(d)}
             elsewhere = {
                 d.message
                 for d in found
-                if SELECTED.search(d.message) and d.source and d.source.file != document.document.file
+                if d.message in of_queue and d.source and d.source.file != document.document.file
             }
             placed += [d for d in found if d.message not in elsewhere]
             explained |= {id(diagnostic) for diagnostic in reported if diagnostic.message not in elsewhere}

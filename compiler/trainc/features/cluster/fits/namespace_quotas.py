@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from trainc.api.admission import pod_usage, read_amounts
 from trainc.api.cluster import Dump
-from trainc.api.findings import Finding
+from trainc.api.documents import label_of
+from trainc.api.findings import Finding, Hint
 from trainc.api.kube import Quantity, Unchecked, mapping, names
 from trainc.features.cluster.fits.pods import amount, amount_with_unit, written_amount
 from trainc.features.cluster.fits.workload import PodSet, Workload
@@ -70,6 +71,7 @@ def _finding(
             fewer = left // used.nanos
             message += f"; {_bare(base, used * fewer)} would fit: numNodes {fewer}"
             hint = f"write numNodes: {fewer}, or {hint}"
+    hint = Hint(hint, objects=((label_of(quota), ("spec", "hard", key)),))
     return Finding("ExceedsQuota", "error", message, hint, ("spec", "replicatedJobs", largest.index))
 
 

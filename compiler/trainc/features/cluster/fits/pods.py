@@ -38,6 +38,12 @@ def written_amount(name: str, count: int) -> str:
     return str(Quantity(count * 10**9, "binary" if is_binary else "decimal"))
 
 
+def other_label(pod: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """A label in the node selector of a pod that has another value in `labels`; empty if there is none."""
+    selected = mapping(pod.get("nodeSelector")).items()
+    return next((key for key, value in selected if labels.get(key, value) != value), "")
+
+
 def near_label(pod: Mapping[str, Any], nodes: Sequence[Mapping[str, str]]) -> str:
     """The value to write into a node selector, if the labels of `nodes` have a near one or there is only one; or empty."""
     for key, value in mapping(pod.get("nodeSelector")).items():
