@@ -15,6 +15,7 @@ from trainc.features.cluster.fits.references import NOTHING_CREATED, created_by
 from trainc.reading.cluster import Dump
 
 NAMES = "team-a"
+OTHERWISE = ("Namespace", "WorkloadPriorityClass")
 
 
 def named(kind: str, name: str, where: str = NAMES, **fields: Any) -> Json:
@@ -150,11 +151,16 @@ def test_what_is_certainly_absent_is_named_where_the_job_names_it(what: str) -> 
 
 @pytest.mark.parametrize("what", PLACES)
 def test_what_the_snapshot_does_not_have_in_full_may_exist(what: str) -> None:
-    _, job, _ = PLACES[what]
+    known, job, _ = PLACES[what]
     parts = CLUSTER["items"]
-    assert about(job("gone"), *parts) == []
-    assert about(job("gone"), {**CLUSTER, "metadata": {}}) == []
     kind = about(job("gone"), CLUSTER)[0][0].split()[3]
+    for contents in (parts, [{**CLUSTER, "metadata": {}}]):
+        found = [d for d in alone_without_basics(job("gone"), contents) if d.code == "NotInCluster"]
+        said = [(d.severity, d.message.startswith(f"the snapshot has no {kind} gone in ")) for d in found]
+        assert said == ([] if kind in OTHERWISE else [("info", True)])
+    found = [d for d in alone_without_basics(job(f"{known}x"), parts) if d.code == "NotInCluster"]
+    near = [("warning", f"did you mean {known}?")] if kind != "Namespace" else []
+    assert [(d.severity, d.hint) for d in found] == near
     assert about(job("gone"), printed(*(one for one in parts if one["kind"] != kind))) == []
 
 

@@ -119,8 +119,8 @@ def about_job(job: str, findings: Iterable[Finding]) -> list[Diagnostic]:
 
 
 def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
-    """What the cluster does not have: warnings, because it may be created after the export."""
-    return about_job(job, (Finding("NotInCluster", "warning", str(gap), _missing(gap), gap.path) for gap in absent))
+    """What the cluster does not have, or may not have."""
+    return about_job(job, (Finding("NotInCluster", gap.severity, str(gap), _missing(gap), gap.path) for gap in absent))
 
 
 def _missing(gap: Missing) -> Hint:

@@ -1,7 +1,7 @@
 """Return whether the cluster has what a job names: claims, Secrets and their keys, ConfigMaps, service accounts, classes.
 
-Only an absence that is certain is reported: the dump has to be complete for the kind and the namespace, and the input
-must not create the object itself.
+An absence is certain if the dump is complete for the kind and the namespace, and the input does not create the object
+itself. Of a dump that has others of that kind and namespace, one by one, it is said that this one is not among them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.findings import Path, did_you_mean
+from trainc.api.findings import Path, Severity, did_you_mean
 from trainc.api.kube import Unchecked, documents, mapping, objects
+from trainc.api.records import pattern
 from trainc.features.cluster.fits.pods import shorten
+from trainc.features.cluster.fits.snapshot import export_command
 
 # Kind, namespace (empty for kinds of the whole cluster) and name.
 # Names by kind and namespace.
@@ -22,7 +24,12 @@ NOTHING_CREATED: Created = MappingProxyType({})
 
 _OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "WorkloadPriorityClass"))
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+# Of Namespaces, nothing else would be said; of priorities, only what is almost one of those that are there.
+_LOOKED_UP_OTHERWISE = ("Namespace", "WorkloadPriorityClass")
+_WITH_VALUES = ("Secret", "ConfigMap")
+_NAMES = "docs/fits.md has the command that prints names and keys only"
 _MOST_NAMES = 5
+_DIGITS = pattern(r"[0-9]+")
 # Kubernetes creates these in every cluster or namespace.
 _ALWAYS = {("PriorityClass", "system-cluster-critical"), ("PriorityClass", "system-node-critical")}
 _ALWAYS |= {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
@@ -38,7 +45,10 @@ class Reference(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """An object, or a key of it, that the cluster certainly does not have, and where the JobSet names it."""
+    """An object, or a key of it, that the cluster does not have, and where the JobSet names it.
+
+    It is not `certain` if the snapshot has others, and may lack some.
+    """
 
     kind: str
     namespace: str
@@ -46,10 +56,18 @@ class Missing(NamedTuple):
     key: str
     hint: str
     path: Path
+    certain: bool = True
 
     def __str__(self) -> str:
         subject = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
+        if not self.certain:
+            return f"the snapshot has no {subject}; others it has one by one, not as a list that kubectl printed, so it may lack some"
         return f"{subject} has no key {self.key}" if self.key else f"there is no {subject}"
+
+    @property
+    def severity(self) -> Severity:
+        """A warning, because it may be created after the export; less if it may be there, and nothing is called almost so."""
+        return "warning" if self.certain or self.hint.startswith("did you mean") else "info"
 
 
 def needed_objects(jobset: Unchecked, created: Created = NOTHING_CREATED) -> Iterator[tuple[str, Reference]]:
@@ -78,14 +96,21 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
         names = dump.names(kind, namespace) if existing is None else ()
         # Of priorities, a name that is almost one of those that were exported is enough.
         is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, names))
-        if existing is None and (is_priority or dump.is_complete(kind, namespace)):
+        certain = is_priority or dump.is_complete(kind, namespace)
+        if existing is None and (certain or (names and kind not in _LOOKED_UP_OTHERWISE)):
             ours = created.get((kind, namespace), ())
             # What a Secret or ConfigMap is for, its name does not say.
-            some = shorten(() if kind in ("Secret", "ConfigMap") else names, _MOST_NAMES)
+            some = shorten(() if kind in _WITH_VALUES else names, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
             near = did_you_mean(name, [*names, *ours]) or did_you_mean(name, ours, 0.5)
-            hint = near or f"create it before the job starts{f', or {other}' if some else ''}"
-            yield Missing(kind, namespace, name, "", hint, path)
+            if not certain and _DIGITS.sub("", name) in {_DIGITS.sub("", one) for one in names}:
+                near = ""  # Of numbered objects, one is no other that is misspelt.
+            rest = f"create it before the job starts{f', or {other}' if some else ''}"
+            again = (
+                f"export its objects of this kind again: {_NAMES if kind in _WITH_VALUES else export_command([kind])}"
+            )
+            hint = near or (rest if certain else again)
+            yield Missing(kind, namespace, name, "", hint, path, certain)
             if kind == "Namespace":
                 return
         elif existing is not None and key:
