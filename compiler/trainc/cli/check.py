@@ -27,6 +27,7 @@ from trainc.kube.jobset import JobSet
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.output.ownership import file_name, named_source
 from trainc.pipeline.fragments import check_fragments
+from trainc.pipeline.session import Session
 from trainc.reading.ignores import Comments, check_ignores, count_ignored
 from trainc.reading.yaml_reader import reading_once
 from trainc.startup.records import dataclass
@@ -40,18 +41,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             from trainc.cli.fixing import apply_fixes
 
             def again() -> tuple[list[Diagnostic], list[Run]]:
-                checks, diagnostics, _ = _examine(arguments, streams, stdin)
-                return diagnostics, [check.checking for check in checks.values()]
+                found = examine(arguments, streams, stdin)
+                return found.diagnostics, [check.checking for check in found.checks.values()]
 
             apply_fixes(again, arguments, streams)
         with reading_once():
-            checks, diagnostics, loosened = _examine(arguments, streams, stdin)
+            found = examine(arguments, streams, stdin)
+        checks, diagnostics = found.checks, found.diagnostics
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     counts = arguments.format == "text" and not arguments.quiet and not has_errors(diagnostics)
     if counts:  # The counts say the release.
         diagnostics = [d for d in diagnostics if d.code != "ReleaseNotPinned"]
-    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, loosened)
+    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, found.whole)
     for name, check in checks.items():
         lines = [*check.runs, *([check.counted] if counts else [])]
         if arguments.format == "text":
@@ -59,12 +61,26 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return status
 
 
-def _examine(
-    arguments: Arguments, streams: Streams, stdin: list[bytes]
-) -> tuple[dict[str, _Checked], list[Diagnostic], list[Diagnostic]]:
-    """Compile every environment; return that, the findings, and what is checked less strictly than at the base.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check found: by environment, with findings about comments, merged over all environments, and about the whole.
 
-    `stdin` keeps what can be read only once. Raises CompileError for settings that cannot be read.
+    The latter are what is checked less strictly than at the base, and what is about all environments.
+    """
+
+    checks: dict[str, _Checked]
+    by_environment: dict[str, list[Diagnostic]]
+    diagnostics: list[Diagnostic]
+    whole: list[Diagnostic]
+
+
+def examine(
+    arguments: Arguments, streams: Streams, stdin: list[bytes], sessions: dict[str, Session] | None = None
+) -> Found:
+    """Compile every environment, and return what is found.
+
+    `stdin` keeps what can be read only once. `sessions`, by environment, gets those of the check, whose results
+    others can use. Raises CompileError for settings that cannot be read.
     """
     environments = [(env.environment, Settings.of(env)) for env in Settings.environments_of(arguments)]
     settings, loosened = dict(environments), list[Diagnostic]()
@@ -74,7 +90,7 @@ def _examine(
     if not stdin:
         stdin.append(read_stdin(environments[0][1], streams))
     checks = {
-        name: _check(env_settings, stdin[0], streams.progress, arguments, bases)
+        name: _check(env_settings, stdin[0], streams.progress, arguments, bases, sessions)
         for name, env_settings in settings.items()
     }
     streams.progress.clear()
@@ -102,8 +118,8 @@ def _examine(
         loosened += [d for d in spoiled_dumps(settings.values(), bases) if d not in known]
     loosened = without_loosened(loosened, [*every, *nothing])
     findings = _check_ignore_comments([check.checking for check in checks.values()])
-    diagnostics = merge_diagnostics({name: [*check.checking.diagnostics, *findings] for name, check in checks.items()})
-    return checks, to_be_corrected(diagnostics), loosened
+    by_environment = {name: [*check.checking.diagnostics, *findings] for name, check in checks.items()}
+    return Found(checks, by_environment, to_be_corrected(merge_diagnostics(by_environment)), loosened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +133,25 @@ class _Checked:
     images: set[str]
 
 
-def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, bases: Bases) -> _Checked:
+def _check(  # noqa: PLR0913, PLR0917 - what is checked, and what is known of it
+    settings: Settings,
+    stdin: bytes,
+    progress: Progress,
+    arguments: Arguments,
+    bases: Bases,
+    sessions: dict[str, Session] | None,
+) -> _Checked:
     if settings.configuration.cluster and ask("fits", "judge jobs") is None:
         raise UsageError("trainc.yaml sets `cluster`, which this installation of trainc cannot evaluate")
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step, output=settings.output, bases=bases)
+    checking = start(
+        settings,
+        stdin,
+        checks_fragments=True,
+        step=progress.step,
+        output=settings.output,
+        bases=bases,
+        sessions=sessions,
+    )
     runs: list[str] = []
     compiled: list[tuple[str, str]] = []
     images: set[str] = set()

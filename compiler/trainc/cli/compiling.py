@@ -9,6 +9,7 @@ from io import BytesIO
 
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.diagnostics import Files
+from trainc.cli.diagnostics import full_message as full_message  # noqa: PLC0414 - features find it here
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found as nothing_found  # noqa: PLC0414 - features find it here
 from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: PLC0414
@@ -404,12 +405,13 @@ def start(  # noqa: PLR0913 - all but three go by their names
     choices: Arguments | None = None,
     extra: Sequence[Document] = (),
     bases: Bases | None = None,
+    sessions: dict[str, Session] | None = None,
 ) -> Run:
     """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
     `step` receives the progress of reading and compiling. Jobs whose rendered file in the folder `output` is kept as built
     count as they are in that file; a build has `choices`. `extra` documents count as read. `bases` is what a change is
-    compared with.
+    compared with. `sessions`, by environment, gets one whose results others can use.
     """
     inputs = settings.read(BytesIO(stdin), skip, step, extra=extra)
     files = Files(stdin)
@@ -452,6 +454,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
         dump = cache(partial(Dump.of_documents, snapshot[0]))
         session = replace(session, find_in_cluster=lambda *named: dump().get(*named))
     session = session.with_input(inputs.documents, inputs.runtime_sources)
+    if sessions is not None:
+        sessions[settings.configuration.environment] = session = session.after(None)
     skipped = skipped_documents(inputs.documents, settings, inputs.elsewhere, checks_fragments=checks_fragments)
     ended = _ended_by_sweeps(inputs, settings, bases)
     diagnostics = rules([*inputs.diagnostics, *settings.located(problems), *skipped, *ended], True)

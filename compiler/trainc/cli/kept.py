@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import MappingProxyType
 
 from trainc.cli.at_base import NO_BASE, Bases, Revision, bases_of, no_base, own_trainjobs
-from trainc.cli.command import Arguments, UsageError
-from trainc.cli.revisions import here
+from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.name_hash import ALPHABET, LENGTH
 from trainc.findings import CompileError, Diagnostic, Source
@@ -30,14 +30,14 @@ from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import Configuration
 from trainc.reading.document import Document
-from trainc.reading.git import submodules
+from trainc.reading.git import find_changed_files, merge_base, submodules
 from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trainc.cli.compiling import Run
+    from trainc.cli.check import Found
     from trainc.explain.kept import Change
 
 _SOME = 3
@@ -195,26 +195,32 @@ def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable
     return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
 
 
-def judged(arguments: Arguments) -> Run:
-    """Return what `check` with the same base finds."""
-    from trainc.cli.compiling import start
+def examine(arguments: Arguments, streams: Streams, sessions: dict[str, Session]) -> Found:
+    """Return what `check` finds, for features; `sessions` as there."""
+    from trainc.cli import check
 
-    settings = Settings.of(arguments)
-    bases, name = bases_of([settings], arguments), settings.configuration.environment
-    strict = bases.strict({name: settings})[0][name]
-    run = start(strict, b"", settings.output, output=settings.output, bases=bases)
-    for _ in run.jobs():
-        pass
-    run.conclude(errors_only=True)
-    return run
+    return check.examine(arguments, streams, [b""], sessions)
 
 
-def of_dump(arguments: Arguments) -> list[Diagnostic]:
-    """Return what `check` with the same base says of the dump."""
-    from trainc.cli.live import spoiled_dumps
+@contextmanager
+def at_revision(arguments: Arguments) -> Iterator[Arguments]:
+    """Have a copy of the base that is a repository, and be in it, with arguments that compare it with nothing."""
+    repository, base = here(), str(arguments.base)
+    with copy_of_revision(merge_base(repository, base), arguments) as copy:
+        copy.add()
+        copy.make_repository()
+        yield Arguments(**{**vars(copy.arguments), "base": NO_BASE})
 
-    settings = Settings.of(arguments)
-    return spoiled_dumps([settings], bases_of([settings], arguments)) if settings.configuration.live else []
+
+def unchanged(arguments: Arguments, files: Iterable[str]) -> set[str]:
+    """Return those of some files that the base has with the same content."""
+    repository, limits = here(), Settings.limits_of(arguments)
+    top = os.path.realpath(repository.top)
+    texts = {file: read_file(file, limits.file_bytes) for file in files if os.path.isfile(file)}
+    paths = {os.path.relpath(os.path.realpath(file), top): file for file in texts}
+    commit = merge_base(repository, str(arguments.base))
+    changed = find_changed_files(repository, commit, {path: texts[file] for path, file in paths.items()}, limits)
+    return {file for path, file in paths.items() if path not in changed}
 
 
 def unproven(keeping: Keeping) -> Iterator[Diagnostic]:

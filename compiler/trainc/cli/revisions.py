@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
+from contextvars import ContextVar
 
 from trainc.cli.command import Arguments, temporary_folder
 from trainc.cli.settings import Settings
-from trainc.reading.git import Repository, repository_of, write_revision
+from trainc.reading.git import Repository, commit_of, origin_of, repository_of, run_git, write_revision
+from trainc.reading.opening import write_file
 from trainc.startup.records import dataclass
+
+# The folder of copies that several readers have in common.
+_shared: ContextVar[str | None] = ContextVar("_shared", default=None)
 
 
 @dataclass(slots=True)
@@ -32,6 +37,17 @@ class Copy:
         limits = Settings.limits_of(self.arguments)
         return write_revision(self.repository, self.revision, self.tree, limits, paths, without=without)
 
+    def make_repository(self) -> None:
+        """Make it a repository with the branches, tags and origin of the other, for what asks git."""
+        original, folder = self.repository.top, os.path.join(self.tree, ".git")
+        run_git(self.tree, ["init", "--quiet", "--template="])
+        refs = run_git(original, ["for-each-ref", "--format=%(objectname) %(refname)"])
+        objects = run_git(original, ["rev-parse", "--path-format=absolute", "--git-path", "objects"])
+        write_file(os.path.join(folder, "packed-refs"), refs.decode(errors="replace"))
+        write_file(os.path.join(folder, "objects", "info", "alternates"), objects.decode(errors="replace"))
+        if (origin := origin_of(original)) is not None:
+            run_git(self.tree, ["config", "remote.origin.url", origin[0]])
+
 
 @contextmanager
 def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = ()) -> Iterator[Copy]:
@@ -40,10 +56,25 @@ def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = 
     `only`, relative to the top of the repository, limits the copy to files at or below these paths. Raises CompileError
     if the revision cannot be read.
     """
-    with temporary_folder("trainc-") as folder:
+    with ExitStack() as stack:
+        if (shared := _shared.get()) is None:
+            folder = stack.enter_context(temporary_folder("trainc-"))
+        else:
+            folder = os.path.join(shared, commit_of(here(), revision))
         copy = copy_in(folder, revision, arguments, only)
-        with chdir(copy.inside):
-            yield copy
+        stack.enter_context(chdir(copy.inside))
+        yield copy
+
+
+@contextmanager
+def shared_copies() -> Iterator[None]:
+    """Have one copy of each revision for all that read it while this lasts: what one of them adds is there for the others."""
+    with temporary_folder("trainc-") as folder:
+        token = _shared.set(os.path.realpath(folder))
+        try:
+            yield
+        finally:
+            _shared.reset(token)
 
 
 def copy_in(folder: str, revision: str, arguments: Arguments, only: Sequence[str] = ()) -> Copy:
@@ -51,7 +82,7 @@ def copy_in(folder: str, revision: str, arguments: Arguments, only: Sequence[str
     repository = here()
     tree = os.path.join(os.path.realpath(folder), "tree")
     # Marks the root of the repository, as in the working tree.
-    os.makedirs(os.path.join(tree, ".git"))
+    os.makedirs(os.path.join(tree, ".git"), exist_ok=True)
     os.makedirs(os.path.join(tree, repository.prefix), exist_ok=True)
     links = write_revision(repository, revision, tree, Settings.limits_of(arguments), only)
     moved = Arguments(**vars(arguments))

@@ -198,8 +198,10 @@ class Session:
             self._judge_pods(result.objects.manifests, result.report)
             # With errors, the user's rules decide how far a job gets.
             if self.results is not None and result.runtime is not None and not result.report.has_errors:
-                key = _identity(job, result.runtime)
-                self.results[key] = result if result.report.findings else replace(result, lowered=None)
+                own = replace(result, report=Report([*result.report.findings]))  # Others are judged by something else.
+                self.results[_identity(job, result.runtime)] = (
+                    own if own.report.findings else replace(own, lowered=None)
+                )
         return result
 
     def _reuse_result(self, job: ValidDocument, trace: Trace) -> Result | None:

@@ -103,6 +103,14 @@ def no_policy() -> None:
     edit("policies/size.yaml", "object.spec.", "object.spec..")
 
 
+def misspelt_budget() -> None:
+    write("trainc.yaml", SETTINGS + "budgets: {nlpp: 10}\n")
+
+
+def preview() -> None:
+    edit("trainc.yaml", '"2.3"', '"2.4"')
+
+
 SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
     "a line of a runtime changes the jobs of all environments once, with its place and its outcome": (
         of_runtime,
@@ -133,6 +141,18 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
             "· queue main · cluster fits queue main, with h100 · for no deadline | jobs/nlp/sweep.yaml:1 | created |",
             "- in each of dev, staging, prod: jobs/nlp/sweep.yaml: 2 trials of 16 GPUs for 2 h each: 64 GPU-hours",
         ),
+    ),
+    "what check finds new of trainc.yaml, said once, with its help": (
+        misspelt_budget,
+        (
+            "#### New findings\n\n- **warning** trainc.yaml:10: SettingsNotUsed (trainc.yaml budgets.nlpp) nlpp is the name of",
+            " nothing here; help: did you mean nlp?\n",
+        ),
+    ),
+    "what check says of all jobs": (preview, ("- **info** PreviewRelease Trainer 2.4 is a preview in trainc",)),
+    "what the cluster lacks, at its line": (
+        lambda: edit(JOB, "queue-name: main", "queue-name: mian"),
+        (f'- **error** {JOB}:3: QueueInactive (TrainJob nlp/job-0 metadata.labels["kueue.x-k8s.io/queue-name"])',),
     ),
     "settings that check less": (
         looser,
@@ -165,6 +185,19 @@ def test_a_branch_without_changes_gets_one_line() -> None:
         0,
         "`git:main` → `working tree`: no changes in 12 jobs of 3 environments.\n",
     )
+
+
+@pytest.mark.usefixtures("company")
+def test_what_main_has_is_not_new_whatever_finds_it() -> None:
+    misspelt_budget()
+    commit()
+    of_runtime()
+    assert "#### New findings" not in comment().stdout
+    edit("trainc.yaml", "nlpp: 10", "nlpp: 10, npl: 10")
+    said = comment().stdout
+    assert "(`trainc.yaml` `budgets.npl`)" in said
+    assert "nlpp" not in said.partition("#### New findings")[2].partition("####")[0]
+    assert "npl is the name of nothing here" in run("diff", "git:main").stderr
 
 
 BROKEN: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {

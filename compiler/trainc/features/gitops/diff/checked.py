@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from trainc.api.arguments import Arguments
+from trainc.api.arguments import Arguments, Streams, UsageError
+from trainc.api.documents import files, opening
 from trainc.api.findings import CompileError, Diagnostic, sort_diagnostics
-from trainc.api.records import replace
+from trainc.api.jobs import Session
+from trainc.api.output import name_hash
+from trainc.api.records import pattern, replace
+from trainc.api.settings import merge_diagnostics
 from trainc.features.gitops.diff.sides import ReadSide, sides_of, with_arguments
+
+_HASH = pattern(rf"-[{name_hash.ALPHABET}]{{{name_hash.LENGTH}}}\b")
+# What a comparison says in a section of its own.
+_WHOLE = "all environments"
+_SAID = frozenset(("KeptAsBuilt", "SettingsLoosened", "SkippedDocument", "SweepSize", "OverBudget"))
 
 
 def base_of_tree(arguments: Arguments) -> str | None:
@@ -19,54 +30,101 @@ def base_of_tree(arguments: Arguments) -> str | None:
 
 
 class Checked:
-    """One check, made when something first needs it; none if the working tree is not what a comparison ends with."""
+    """One check of all environments; it finds nothing if the working tree is not what a comparison ends with.
 
-    def __init__(self, arguments: Arguments) -> None:
+    `sessions` have what it compiled, by environment, and before that what others have.
+    """
+
+    def __init__(self, arguments: Arguments, streams: Streams, sessions: Mapping[str, Session] | None = None) -> None:
         self._base = base_of_tree(arguments)
-        self._arguments = with_arguments(arguments, paths=[], base=self._base)
+        self._arguments = with_arguments(arguments, paths=[], base=self._base, allow_empty=True, verbose=False)
+        self._streams = streams
+        self.sessions = dict(sessions or {})
+        self._found = None if self._base is None else self._examine()
 
-    @cached_property
-    def _run(self) -> Any:
+    def _examine(self) -> Any:
         from trainc.api.kept import kept
 
-        return kept.judged(self._arguments)
+        with suppress(CompileError, UsageError):  # Settings that cannot be read, which is what the comparison says.
+            found = kept.examine(self._arguments, self._streams, self.sessions)
+            # Without objects of a cluster, only what the check refused is another result for a comparison.
+            alike = {
+                name: replace(of_env, cluster=None) for name, of_env in self.sessions.items() if not of_env.cluster
+            }
+            self.sessions |= alike
+            return found
+        return None
 
-    def judged(self, after: ReadSide) -> ReadSide:
-        """Return the working tree with what the check finds of the jobs that are kept."""
-        keeping = after.manifest_set.keeping
-        if keeping is None or self._base is None or not (keeping[1].waiting or keeping[1].refused):
-            return after
-        diagnostics = [d for d in after.manifest_set.diagnostics if d.code != "KeptCannotRebuild"]
-        known = {(d.code, d.source, d.message) for d in diagnostics}
-        diagnostics += [d for d in self._run.settled if (d.code, d.source, d.message) not in known]
-        return replace(after, manifest_set=replace(after.manifest_set, diagnostics=diagnostics))
-
-    def in_its_words(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    def in_its_words(self, diagnostics: list[Diagnostic], environment: str) -> list[Diagnostic]:
         """Return errors of the working tree as the check has them: each once, at its cause."""
 
         def is_mine(d: Diagnostic) -> bool:
             return d.severity == "error" and (d.source is None or d.source.origin != "git")
 
         codes = {d.code for d in diagnostics if is_mine(d)}
-        if not codes or self._base is None:
+        if not codes or self._found is None:
             return diagnostics
-        errors: list[Diagnostic] = []
-        with suppress(CompileError):  # Settings that cannot be read, which is what the errors say.
-            errors = [d for d in self._run.diagnostics if d.severity == "error"]
+        errors = [d for d in self._found.by_environment.get(environment, ()) if d.severity == "error"]
         found = [d for d in errors if d.code in codes] or errors
         others = [d for d in diagnostics if not is_mine(d) and d.code != "KeptCannotRebuild"]
         return sort_diagnostics([*others, *found]) if found else diagnostics
 
-    def of_dump(self, after: ReadSide) -> list[Diagnostic]:
-        """Return what the check says of the dump of the working tree."""
-        if after.configuration.live is None or self._base is None:
-            return []
+    def new(self, sides: Mapping[str, tuple[ReadSide, ReadSide]]) -> list[Diagnostic]:
+        """Return what the change makes new, errors first; of comparisons of something else, what compiling them gives."""
+        if self._found is None:
+            found = {name: [*_told(new_diagnostics(*pair))] for name, pair in sides.items()}
+            return _in_order(merge_diagnostics(found))
         from trainc.api.kept import kept
 
-        return [d for d in kept.of_dump(self._arguments) if d not in after.manifest_set.diagnostics]
+        found = {**self._found.by_environment, _WHOLE: self._found.whole}
+        known = {_identity(d) for before, _ in sides.values() for d in before.manifest_set.diagnostics}
+
+        def lacking(known: AbstractSet[object]) -> dict[str, list[Diagnostic]]:
+            return {name: [d for d in _told(some) if _identity(d) not in known] for name, some in found.items()}
+
+        new = lacking(known)
+        if any(new.values()):
+            new = lacking(known | self._at_base)
+            others = {d.source.file for some in new.values() for d in some if d.source and _is_unread(d.source.file)}
+            same = kept.unchanged(self._arguments, others) if others else ()
+            new = {name: [d for d in some if not (d.source and d.source.file in same)] for name, some in new.items()}
+        whole = new.pop(_WHOLE)
+        return _in_order([*whole, *merge_diagnostics(new)])
+
+    @cached_property
+    def _at_base(self) -> set[object]:
+        """What a check of the base finds there by itself."""
+        from trainc.api.kept import kept
+
+        with kept.at_revision(self._arguments) as arguments, suppress(CompileError, UsageError):
+            found = kept.examine(arguments, self._streams, {})
+            return {_identity(d) for some in (*found.by_environment.values(), found.whole) for d in some}
+        return set()
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
     """Diagnostics of the side after that the side before does not have."""
     earlier = {(d.code, d.object, d.path, d.message) for d in before.manifest_set.diagnostics}
     return [d for d in after.manifest_set.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
+
+
+def _told(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield what reviewers are told: errors and warnings, and infos that are about no single object."""
+    for d in found:
+        about_whole = d.severity == "info" and d.object in ("", opening.CONFIGURATION_FILE)
+        if d.code not in _SAID and (d.severity in ("error", "warning") or about_whole):
+            yield d
+
+
+def _identity(d: Diagnostic) -> object:
+    """What makes a finding the same on both sides: not its line, nor the hash in a name."""
+    return d.code, d.severity, _HASH.sub("", d.object), d.path, _HASH.sub("", d.message)
+
+
+def _is_unread(file: str) -> bool:
+    """Return whether a copy of a revision lacks a file, because it is no input."""
+    return not file.endswith(files.READ_SUFFIXES)
+
+
+def _in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return sorted(found, key=lambda d: ("error", "warning", "info").index(d.severity))

@@ -23,7 +23,7 @@ from trainc.api.findings import (
     has_errors,
     policy,
 )
-from trainc.api.git import git
+from trainc.api.git import git, revisions
 from trainc.api.jobs import Compilation, JobSet, Session
 from trainc.api.kube import Manifest, bounds, documents, identity_of, releases
 from trainc.api.records import pattern, replace
@@ -33,7 +33,17 @@ from trainc.features.gitops.diff.checked import Checked, base_of_tree, new_diagn
 from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.denials import denials
-from trainc.features.gitops.diff.model import Cause, Diff, JobDiff, Review, across, error_line, reason_of, sum_of
+from trainc.features.gitops.diff.model import (
+    Cause,
+    Diff,
+    JobDiff,
+    Review,
+    across,
+    error_line,
+    finding_line,
+    reason_of,
+    sum_of,
+)
 from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.sides import (
     JobKey,
@@ -81,18 +91,24 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         report(error.diagnostics, arguments, streams)
         if arguments.format != "markdown":
             return Status.DIAGNOSED
-        streams.out.write(_comment({}, {"": error.diagnostics}, None).encode("utf-8", "backslashreplace"))
+        streams.out.write(_comment({}, {"": error.diagnostics}, None, ()).encode("utf-8", "backslashreplace"))
         return Status.DIAGNOSED if arguments.exit_code else Status.DONE
+    with yaml_reader.reading_once(), revisions.shared_copies():
+        return _compare_each(environments, arguments, streams)
+
+
+def _compare_each(environments: Sequence[Arguments], arguments: Arguments, streams: Streams) -> Status:
     diffs: dict[str, Diff] = {}
     present: dict[str, set[str]] = {}
     found: dict[str, list[Diagnostic]] = {}
     unread: dict[str, Sequence[Diagnostic]] = {}
+    sides: dict[str, tuple[ReadSide, ReadSide]] = {}
     live: LiveDiff | None = None
     has_failed = False
+    checked = Checked(arguments, streams)
     for environment in environments:
         name = environment.environment if len(environments) > 1 else ""
-        with yaml_reader.reading_once():
-            before, after, diagnostics = read_both(environment, streams)
+        before, after, diagnostics = read_both(environment, streams, checked.sessions.get(environment.environment))
         if before is not None and after is not None and arguments.live:
             from trainc.features.gitops.diff.live import compare_with_dump
 
@@ -100,32 +116,34 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             diagnostics += problems
             has_failed |= has_errors(problems)
             after = after if live is not None else None
-        checked = Checked(environment)
-        after = after and checked.judged(after)
-        found[name] = diagnostics = checked.in_its_words(diagnostics)
+        found[name] = diagnostics = checked.in_its_words(diagnostics, environment.environment)
         if before is None or after is None:
             unread[name] = diagnostics
             has_failed = True
             continue
         diffs[name] = compare_sides(before, after, environment, streams)
         present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
+        sides[name] = before, after
         streams.progress.clear()
-        # `trainc check` reports the warnings that are not new.
-        new = [d for d in new_diagnostics(before, after) if d.severity == "warning" or d.code == "KeptCannotRebuild"]
         errors = [
             *before.manifest_set.errors,
-            *checked.in_its_words(after.manifest_set.errors),
+            *checked.in_its_words(after.manifest_set.errors, environment.environment),
             *after.unread,
             *diffs[name].review.failures,
         ]
-        found[name] = [*diagnostics, *errors, *new, *checked.of_dump(after)]
+        found[name] = [*diagnostics, *errors]
         has_failed |= bool(errors)
+    merged = merge_diagnostics(found)
+    known = {(d.code, d.source, d.severity, d.environments) for d in merged}
+    new = [d for d in checked.new(sides) if (d.code, d.source, d.severity, d.environments) not in known]
+    has_failed |= has_errors(new)
     streams.progress.clear()
-    report(merge_diagnostics(found), arguments, streams)
+    # `trainc check` reports the warnings that are not new.
+    report([*merged, *new], arguments, streams)
     if len(diffs) > 1:
         diffs = with_moves(diffs, present)
     if arguments.format == "markdown":
-        text = _comment(diffs, unread, live)
+        text = _comment(diffs, unread, live, new)
     else:
         text = _texts(diffs, live, arguments, streams) if diffs else ""
     streams.out.write(text.encode("utf-8", "backslashreplace"))
@@ -135,7 +153,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DIAGNOSED if has_failed and (arguments.exit_code or arguments.format != "markdown") else Status.DONE
 
 
-def _comment(diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic]], live: LiveDiff | None) -> str:
+def _comment(
+    diffs: Mapping[str, Diff],
+    unread: Mapping[str, Sequence[Diagnostic]],
+    live: LiveDiff | None,
+    new: Sequence[Diagnostic],
+) -> str:
     """The comment on all environments, also those that could not be read, after the comparison with the cluster."""
     from trainc.features.gitops.diff.markdown import LONGEST_COMMENT, comment
 
@@ -147,7 +170,7 @@ def _comment(diffs: Mapping[str, Diff], unread: Mapping[str, Sequence[Diagnostic
     if live is not None and all(diff.before == diff.after for diff in diffs.values()):
         return escape_report(section)
     errors = {name: [d for d in diagnostics if d.severity == "error"] for name, diagnostics in unread.items()}
-    text = comment(diffs, errors, most=LONGEST_COMMENT - len(section), link=_link(diffs))
+    text = comment(diffs, errors, new, most=LONGEST_COMMENT - len(section), link=_link(diffs))
     return escape_report(f"{section}\n{text}" if section else text)
 
 
@@ -517,7 +540,7 @@ def changes_since(
     `sessions` have compiled the input, by environment.
     Raises CompileError if the revision cannot be read, and UsageError for several inputs.
     """
-    from trainc.features.gitops.diff.markdown import HARMFUL, what, who
+    from trainc.features.gitops.diff.markdown import HARMFUL, NEW, what, who
 
     if not revision.startswith("git:"):
         raise UsageError(f"argument --since: write git:{revision}")
@@ -532,18 +555,19 @@ def changes_since(
     diffs: dict[str, Diff] = {}
     present: dict[str, set[str]] = {}
     errors, failures = list[str](), list[Diagnostic]()
+    checked, pairs = Checked(requested, streams, sessions), dict[str, tuple[ReadSide, ReadSide]]()
     for environment in environments:
-        before, after, problems = read_both(environment, streams, sessions.get(environment.environment))
-        after = after and Checked(environment).judged(after)
+        before, after, problems = read_both(environment, streams, checked.sessions.get(environment.environment))
         if before is None or after is None:
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
             name = environment.environment if len(environments) > 1 else ""
-            diffs[name] = compare_sides(before, after, environment, streams)
+            diffs[name], pairs[name] = compare_sides(before, after, environment, streams), (before, after)
             failures += diffs[name].review.failures
             present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
     diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
     sections: dict[str, list[str]] = {"Not compared": errors} if errors else {}
+    sections |= {NEW: [*map(finding_line, checked.new(pairs))]} if pairs else {}
     for diff in diffs.values():
         for label, diagnostics in diff.review.errors:
             title = f"Does not compile in {label}" if label else "Not compared"

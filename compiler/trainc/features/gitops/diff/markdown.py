@@ -9,6 +9,7 @@ from typing import TypeAlias
 from trainc.api.findings import Diagnostic, counted, escape_line, first_of, markdown
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import documents
+from trainc.api.settings import merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.delivery import LABELS, MEANINGS, DeliveryMethod, Outcome
@@ -22,7 +23,7 @@ from trainc.features.gitops.diff.model import (
     Review,
     Versions,
     across,
-    error_line,
+    finding_line,
     notes_of,
     reason_of,
     status_word,
@@ -48,6 +49,7 @@ _LONGEST_LINES = 200
 _OF_TABLE, _OF_SECTION, _LONGEST_SENTENCE = 0.3, 0.1, 600
 _MOST_JOBS, _MOST_ENVIRONMENTS = 100, 12
 _COUNTED = ("nodes", "GPUs")
+NEW = "New findings"
 HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
@@ -58,13 +60,15 @@ Link: TypeAlias = Callable[[Cause], str]
 def comment(
     diffs: Mapping[str, Diff],
     unread: Mapping[str, Sequence[Diagnostic]],
+    new: Sequence[Diagnostic] = (),
     *,
     most: int = LONGEST_COMMENT,
     link: Link = lambda _: "",
 ) -> str:
     """Render the comparisons of all environments in at most `most` characters.
 
-    `unread` has the errors of environments that cannot be compared. What does not fit is counted.
+    `unread` has the errors of environments that cannot be compared, and `new` what a check finds that is new. What does
+    not fit is counted.
     """
     groups = across((name, diff.groups) for name, diff in diffs.items())
     lines = [*_title(diffs), *_headlines(diffs, groups)]
@@ -72,7 +76,7 @@ def comment(
         lines += _table(groups, diffs, int(most * _OF_TABLE), link)
     reviews = [(name, diff.review) for name, diff in diffs.items()]
     reviews += [(name, Review((("", tuple(errors)),))) for name, errors in unread.items()]
-    lines += _sections(reviews, len(diffs) + len(unread), int(most * _OF_SECTION))
+    lines += _sections(reviews, new, int(most * _OF_SECTION))
     if groups:
         lines += ["", *_meanings(groups, diffs)]
     notes = dict.fromkeys(note for diff in diffs.values() for note in diff.notes)
@@ -198,28 +202,38 @@ def _what(group: Group) -> tuple[str, str]:
     return f"{sign}{documents.format_field(change.path[len(heading) :])}{values_text}", more
 
 
-def _sections(reviews: Sequence[tuple[str, Review]], environments: int, most: int) -> Iterator[str]:
+def _sections(reviews: Sequence[tuple[str, Review]], new: Sequence[Diagnostic], most: int) -> Iterator[str]:
     """The reviews of all environments by heading; a sentence that several have is there once, with their names."""
+    by_label: dict[str, dict[str, Sequence[Diagnostic]]] = {}
     by_title: dict[str, dict[str, list[str]]] = {}
     for name, review in reviews:
-        errors = [
-            (f"Not compared, because it does not compile in {label}" if label else "Not compared", error_lines)
-            for label, problems in review.errors
-            if (error_lines := tuple(map(error_line, problems)))
-        ]
-        for title, sentences in (*errors, *review.sections):
+        for label, problems in review.errors:
+            by_label.setdefault(label, {})[name] = problems
+        for title, sentences in review.sections:
             for sentence in sentences:
                 by_title.setdefault(title, {}).setdefault(sentence, []).append(name)
+    for label, by_environment in by_label.items():
+        title = f"Not compared, because it does not compile in {label}" if label else "Not compared"
+        merged = merge_diagnostics({name: by_environment.get(name, ()) for name, _ in reviews})
+        yield from _section(title, [f"- {markdown.words(finding_line(d))}" for d in merged], most)
+    yield from _section(NEW, [f"- **{d.severity}** {markdown.words(finding_line(d))}" for d in new], most)
     for title, names_by_sentence in by_title.items():
-        yield from ("", f"#### {markdown.words(title)}", "")
         lines = []
         for sentence, names in names_by_sentence.items():
-            where = "" if len(names) == environments else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
+            where = "" if len(names) == len(reviews) else f"{first_of(names, _MOST_ENVIRONMENTS)}: "
             if title == "Sweeps" and len(names) > 1:  # Each of them pays.
                 where = f"in each of {first_of(names, _MOST_ENVIRONMENTS)}: "
-            short = sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
-            lines.append(f"- {markdown.words(where + short)}")
-        yield from _limit(lines, most, "line", "- ")
+            lines.append(f"- {markdown.words(where + _shortened(sentence))}")
+        yield from _section(title, lines, most)
+
+
+def _section(title: str, lines: Sequence[str], most: int) -> Iterator[str]:
+    if lines:
+        yield from ("", f"#### {markdown.words(title)}", "", *_limit(lines, most, "line", "- "))
+
+
+def _shortened(sentence: str) -> str:
+    return sentence if len(sentence) <= _LONGEST_SENTENCE else sentence[:_LONGEST_SENTENCE] + "..."
 
 
 def _limit(lines: Iterable[str], most: int, noun: str, sign: str = "") -> list[str]:

@@ -11,6 +11,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from trainc.api.command import compiling
 from trainc.api.findings import Diagnostic, Source, first_of
 from trainc.api.jobs import JobSet, ReplicatedJob
 from trainc.api.kube import Manifest, Quantity, bounds, documents, quantity
@@ -430,6 +431,12 @@ class Review:
         yield "Cluster", self.cluster
         yield "Sweeps", self.sweeps
         yield "Budgets", self.budgets
+
+
+def finding_line(found: Diagnostic) -> str:
+    """A finding with its place, its environments and its help, on one line."""
+    line = error_line(replace(found, message=compiling.full_message(replace(found, path=""))))
+    return f"{line}; help: {found.hint}" if found.hint else line
 
 
 def error_line(error: Diagnostic) -> str:
