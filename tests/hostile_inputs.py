@@ -182,6 +182,8 @@ GROWING: Mapping[str, Callable[[int], str]] = {
     "a script of conditions": lambda n: HEAD + f"  trainer: {{command: [bash, -c, '{'if a; then b; fi; ' * n}torchrun x.py']}}\n",
     "arguments": lambda n: HEAD + "  trainer: {command: [torchrun, x.py], args: [" + ", ".join(f"--a{i}" for i in range(4 * n)) + "]}\n",
     "volumes": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]").replace("a}]", "a}], volumes: [" + ", ".join(f"{{name: a{i}, emptyDir: {{}}}}" for i in range(n)) + "]"),
+    "variables": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]").replace("image: a}]", "image: a, env: [" + ", ".join(f"{{name: A{i}, value: b}}" for i in range(n)) + "]}]"),
+    "replicated jobs": lambda n: HEAD + "---\n" + RUNTIME.replace("MessagePatterns: [PATTERN]", "Reasons: [BackoffLimitExceeded]") + "".join(f"      - {{name: a{i}, template: {{spec: {{template: {{spec: {{containers: [{{name: a, image: a}}]}}}}}}}}}}\n" for i in range(n // 4)),
     "jobs": lambda n: "---\n".join(HEAD.replace("llm", f"l{i}") for i in range(n)),
 }  # fmt: skip
 _AMONG_NAMESPACES = (
@@ -244,6 +246,7 @@ BESIDE: Mapping[str, tuple[str, str, Callable[[int], str]]] = {
     "policies": ("p.yaml", "check good.yaml", lambda n: "---\n".join(policy(i, "object.spec != 1") for i in range(n))),
     "an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, "true" + " && object.kind != 'a'" * n)),
     "a list in an expression": ("p.yaml", "check good.yaml", lambda n: policy(0, f"[{', '.join(['1'] * n)}].all(x, x == 1)")),
+    "arguments that a policy denies": ("p.yaml", "check p.yaml", lambda n: policy(0, "object.spec.replicatedJobs.all(j, j.template.spec.template.spec.containers.all(c, c.args.all(a, a != 'b')))") + f"---\n{HEAD}  trainer: {{command: [x], args: [{'a, ' * n}b]}}\n"),
     "blanks in a variable": ("p.yaml", "check good.yaml", lambda n: policy(0, "variables.b == 1").replace("  validations", f"  variables: [{{name: a, expression: '1'}}, {{name: b, expression: 'variables{' ' * n}.a'}}]\n  validations")),
     "bindings beside namespaces": ("p.yaml", "check good.yaml", lambda n: "---\n".join([policy("", "true"), *(_SELECTING.replace("NAME", f"a{i}") for i in range(n))])),
     "bindings beside parameters": ("p.yaml", "check good.yaml", lambda n: "---\n".join([policy("", "true").replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n"), *(_WITH_PARAMETER.replace("NAME", f"a{i}") for i in range(n))])),

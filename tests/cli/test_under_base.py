@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from commands import run
 from hostile_inputs import policy
-from repositories import commit, edit, git, job, queue, runtime, starting_with, write
+from repositories import JOB, commit, edit, git, job, queue, runtime, starting_with, write
 from tables import cases
 
 SETTINGS = """\
@@ -181,6 +181,18 @@ def test_the_policies_of_a_change_do_not_judge_it_alone(text: str | None, settin
     if text is None:
         Path("policies/p.yaml").unlink()
     assert "error[PolicyDenied]" in run("check", "--base", "main").stderr
+
+
+@pytest.mark.parametrize("loosened", ["", "namespaces: {'jobs/a/**': [a, team-b]}", "images: {pinned: false}"])
+def test_the_namespaces_and_registries_of_a_change_do_not_judge_it_alone(loosened: str) -> None:
+    own = SETTINGS.replace("images: {pinned: true}\n", "")
+    write("trainc.yaml", f"{own}namespaces: {{'jobs/a/**': [team-a]}}\nimages: {{registries: [trusted.example]}}\n")
+    on_branch()
+    write("trainc.yaml", f"{own}{loosened}\n")
+    write("jobs/a/new.yaml", JOB.replace("NAME", "new").replace("TEAM", "team-b").replace("RUNTIME", "torch-h100"))
+    said = run("check", "--base", "main").stderr
+    assert "error[ForeignNamespace]" in said
+    assert "error[RegistryNotAllowed]" in said
 
 
 @pytest.mark.parametrize("shape", ["5", "[{a: b}]", "{Deny: 1}", "[[Deny]]", "text"])

@@ -126,6 +126,7 @@ def test_a_namespace_does_not_make_a_policy_that_only_warns_an_error() -> None:
     "expression",
     [
         "double('1e400') >= 0.5",
+        "double('1e' + object.metadata.name.replace('a', '400')) >= 0.5",
         "double('0x1') == 1.0",
         "size('aaa'.findAll('a*')) == 2",
         "-9223372036854775808 % -1 == 0",

@@ -41,6 +41,10 @@ def offered(editor: Editor, name: str, text: str) -> dict[str, Any]:
         (JOB.replace("nvidia.com/gpu: 8", "|"), {"nvidia.com/gpu", "memory"}, {"numNodes"}),
         (JOB.replace("numNodes: 4", "env:\n    - name: a\n      |"), {"value", "valueFrom"}, {"name"}),
         (JOB.replace("spec:\n", "spec:\n  suspend: |\n"), {"true", "false"}, set()),
+        *(
+            (JOB.replace("numNodes: 4", f"{{{field}: [{{name: |"), set(), {"llm"})
+            for field in ("volumeMounts", "volumeDevices", "containers", "initContainers", "targetJobs")
+        ),
         ("|", {"apiVersion", "kind", "metadata", "spec"}, set()),
         ("kind: |", {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"}, set()),
         ("apiVersion: |", {"trainer.kubeflow.org/v1alpha1"}, set()),
