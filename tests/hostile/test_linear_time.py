@@ -141,7 +141,7 @@ def test_patches_that_name_no_document_are_compared_so_often(
     )
     result = run("check", "job.yaml", "--overlay", "overlay", "--release", "2.3")
     assert (result.status, result.stderr.count("error[")) == (1, 1), result.stderr
-    assert "21 patches that name no document are compared with too many documents" in result.stderr
+    assert "21 patches without a name are compared with too many documents" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["build", "explain"])

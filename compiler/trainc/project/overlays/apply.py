@@ -285,7 +285,7 @@ class Layer:
         found = target.matches(document)
         self._steps += 1 + (target.visits - before) // 10
         if self._steps > _MOST_STEPS:
-            message = f"{len(self._others):,} patches that name no document are compared with too many documents"
+            message = f"{len(self._others):,} patches without a name are compared with too many documents"
             hint = "give each the name of its document in `target`"
             finding = Finding("PatchFailed", "error", message, hint, ("patches",))
             self.diagnostics.append(self._overlay.document.diagnose(finding, self._overlay.label))
