@@ -138,6 +138,22 @@ def test_output_files_keep_the_plain_name_under_a_name_hash() -> None:
     assert [path.name for path in Path("out/team-a").iterdir()] == ["llm.yaml"]
 
 
+def test_an_address_that_is_written_out_lacks_the_hash_of_the_name() -> None:
+    env = "env: [{name: MASTER_ADDR, value: llm-node-0-0.llm}, {name: OTHER, value: eval-node-0-0.eval}]"
+    write("jobs/llm.yaml", JOB.replace('train:1"', f'train:1", {env}'))
+    assert "UnknownPodAddress" not in run("check", "jobs").stderr
+    found = run("check", "jobs", "--name-hash").stderr
+    assert found.count("warning[UnknownPodAddress]") == 1
+    assert "llm-node-0-0.llm does not resolve" in found
+    assert "help: write $(JOBSET)-node-0-0.$(JOBSET), with this variable before it" in found
+    label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
+    first = f'{{name: JOBSET, valueFrom: {{fieldRef: {{fieldPath: "{label}"}}}}}}'
+    mended = env.replace("llm-node-0-0.llm", "$(JOBSET)-node-0-0.$(JOBSET)").replace("[", f"[{first}, ", 1)
+    write("jobs/llm.yaml", JOB.replace('train:1"', f'train:1", {mended}'))
+    assert run("build", "jobs", "--name-hash", "-o", "out").status == 0
+    assert run("check", "out").status == 0
+
+
 def refused(*words: str) -> Result:
     result = run("build", *words)
     assert (result.status, result.stdout) == (1, "")

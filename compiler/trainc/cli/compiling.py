@@ -547,7 +547,7 @@ def judge_of(settings: Settings, cluster: Sequence[Document] | None = None) -> t
     if cluster is None and (folder := settings.configuration.cluster) and os.path.exists(folder):
         cluster = read_paths([folder], settings.options.limits, everything=True)[0]
     policies, problems = _policies(settings, cluster or ())
-    judges = list(filter(None, (images_judge(settings), policies)))
+    judges = list(filter(None, (images_judge(settings), policies, _addresses_judge(settings))))
     if len(judges) < 2:
         return (judges[0] if judges else None), problems
     return lambda manifests: [finding for judge in judges for finding in judge(manifests)], problems
@@ -561,6 +561,14 @@ def images_judge(settings: Settings) -> Judge | None:
 
     place = cache(partial(settings.place, "images"))
     return lambda manifests: list(check_images(manifests, images, place))
+
+
+def _addresses_judge(settings: Settings) -> Judge | None:
+    if not settings.options.name_hash:
+        return None
+    from trainc.cli.raw_changes import without_hash
+
+    return without_hash
 
 
 def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:

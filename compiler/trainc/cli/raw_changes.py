@@ -1,4 +1,7 @@
-"""What a change does to JobSets that are sources: updates that a cluster refuses, names that were taken, stale addresses."""
+"""What a change does to JobSets that are sources: updates that a cluster refuses, names that were taken, stale addresses.
+
+Addresses are looked at in compiled JobSets with a hash in their names as well.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from typing import Any
 
 from trainc.admission.updates import JobSetRules
 from trainc.cli.changed_rules import first_difference
+from trainc.emit.name_hash import plain_name
 from trainc.findings import Diagnostic, Finding, Path
 from trainc.kube.documents import Json, identity_of, qualified, value_at, walk
 from trainc.kube.jobset import JobSet
 from trainc.options import Options
 from trainc.output.keeping import Base
 from trainc.output.ownership import file_name
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 
@@ -98,15 +102,28 @@ def _addresses(jobset: Json) -> list[tuple[Path, Any]]:
     return found
 
 
+def without_hash(manifests: Sequence[Json]) -> list[tuple[str, Finding]]:
+    """Return the addresses of compiled pods that lack the hash of their names, each with the label of its JobSet."""
+    jobsets = [m for m in manifests if m["kind"] == "JobSet" and plain_name(identity_of(m)[1]) != identity_of(m)[1]]
+    return [(label_of(jobset), finding) for jobset in jobsets for finding in stale_addresses(jobset)]
+
+
 def stale_addresses(jobset: Json) -> Iterator[Finding]:
     """Yield an address that is the name of a pod here under another Service, or under this one of no pod here."""
     one = JobSet.read(jobset)
     names = {f"{one.name}-{job.name}": (job.replicas, job) for job in one.jobs}
+    plain = plain_name(one.name)
     for path, match in _addresses(jobset):
         host, replica, index, service = match.groups()
         stem = host.rsplit("-", 2)[0]
         right = f"{host}.{one.service}"
-        if stem in names and service != one.service:
+        if plain != one.name and service in (plain, one.service) and f"{one.name}{stem.removeprefix(plain)}" in names:
+            message = f"{match[0]} does not resolve: the job is called {one.name}, with a hash that each change alters"
+            of_job = "$(JOBSET)" if one.service == one.name else one.service
+            variable = "{name: JOBSET, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['jobset.sigs.k8s.io/jobset-name']\"}}}"
+            hint = f"write $(JOBSET){host.removeprefix(plain)}.{of_job}, with this variable before it: {variable}"
+            yield Finding("UnknownPodAddress", "warning", message, hint, path)
+        elif stem in names and service != one.service:
             message = f"{match[0]} does not resolve: the Service of these pods is {one.service}"
             yield Finding("UnknownPodAddress", "warning", message, f"write {right}", path)
         elif service == one.service and stem not in names:

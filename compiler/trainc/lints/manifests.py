@@ -112,7 +112,7 @@ def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Find
 
 
 def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
-    if not _is_host(address.partition(":")[0], hosts):
+    if "$(" not in address and not _is_host(address.partition(":")[0], hosts):
         yield Finding("StaleReference", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
 
 
