@@ -161,7 +161,7 @@ CHANGES = {
     "a folder misspelt": ("argocd/again.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/prdo")), "argocd/again.yaml:9:5: ", "there is no ml/out/prdo"),
     "a folder misspelt elsewhere": ("../gitops/prod.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/pord")), "../gitops/prod.yaml:9:5: ", "there is no ml/out/pord"),
     "the folder misspelt": (FLUX, ("out/edge", "out/egde"), f"{FLUX}:7:3: ", "there is no ml/out/egde, and nothing here applies ml/out/edge now, which this Kustomization did: no change"),
-    "another folder": (FLUX, ("out/edge", "jobs"), f"{FLUX}:7:3: ", "ml/jobs is no output, and nothing here applies ml/out/edge now, which this Kustomization did: its jobs are deleted"),
+    "another folder": (FLUX, ("out/edge", "jobs"), f"{FLUX}:7:3: ", "ml/jobs is not an output, and nothing here applies ml/out/edge now, which this Kustomization did: its jobs are deleted"),
     "both tools": ("../gitops/edge.yaml", ("", APPLICATION.replace("name: prod", "name: x").replace("out/prod", "out/edge").replace("default", "ml")), "../gitops/edge.yaml:9:5: ", f"by Argo CD here and by Flux at {FLUX}:7"),
     "a copy of the name": ("argocd/again.yaml", ("", APPLICATION), "argocd/again.yaml:3:12: ", "the Application of this name"),
     "a second Kustomization": ("flux/again.yaml", ("", KUSTOMIZATION.replace("name: edge", "name: again")), "flux/again.yaml:7:3: ", "applies the same folder"),

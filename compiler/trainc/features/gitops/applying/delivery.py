@@ -307,7 +307,7 @@ class Delivery:
         folder, there = (self.around.prefixed(applier.path) for applier in (old, now))
         is_there = os.path.lexists(os.path.join(self.home, now.path))
         prunes = old.get("prune") if old.tool == "flux" else old.get("syncPolicy", "automated", "prune")
-        what = f"{there} is no output" if is_there else f"there is no {there}"
+        what = f"{there} is not an output" if is_there else f"there is no {there}"
         fate = "its jobs are deleted" if is_there and prunes is True else "no change reaches its jobs, which go on"
         message = f"{what}, and nothing here applies {folder} now, which this {now.kind} did: {fate}"
         hint = suggest(there, [folder], f"write `path: {folder}`")

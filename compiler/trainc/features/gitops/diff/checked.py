@@ -72,7 +72,7 @@ class Checked:
     def new(self, sides: Mapping[str, tuple[ReadSide, ReadSide]]) -> list[Diagnostic]:
         """Return what the change makes new, errors first; of comparisons of something else, what compiling them gives."""
         if self._found is None:
-            found = {name: [*_told(new_diagnostics(*pair))] for name, pair in sides.items()}
+            found = {name: [*_for_reviewers(new_diagnostics(*pair))] for name, pair in sides.items()}
             return _in_order(merge_diagnostics(found))
         from trainc.api.kept import kept
 
@@ -80,7 +80,9 @@ class Checked:
         known = {_identity(d) for before, _ in sides.values() for d in before.manifest_set.diagnostics}
 
         def lacking(known: AbstractSet[object]) -> dict[str, list[Diagnostic]]:
-            return {name: [d for d in _told(some) if _identity(d) not in known] for name, some in found.items()}
+            return {
+                name: [d for d in _for_reviewers(some) if _identity(d) not in known] for name, some in found.items()
+            }
 
         new = lacking(known)
         if any(new.values()):
@@ -108,7 +110,7 @@ def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
     return [d for d in after.manifest_set.diagnostics if (d.code, d.object, d.path, d.message) not in earlier]
 
 
-def _told(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def _for_reviewers(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield what reviewers are told: errors and warnings, and infos that are about no single object."""
     for d in found:
         about_whole = d.severity == "info" and d.object in ("", opening.CONFIGURATION_FILE)
