@@ -1,11 +1,12 @@
 """Generate the option tables in compiler/trainc/knowledge/tables/generated from published packages.
 
 The packages are pinned by version and hash, downloaded as wheels and unpacked; their source is parsed, and never imported
-or run. Names, types and choices are read, and no prose. What the parser does not understand is an error, because a table
-with a part missing would make false alarms. The options of all versions of a recipe are united; where they differ in type,
-nothing is checked.
+or run. Programs that no package has are read from clones, OWNER/NAME below the folder in TRAINC_ECOSYSTEM, at commits that
+are pinned, too. Names, types, choices, and checks of the programs' own (table_checks.py) are read, and no prose. What the
+parser does not understand is an error, because a table with a part missing would make false alarms. The options of all
+versions of a recipe are united; where they differ in type, nothing is checked.
 
-    python tools/scripts/generate_tables.py [--check] [NAME ...]
+    PYTHONPATH=tools python -m scripts.generate_tables [--check] [NAME ...]
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import argparse
 import ast
 import hashlib
 import json
+import os
+import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,168 +28,21 @@ from typing import Any
 
 import yaml
 
+from scripts.table_checks import ADDING, checks_of, lasting
+from scripts.table_recipes import CHECKS, PREFIXES, RECIPES, WITH_FLAGS
+
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ROOT / "compiler" / "trainc" / "knowledge" / "tables" / "generated"
 LOCK = ROOT / "tools" / "locks" / "tables.json"
-# For each table, its packages with the places in each: a class with its bases (`path:Class`), all classes of the modules that a
-# pattern names (`path/*.py:*`), a class and those of its fields (`path:Class.*`), the parameters of a function
-# (`path:Class.function`), those that make an object of each class of some modules (`path/*.py:()`), the calls of add_argument in a
-# module (`path.py`), what the calls of a function register (`path:register_template()`), or the keys of a file (`path.yaml`). Other
-# packages may define further options, which tables with `extends` have.
-RECIPES: dict[str, Mapping[str, tuple[str, ...]]] = {
-    "transformers": dict.fromkeys(
-        (
-            *("transformers==5.23.0", "transformers==5.0.0", "transformers==4.57.6", "transformers==4.53.3"),
-            *("transformers==4.50.3", "transformers==4.46.3", "transformers==4.45.2", "transformers==4.40.2"),
-            "transformers==4.30.2",
-        ),
-        (
-            "transformers/training_args.py:TrainingArguments",
-            "transformers/training_args_seq2seq.py:Seq2SeqTrainingArguments",
-        ),
-    ),
-    "llamafactory": dict.fromkeys(
-        ("llamafactory==0.9.5", "llamafactory==0.9.2", "llamafactory==0.8.3", "llamafactory==0.7.1"),
-        ("llamafactory/hparams/*_args.py:*", "llamafactory/data/template.py:register_template()"),
-    ),
-    "trl": {
-        "trl==1.16.0": ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*", "trl/experimental/*/*_config.py:*"),
-        **dict.fromkeys(
-            ("trl==1.0.0", "trl==0.24.0", "trl==0.19.1", "trl==0.15.2"),
-            ("trl/trainer/*_config.py:*", "trl/scripts/*.py:*"),
-        ),
-        "trl==0.8.6": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
-        "trl==0.11.4": ("trl/trainer/*_config.py:*", "trl/commands/*.py:*"),
-    },
-    "megatron": {"megatron-core==0.19.2": ("megatron/training/arguments.py",)},
-    "swift": {
-        "ms-swift==4.6.0": (
-            *("swift/arguments/*.py:*", "swift/arguments/base_args/*.py:*", "swift/trainers/arguments.py:*"),
-            *(
-                "swift/rlhf_trainers/*.py:*",
-                "swift/ray_utils/*.py:*",
-                "swift/tuner_plugin/*.py:*",
-                "swift/megatron/arguments/*.py:*",
-            ),
-        ),
-        **dict.fromkeys(
-            ("ms-swift==3.12.6", "ms-swift==3.3.1"),
-            (
-                *("swift/llm/argument/*.py:*", "swift/llm/argument/base_args/*.py:*", "swift/trainers/*arguments.py:*"),
-                "swift/megatron/argument/*.py:*",
-            ),
-        ),
-        "ms-swift==2.6.1": ("swift/llm/utils/argument.py:*", "swift/trainers/arguments.py:*"),
-        "ms-swift==2.0.0": ("swift/llm/utils/argument.py:*", "swift/trainers/arguments.py:*"),
-    },
-    "axolotl": dict.fromkeys(
-        ("axolotl==0.21.0",), ("axolotl/utils/schemas/*.py:*", "axolotl/integrations/*/args.py:*")
-    ),
-    "accelerate": dict.fromkeys(
-        ("accelerate==1.15.0", "accelerate==1.0.1"), ("accelerate/commands/config/config_args.py:*",)
-    ),
-    "verl": {
-        **dict.fromkeys(
-            ("verl==0.9.1", "verl==0.6.1"),
-            (
-                "verl/trainer/config/_generated_ppo_trainer.yaml",
-                "verl/trainer/config/_generated_ppo_megatron_trainer.yaml",
-            ),
-        ),
-        **dict.fromkeys(
-            ("verl==0.4.1", "verl==0.3.0.post1", "verl==0.2.0.post2"),
-            ("verl/trainer/config/ppo_trainer.yaml", "verl/trainer/config/ppo_megatron_trainer.yaml"),
-        ),
-    },
-    "verl_sft": {
-        "verl==0.9.1": ("verl/trainer/config/sft_trainer_engine.yaml",),
-        "verl==0.6.1": ("verl/trainer/config/sft_trainer.yaml",),
-        "verl==0.4.1": ("verl/trainer/config/sft_trainer.yaml",),
-    },
-    "maxtext": dict.fromkeys(
-        ("maxtext==0.2.5", "maxtext==0.2.0"), ("maxtext/configs/types.py:*", "maxtext/configs/base.yml")
-    ),
-    "torchtitan": {
-        "torchtitan==0.2.2": ("torchtitan/config/job_config.py:JobConfig.*",),
-        "torchtitan==0.1.0": ("torchtitan/config_manager.py:JobConfig.*",),
-    },
-    "openrlhf": dict.fromkeys(
-        ("openrlhf==0.11.2", "openrlhf==0.8.11"),
-        ("*.data/purelib/openrlhf/cli/train_*.py",),
-    ),
-    "composer": {"mosaicml==0.32.1": ("composer/cli/launcher.py",)},
-    "ultralytics": {
-        **dict.fromkeys(
-            ("ultralytics==8.4.190", "ultralytics==8.3.0", "ultralytics==8.2.0", "ultralytics==8.1.0"),
-            ("ultralytics/cfg/default.yaml",),
-        ),
-        "ultralytics==8.0.50": ("ultralytics/yolo/cfg/default.yaml",),
-    },
-    "open_clip": dict.fromkeys(("open_clip_torch==3.3.0", "open_clip_torch==2.30.0"), ("open_clip_train/params.py",)),
-    "mace": dict.fromkeys(
-        ("mace-torch==0.3.16", "mace-torch==0.3.10", "mace-torch==0.3.6"), ("mace/tools/arg_parser.py",)
-    ),
-    "rl_zoo": dict.fromkeys(("rl_zoo3==2.9.2", "rl_zoo3==2.3.0", "rl_zoo3==1.8.0"), ("rl_zoo3/train.py",)),
-    "yolov5": dict.fromkeys(("yolov5==7.0.14", "yolov5==6.2.3", "yolov5==6.0.7"), ("yolov5/train.py",)),
-    "lm_eval": {
-        "lm_eval==0.4.13": ("lm_eval/_cli/run.py",),
-        **dict.fromkeys(("lm_eval==0.4.8", "lm_eval==0.4.2"), ("lm_eval/__main__.py",)),
-    },
-    "mlx": dict.fromkeys(("mlx-lm==0.32.2", "mlx-lm==0.21.5"), ("mlx_lm/lora.py",)),
-    "f5_tts": dict.fromkeys(("f5-tts==1.1.22", "f5-tts==1.0.0"), ("f5_tts/train/finetune_cli.py",)),
-    "diffsynth": {"diffsynth==2.1.12": ("diffsynth/diffusion/parsers.py",)},
-    "paddlenlp": dict.fromkeys(
-        ("paddlenlp==2.8.1", "paddlenlp==2.6.1"), ("paddlenlp/trainer/training_args.py:TrainingArguments",)
-    ),
-    "lerobot": dict.fromkeys(("lerobot==0.6.1", "lerobot==0.4.0"), ("lerobot/configs/train.py:TrainPipelineConfig.*",)),
-    "flag_embedding": dict.fromkeys(
-        ("FlagEmbedding==1.4.2",),
-        ("FlagEmbedding/abc/finetune/*/*.py:*", "FlagEmbedding/finetune/*/*/*/arguments.py:*"),
-    ),
-    "openmmlab_train": {
-        **dict.fromkeys(("mmdet==3.3.0", "mmdet==2.28.2"), ("mmdet/.mim/tools/train.py",)),
-        **dict.fromkeys(("mmsegmentation==1.2.2", "mmsegmentation==0.30.0"), ("mmseg/.mim/tools/train.py",)),
-    },
-    "lightning": {
-        "lightning==2.6.6": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
-        "lightning==2.2.5": ("lightning/pytorch/trainer/trainer.py:Trainer.__init__",),
-        "pytorch-lightning==1.9.5": ("pytorch_lightning/trainer/trainer.py:Trainer.__init__",),
-    },
-}
-# The arguments of classes that scripts call.
-RECIPES |= {
-    "trl_calls": dict.fromkeys(
-        ("trl==1.16.0", "trl==1.0.0", "trl==0.24.0", "trl==0.19.1", "trl==0.15.2", "trl==0.11.4", "trl==0.8.6"),
-        ("trl/trainer/*_trainer.py:()",),
-    ),
-    "transformers_calls": dict.fromkeys(
-        RECIPES["transformers"], ("transformers/trainer.py:()", "transformers/trainer_seq2seq.py:()")
-    ),
-    "lightning_calls": dict.fromkeys(
-        (
-            *("pytorch-lightning==2.6.6", "pytorch-lightning==2.0.0", "pytorch-lightning==1.9.0"),
-            *("pytorch-lightning==1.8.0", "pytorch-lightning==1.7.0", "pytorch-lightning==1.6.0"),
-            *("pytorch-lightning==1.5.0", "pytorch-lightning==1.4.9", "pytorch-lightning==1.2.10"),
-        ),
-        ("pytorch_lightning/trainer/trainer.py:()",),
-    ),
-    "peft_calls": {
-        **dict.fromkeys(
-            ("peft==0.21.2", "peft==0.15.2", "peft==0.11.1", "peft==0.7.1"), ("peft/tuners/lora/config.py:()",)
-        ),
-        "peft==0.4.0": ("peft/tuners/lora.py:()",),
-    },
-    "accelerate_calls": dict.fromkeys(
-        ("accelerate==1.15.0", "accelerate==1.0.1", "accelerate==0.34.2", "accelerate==0.28.0", "accelerate==0.20.3"),
-        ("accelerate/accelerator.py:()", "accelerate/utils/dataclasses.py:()"),
-    ),
-}
-# What comes before the keys of a table.
-PREFIXES = {"lightning": "trainer."}
 # Values that take any further keys.
 _FREE = ["any"]
 # The enumerations of the package that is read.
 ENUMS: dict[str, list[str]] = {}
+# Functions that read true and false, by what scripts call them.
+_SWITCH = re.compile(r"(?:\w+\.)*(?:str(?:ing)?_?(?:2|to)_?bool|strtobool|(?:parse_|_)?str_to_bool|bool_flag)")
+# The names of fairseq's registries, which its table has by hand.
+_OF_REGISTRIES = ("'--' + registry_name.replace('_', '-')",)
+_CLICK = {"click.IntRange": ["int"], "click.FloatRange": ["float"]}
 _SIMPLE = {"int": "int", "float": "float", "str": "str", "bool": "bool"}
 
 
@@ -253,13 +110,16 @@ def enumerations(folder: Path) -> dict[str, list[str]]:
     for file in sorted(folder.rglob("*.py")):
         text = file.read_text(encoding="utf-8", errors="replace")
         try:
-            body = ast.parse(text).body if "Enum" in text or " = Literal[" in text else []
+            body = ast.parse(text).body if "Enum" in text or " = Literal[" in text else []  # ChoiceEnum is fairseq's
         except SyntaxError:  # A module for a newer Python; what it enumerates is not known.
             continue
         for node in body:
             if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Literal["):
                 kind = kind_of(node.value)
                 found[ast.unparse(node.targets[0])] = kind[1:] if kind[0] == "str" else []
+            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("ChoiceEnum(["):
+                texts = re.findall(r"'([^']*)'", ast.unparse(node.value))
+                found[ast.unparse(node.targets[0])] = texts
             if not isinstance(node, ast.ClassDef) or not any("Enum" in ast.unparse(base) for base in node.bases):
                 continue
             values = [part.value for part in node.body if isinstance(part, ast.Assign)]
@@ -307,8 +167,10 @@ def fields(folder: Path, place: str, seen: frozenset[str] = frozenset()) -> Iter
 def kind_of_argument(given: Mapping[str, ast.expr]) -> list[str]:
     """Return what an option takes, by the keywords of add_argument."""
     action, choices = given.get("action"), given.get("choices")
-    if isinstance(action, ast.Constant) and str(action.value).startswith("store_"):
+    if isinstance(action, ast.Constant) and str(action.value) in ("store_true", "store_false", "store_const"):
         return ["flag"]
+    if isinstance(action, ast.Constant) and action.value == "store":
+        action = None
     if action is not None or "nargs" in given:
         return ["any"]
     if isinstance(choices, (ast.List, ast.Tuple)):
@@ -316,6 +178,8 @@ def kind_of_argument(given: Mapping[str, ast.expr]) -> list[str]:
         plain = len(values) == len(choices.elts) and all(isinstance(value, str) for value in values)
         return ["str", *map(str, values)] if plain else ["any"]
     kind = _SIMPLE.get(ast.unparse(given["type"]), "any") if "type" in given else "str"
+    if kind == "any" and _SWITCH.fullmatch(ast.unparse(given["type"])):
+        return ["bool"]
     return ["any"] if choices is not None or kind == "bool" else [kind]
 
 
@@ -335,6 +199,14 @@ def _spellings(argument: ast.expr, loops: Mapping[str, list[str]]) -> list[str]:
     return made
 
 
+def _looped(over: ast.expr) -> list[str]:
+    """Return the constants that a loop is over."""
+    if isinstance(over, (ast.Tuple, ast.List)):
+        return [str(each.value) for each in over.elts if isinstance(each, ast.Constant)]
+    bounds = re.fullmatch(r"range\((?:(\d+), )?(\d+)\)", ast.unparse(over))
+    return [str(number) for number in range(int(bounds[1] or 0), int(bounds[2]))] if bounds else []
+
+
 def arguments(folder: Path, path: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the options that the calls of add_argument in a module make."""
     file = folder / path
@@ -342,16 +214,22 @@ def arguments(folder: Path, path: str) -> Iterator[tuple[str, list[str]]]:
         raise NotUnderstoodError(f"there is no {path}")
     tree = ast.parse(file.read_text(encoding="utf-8"))
     loops = {
-        node.target.id: [str(each.value) for each in node.iter.elts if isinstance(each, ast.Constant)]
+        node.target.id: _looped(node.iter)
         for node in ast.walk(tree)
-        if isinstance(node, ast.For)
-        and isinstance(node.target, ast.Name)
-        and isinstance(node.iter, (ast.Tuple, ast.List))
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name)
     }
     for node in ast.walk(tree):
         if not (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ADDING
+            and (
+                node.func.attr == "add_argument"
+                or str(getattr(node.args[0] if node.args else None, "value", "")).startswith("-")
+            )
         ):
+            continue
+        if any(isinstance(argument, ast.Starred) or ast.unparse(argument) in _OF_REGISTRIES for argument in node.args):
             continue
         spellings = [spelling for argument in node.args for spelling in _spellings(argument, loops)]
         kind = kind_of_argument({keyword.arg or "": keyword.value for keyword in node.keywords})
@@ -398,12 +276,13 @@ def nested(folder: Path, path: str, name: str, prefix: str = "") -> Iterator[tup
 
 
 def parameters(folder: Path, path: str, name: str, function: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the parameters of a function of a class."""
+    """Yield the parameters of a function of a class, or of the module if the class has no name."""
     tree = ast.parse((folder / path).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        for part in node.body if isinstance(node, ast.ClassDef) and node.name == name else ():
+        named = isinstance(node, ast.ClassDef) and node.name == name
+        for part in node.body if isinstance(node, (ast.ClassDef, ast.Module)) and (named or not name) else ():
             if isinstance(part, ast.FunctionDef) and part.name == function:
-                for argument in (*part.args.args[1:], *part.args.kwonlyargs):
+                for argument in (*part.args.args[bool(name) :], *part.args.kwonlyargs):
                     yield argument.arg, kind_of(argument.annotation) if argument.annotation else _FREE
 
 
@@ -430,6 +309,37 @@ def constructors(folder: Path, pattern: str) -> Iterator[tuple[str, list[str]]]:
             for old in (n for one in made.decorator_list for n in ast.walk(one) if isinstance(n, ast.Constant)):
                 if str(old.value).isidentifier() and isinstance(old.value, str):
                     yield f"{node.name}.{old.value}", _FREE
+
+
+def assigned(folder: Path, path: str, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the keys of a configuration that a module makes with assignments: `_C.MODEL.DEVICE = "cuda"`."""
+    tree = ast.parse((folder / path).read_text(encoding="utf-8"))
+    for node in tree.body:
+        target = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        if isinstance(node, ast.Assign) and target.startswith(f"{name}."):
+            value = node.value.value if isinstance(node.value, ast.Constant) else None
+            kinds = {bool: ["bool"], int: ["float"], float: ["float"]}
+            called = ast.unparse(node.value)
+            is_section = called.startswith(("CN(", "CfgNode(", "ConfigNode("))
+            yield target.removeprefix(f"{name}."), ["map"] if is_section else kinds.get(type(value), _FREE)
+
+
+def clicked(folder: Path, path: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the options that the decorators of click make in a module."""
+    for node in ast.walk(ast.parse((folder / path).read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "click.option"):
+            continue
+        given = {keyword.arg or "": keyword.value for keyword in node.keywords}
+        of = ast.unparse(given["type"]) if "type" in given else "str"
+        kind = next((kind for name, kind in _CLICK.items() if of.startswith(name)), [_SIMPLE.get(of, "any")])
+        if of.startswith("click.Choice(["):
+            kind = ["str", *re.findall(r"'([^']*)'", of)]
+        for argument in node.args:
+            if isinstance(argument, ast.Constant) and str(argument.value).startswith("--"):
+                yield (
+                    str(argument.value).partition("/")[0][2:].replace("-", "_"),
+                    ["flag"] if "is_flag" in given else kind,
+                )
 
 
 def registered(folder: Path, path: str, function: str) -> Iterator[tuple[str, list[str]]]:
@@ -460,11 +370,18 @@ def keys_of(value: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
             yield key, ["list"] if isinstance(inner, list) else _FREE
 
 
-def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:
+def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:  # noqa: C901, PLR0912 - one case for each form
     """Yield the options at a place, in one of the forms that RECIPES lists."""
     path, _, name = place.partition(":")
     owner, _, member = name.partition(".")
-    if name == "()":
+    before, at, path = path.rpartition("@")
+    if at:
+        yield from ((f"{before}{option}", kind) for option, kind in read(folder, f"{path}:{name}".rstrip(":")))
+    elif name == "=":
+        yield from (one for file in _found(folder, path) for one in assigned(folder, file, "_C"))
+    elif name == "click":
+        yield from clicked(folder, path)
+    elif name == "()":
         yield from constructors(folder, path)
     elif name.endswith("()"):
         yield from registered(folder, path, name.removesuffix("()"))
@@ -477,18 +394,26 @@ def read(folder: Path, place: str) -> Iterator[tuple[str, list[str]]]:
     elif name:
         yield from fields(folder, place)
     else:
-        files = sorted(folder.glob(path))
-        if not files:
-            raise NotUnderstoodError(f"there is no {path}")
-        for file in files:
-            if file.suffix == ".py":
-                yield from arguments(folder, str(file.relative_to(folder)))
+        for file in _found(folder, path):
+            if file.endswith(".py"):
+                yield from arguments(folder, file)
             else:
-                yield from keys_of(yaml.safe_load(file.read_text(encoding="utf-8")))
+                yield from keys_of(yaml.safe_load((folder / file).read_text(encoding="utf-8")))
+
+
+def _found(folder: Path, pattern: str) -> list[str]:
+    """Return the files of a pattern, relative to the folder."""
+    files = [str(file.relative_to(folder)) for file in sorted(folder.glob(pattern))]
+    if not files:
+        raise NotUnderstoodError(f"there is no {pattern}")
+    return files
 
 
 def unpack(key: str, lock: dict[str, str], into: Path) -> None:
-    """Download the wheel of a version, compare it with the lock, and unpack its Python and YAML files."""
+    """Unpack the Python and YAML files of a version: of its wheel, or of a clone. The lock has its hash, or the commit."""
+    if "@" in key:
+        _unpack_clone(key, lock, into)
+        return
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += [
         "--python-version",
@@ -513,10 +438,28 @@ def unpack(key: str, lock: dict[str, str], into: Path) -> None:
             )
 
 
-def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
+def _unpack_clone(key: str, lock: dict[str, str], into: Path) -> None:
+    repository, _, revision = key.partition("@")
+    git = ["git", "-C", str(Path(os.environ.get("TRAINC_ECOSYSTEM", ".")) / repository)]
+    found = subprocess.run(
+        [*git, "rev-parse", f"{lock.get(key, revision)}^{{commit}}"], check=False, capture_output=True, text=True
+    )
+    if found.returncode:
+        raise SystemExit(f"{key} is in no clone below TRAINC_ECOSYSTEM")
+    lock[key] = found.stdout.strip()
+    with tempfile.NamedTemporaryFile() as packed:
+        # The largest files of a clone may be left out of it.
+        subprocess.run([*git, "archive", "--format=zip", lock[key], ":(glob)**/*.py"], stdout=packed, check=True)
+        with zipfile.ZipFile(packed.name) as archive:
+            files = [one for one in archive.infolist() if not stat.S_ISLNK(one.external_attr >> 16)]
+            archive.extractall(into, files)
+
+
+def table(name: str, lock: dict[str, str]) -> dict[str, Any]:  # noqa: C901, PLR0912 - what each version adds, one after the other
     """Return the table of a recipe: the options united over its versions, and from which to which one lasts if not in all."""
     united: dict[str, list[str]] = {}
     of_version: dict[str, set[str]] = {}
+    checks: dict[str, set[tuple[str, ...]]] = {}
     for key, places in RECIPES[name].items():
         with tempfile.TemporaryDirectory() as folder:
             unpack(key, lock, Path(folder))
@@ -527,16 +470,24 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
                 for option, kind in read(Path(folder), place):
                     if option in found and place.endswith(".yml"):
                         continue  # The types say more than the defaults.
+                    if kind == ["bool"] and name in WITH_FLAGS:
+                        kind = _FREE  # noqa: PLW2901
                     if option.isidentifier() or "." in option:
                         same = found.get(option, kind) == kind or place.endswith("()")
                         found[option] = kind if same else _FREE
+            if name in CHECKS:
+                checks[key] = checks_of(CHECKS[name], Path(folder), found)
         of_version[key] = set(found)
         for option, kind in found.items():
             before = united.get(option, kind)
             united[option] = kind if before == kind else _FREE
             if before[0] == kind[0] and before[0] in ("str", "name") and len(before) > 1 and len(kind) > 1:
                 united[option] = [*before, *(choice for choice in kind[1:] if choice not in before)]
-    package = next(iter(RECIPES[name])).partition("==")[0]
+    newest = of_version[next(iter(RECIPES[name]))]
+    for option, kind in united.items() if of_clones(name) else ():
+        if option not in newest and kind[0] == "str" and len(kind) > 1:
+            united[option] = ["name", *kind[1:]]  # A newer way to define it may have others.
+    package = next(iter(RECIPES[name])).partition("==")[0] if not of_clones(name) else ""
     versions = sorted((key for key in RECIPES[name] if key.startswith(f"{package}==")), key=numbers)
     spans: dict[str, list[int]] = {}
     for option in sorted(united):
@@ -549,7 +500,26 @@ def table(name: str, lock: dict[str, str]) -> dict[str, Any]:
         "versions": [key.partition("==")[2] for key in versions],
         "spans": spans,
         "options": options,
-    }
+    } | ({"checks": lasting(*_ordered(name, checks, of_version, package))} if name in CHECKS else {})
+
+
+def of_clones(name: str) -> bool:
+    """Return whether a table is read from clones, the versions of which nobody knows."""
+    return any("@" in key for key in RECIPES[name])
+
+
+def _ordered(
+    name: str, checks: Mapping[str, set[tuple[str, ...]]], of_version: Mapping[str, set[str]], package: str
+) -> tuple[list[set[tuple[str, ...]]], list[set[str]], str, list[str]]:
+    keys = [*RECIPES[name]][::-1] if not package else sorted(RECIPES[name], key=numbers)
+    prefix = PREFIXES.get(name, "")
+    assert not (prefix and checks), f"checks of {name} have no {prefix}"
+    return (
+        [checks[key] for key in keys],
+        [of_version[key] for key in keys],
+        package,
+        [key.partition("==")[2] for key in keys],
+    )
 
 
 def numbers(key: str) -> list[int]:

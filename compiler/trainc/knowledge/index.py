@@ -117,12 +117,6 @@ def _marks(section: str) -> Sequence[tuple[str, Sequence[Sequence[str]]]]:
     return [(name, [group.split() for group in groups]) for name, groups in _index()[section]]
 
 
-def names() -> frozenset[str]:
-    """Return the names of all tables that a job may name."""
-    kinds = ("programs", "patterns", "anchors", "files")
-    return frozenset((*ALWAYS, "shell", *(table for kind in kinds for table, _ in _index()[kind])))
-
-
 def starts_processes(words: Iterable[str]) -> bool:
     """Return whether a command runs a program that starts the processes of the training itself."""
     return any(word.rpartition("/")[2] in _set("starting") for word in words)

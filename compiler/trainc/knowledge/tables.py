@@ -4,7 +4,7 @@ A table has these fields, all but the first optional:
 
 - `program`: what messages call it. `space`: what comes before its keys ("ds").
 - `options`: what the options of the program take: for each key a type, and the choices if there are any (`name`: there may be others); `generated` names
-  the file that has them from the program's package, and `after`, by package, the version that an option is not in yet. `extends` names tables whose options and rows it has as well. `open`
+  the file that has them from the program's package, with the `checks` that the program makes itself: conditions, and last what has to hold then, and `after`, by package, the version that an option is not in yet. `extends` names tables whose options and rows it has as well. `open`
   means that scripts have further options of their own. `strict` are the beginnings of keys of which the table has all:
   the program refuses others, or `ignores` them; `closed_file` means all keys at the top of its file. `base` are the ends of the names of files that come with the program, and have its defaults.
 - `renamed`: what keys that a newer version lacks are called there. `classes`: in which space the arguments of a class are, and what comes before them.
@@ -101,21 +101,19 @@ def table(name: str) -> Table:
     """Return a table with all that it extends."""
     data = read(name)
     parents = [table(parent) for parent in data.get("extends", ())]
-    options: dict[str, Sequence[str]] = {}
-    roles: dict[str, Sequence[str]] = {}
-    spans: dict[str, Span] = {}
-    renamed: dict[str, str] = {}
-    for parent in parents:
-        options |= parent.options
-        roles |= parent.roles
-        spans |= parent.spans
-        renamed |= parent.renamed
+    options = {name: takes for parent in parents for name, takes in parent.options.items()}
+    roles = {role: keys for parent in parents for role, keys in parent.roles.items()}
+    spans = {name: span for parent in parents for name, span in parent.spans.items()}
+    renamed = {old: new for parent in parents for old, new in parent.renamed.items()}
+    checks: Sequence[Sequence[str]] = ()
     if data.get("generated"):
         generated = read(f"generated/{data['generated']}")
+        checks = generated.get("checks", ())
         # What it no longer defines itself it may still have from the others.
         spans |= {name: span for name, span in _spans(generated) if name not in options}
         options |= generated["options"]
     rows = (*(row for parent in parents for row in parent.rows), *map(_row, data.get("rows", ())))
+    rows += tuple([_of_check(data["program"], *one) for one in checks])
     rows_by_key: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
         rows_by_key.setdefault(min(row.keys, key=lambda key: ("job:" in key, key), default="job:name"), []).append(
@@ -150,6 +148,14 @@ def _spans(generated: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
     for name, (first, last) in generated["spans"].items():
         after = versions[first - 1] if first else ""
         yield name, Span(generated["package"], after, versions[last + 1] if last + 1 < len(versions) else "")
+
+
+def _of_check(program: str, *texts: str) -> Row:
+    """Return the row of a check that a program itself makes."""
+    *when, check = texts
+    write = "" if " " in check else f"add {check}" if check else "keep one of them" if len(when) > 1 else "remove it"
+    so = f"{program} checks this when it starts, and exits"
+    return _row({"if": when, "check": check, "so": so, "write": write})
 
 
 def _row(data: Mapping[str, Any]) -> Row:
