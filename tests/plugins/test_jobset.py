@@ -10,6 +10,7 @@ from builders import (
     Json,
     compiled,
     container,
+    diagnostics_of,
     env,
     job,
     main,
@@ -21,6 +22,9 @@ from builders import (
     runtime,
     trainjob,
 )
+
+from trainc import Options
+from trainc.lints.registry import lint_rendered
 
 JOBS_PATH = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs"
 
@@ -163,3 +167,23 @@ def test_the_controller_rebuilds_ports_and_loses_the_unnamed() -> None:
         lost = compiled(trainjob({}), rt, release=release, semantics="controller")
         assert [p["containerPort"] for p in main(lost)["ports"]] == [2, 2]
         assert pod(lost)["spec"]["initContainers"][0]["ports"][-1] == first[-1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity"),
+    [(48, "warning"), (72, "warning"), (10, "warning"), (60, "info"), (240, "info"), (300, ""), (172800, "")],
+)
+def test_a_deadline_in_hours_is_one_of_seconds(seconds: int, severity: str) -> None:
+    slow = job("node", spec={"activeDeadlineSeconds": seconds})
+    expected = [(severity, f"write activeDeadlineSeconds: {seconds * 3600} if {seconds} hours are meant")]
+    for document, rt in ((trainjob(activeDeadlineSeconds=seconds), runtime()), (trainjob(), runtime(slow))):
+        found = [(d.severity, d.hint) for d in diagnostics_of("UnlikelyAmount", document, rt)]
+        assert found == (expected if severity else [])
+
+
+@pytest.mark.parametrize(("parallelism", "completions", "found"), [(8, 4, 1), (4, 4, 0), (4, 8, 0)])
+def test_a_job_never_runs_more_pods_than_it_has_completions(parallelism: int, completions: int, found: int) -> None:
+    (jobset,) = (m for m in compiled(trainjob(), runtime()).manifests if m["kind"] == "JobSet")
+    jobset["spec"]["replicatedJobs"][0]["template"]["spec"] |= {"parallelism": parallelism, "completions": completions}
+    said = [f for f in lint_rendered(jobset, [jobset], Options()) if f.code == "UnlikelyAmount"]
+    assert [f.path[-1] for f in said] == ["parallelism"] * found

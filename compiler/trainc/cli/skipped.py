@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.settings import Settings
 from trainc.findings import Diagnostic, Finding, Severity, has_errors
-from trainc.findings.text import counted, did_you_mean
+from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.output.ownership import is_marked_file
@@ -85,10 +85,13 @@ def skipped_documents(
 
         mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
         others = named_by((d.data for d in unbuilt), config_maps).keys() - mounted.keys()
-    read, apart = 0, [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])]
+    read, apart = (
+        list[Document](),
+        [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])],
+    )
     for document in documents:
         name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
-        read += mounted.get(name) is False
+        read += [document] if mounted.get(name) is False else []
         used = document.data.get("kind") in _USED_KINDS or name in mounted or name in others
         if used or is_trainer_document(document.data) or is_sweep(document.data):
             continue
@@ -132,11 +135,13 @@ def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
             yield document.diagnose(Finding("SkippedDocument", "warning", message, hint, ("kind",)))
 
 
-def _left_out(count: int) -> Iterator[Diagnostic]:
-    if count:
-        message = f"read {counted(count, 'ConfigMap')} that jobs name, and left out of the output"
+def _left_out(read: Sequence[Document]) -> Iterator[Diagnostic]:
+    if read:
+        names = first_of(sorted({identity_of(document.data)[1] for document in read}), 3)
+        message = f"read {counted(len(read), 'ConfigMap')} that jobs name, and left out of the output: {names}; pods wait until something else creates what they mount"
         hint = 'apply what is left out yourself, or add the annotation trainc/own: "true" to have it written with these jobs'
-        yield Diagnostic("SkippedDocument", "info", message, hint)
+        source = min(read, key=lambda document: document.file).locate(("metadata",))
+        yield Diagnostic("SkippedDocument", "info", message, hint, source=source)
 
 
 def _enclosed(document: Document, job: Enclosed, severity: Severity) -> Diagnostic:

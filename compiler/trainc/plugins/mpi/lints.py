@@ -10,6 +10,7 @@ from trainc.ir.info import Info, launcher_is_node
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS
+from trainc.kube.names import full_name
 from trainc.plugins.plugin import Detect
 from trainc.startup.patterns import pattern
 
@@ -59,14 +60,22 @@ def mpi_nodes_without_ssh(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Yield a warning if the TrainJob gives the launcher an image that differs from that of the nodes."""
+    """Yield a warning if the launcher has another image than the nodes: the TrainJob's, or another version of the runtime's."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
     image = None if info.release.mpi_image_reaches_node else job.trainer.image
-    if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
+    if node is None or launcher is None or node is info.trainer:
         return
+    first = launcher.main_container
+    own = str(first.fields.get("image") or "") if first and not job.trainer.image else ""
     container = node.main_container
     other = container and container.fields.get("image")
-    if other and other != image:
+    if first and own and other and own != other and full_name(own) == full_name(other):
+        message = f"the nodes have another version of this image, {other}: mpirun and the orted that it starts there have to be of one"
+        hint = f"write the same image in both: {own} or {other}"
+        yield Finding(
+            "MPIImagesDiffer", "warning", message, hint, *container_path(job, info, launcher.name, first.name, "image")
+        )
+    elif other and image and launcher.ancestor == names.TRAINER and other != image:
         message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {other}"
         hint = f"use a runtime whose job {node.name!r} has this image, too"
         yield Finding("MPIImagesDiffer", "warning", message, hint, ("spec", "trainer", "image"))

@@ -28,7 +28,7 @@ from trainc.features.cluster.fits.findings import (
 )
 from trainc.features.cluster.fits.forms import fits_by_job
 from trainc.features.cluster.fits.now_forms import queues_now
-from trainc.features.cluster.fits.references import created_by
+from trainc.features.cluster.fits.references import created_by, left_out
 from trainc.features.cluster.fits.scheduling import idle_state
 from trainc.features.cluster.fits.snapshot import read_cluster
 from trainc.features.cluster.fits.usage import dump_time
@@ -84,6 +84,8 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
             homes.setdefault(job, document)
         applied = [*(document.data for document in (*documents, *around)), *(manifest for _, manifest in built)]
         created = created_by(applied, options.namespace or "")
+        if session is not None:
+            left_out(created, [*documents, *around], [manifest for _, manifest in built], options.namespace or "")
         dump = Dump.of_documents(snapshot)
         fits = fits_named(sorted(jobsets.items()), dump, created, options.kueue, over, now=now)
         problems += place_in_snapshot(fits.diagnostics, snapshot)

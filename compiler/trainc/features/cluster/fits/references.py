@@ -6,13 +6,15 @@ itself. Of a dump that has others of that kind and namespace, one by one, it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
+from trainc.api.documents import Document
 from trainc.api.findings import Path, Severity, did_you_mean
-from trainc.api.kube import Unchecked, documents, mapping, objects
+from trainc.api.kube import Unchecked, documents, mapping, names, objects
 from trainc.api.records import pattern
 from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.snapshot import export_command
@@ -26,6 +28,9 @@ _OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageC
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 # Of Namespaces, nothing else would be said; of priorities, only what is almost one of those that are there.
 _LOOKED_UP_OTHERWISE = ("Namespace", "WorkloadPriorityClass")
+# The ConfigMaps of the sources that a build reads for the jobs that name them, and does not write: a key of `Created`.
+LEFT_OUT = "ConfigMap that is not written"
+_OWN = 'the one of the sources is read, and not written: annotate it with trainc/own: "true", or have it applied before the job'
 _WITH_VALUES = ("Secret", "ConfigMap")
 _NAMES = "docs/fits.md has the command that prints names and keys only"
 _MOST_NAMES = 5
@@ -47,7 +52,8 @@ class Reference(NamedTuple):
 class Missing(NamedTuple):
     """An object, or a key of it, that the cluster does not have, and where the JobSet names it.
 
-    It is not `certain` if the snapshot has others, and may lack some.
+    It is not `certain` if the snapshot has others, and may lack some; `likely` if it has almost this name, or the sources
+    have one that is not written.
     """
 
     kind: str
@@ -57,6 +63,7 @@ class Missing(NamedTuple):
     hint: str
     path: Path
     certain: bool = True
+    likely: bool = False
 
     def __str__(self) -> str:
         subject = f"{self.kind} {self.name} in {f'namespace {self.namespace}' if self.namespace else 'the cluster'}"
@@ -67,7 +74,7 @@ class Missing(NamedTuple):
     @property
     def severity(self) -> Severity:
         """A warning, because it may be created after the export; less if it may be there, and nothing is called almost so."""
-        return "warning" if self.certain or self.hint.startswith("did you mean") else "info"
+        return "warning" if self.certain or self.likely else "info"
 
 
 def needed_objects(jobset: Unchecked, created: Created = NOTHING_CREATED) -> Iterator[tuple[str, Reference]]:
@@ -93,24 +100,25 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
         if identity in seen:
             continue
         seen.add(identity)
-        names = dump.names(kind, namespace) if existing is None else ()
+        there = dump.names(kind, namespace) if existing is None else ()
         # Of priorities, a name that is almost one of those that were exported is enough.
-        is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, names))
+        is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, there))
         certain = is_priority or dump.is_complete(kind, namespace)
-        if existing is None and (certain or (names and kind not in _LOOKED_UP_OTHERWISE)):
+        if existing is None and (certain or (there and kind not in _LOOKED_UP_OTHERWISE)):
             ours = created.get((kind, namespace), ())
             # What a Secret or ConfigMap is for, its name does not say.
-            some = shorten(() if kind in _WITH_VALUES else names, _MOST_NAMES)
+            some = shorten(() if kind in _WITH_VALUES else there, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
-            near = did_you_mean(name, [*names, *ours]) or did_you_mean(name, ours, 0.5)
-            if not certain and _DIGITS.sub("", name) in {_DIGITS.sub("", one) for one in names}:
+            near = did_you_mean(name, [*there, *ours]) or did_you_mean(name, ours, 0.5)
+            if not certain and _DIGITS.sub("", name) in {_DIGITS.sub("", one) for one in there}:
                 near = ""  # Of numbered objects, one is no other that is misspelt.
             rest = f"create it before the job starts{f', or {other}' if some else ''}"
             again = (
                 f"export its objects of this kind again: {_NAMES if kind in _WITH_VALUES else export_command([kind])}"
             )
-            hint = near or (rest if certain else again)
-            yield Missing(kind, namespace, name, "", hint, path, certain)
+            is_left_out = name in created.get((LEFT_OUT, namespace), ())
+            hint = _OWN if kind == "ConfigMap" and is_left_out else near or (rest if certain else again)
+            yield Missing(kind, namespace, name, "", hint, path, certain, hint in (_OWN, near))
             if kind == "Namespace":
                 return
         elif existing is not None and key:
@@ -207,3 +215,20 @@ def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> d
             if "secrets" in documents.items(rule.get("resources")):
                 secrets.update(map(str, documents.items(rule.get("resourceNames"))))
     return created
+
+
+def left_out(
+    created: dict[tuple[str, str], set[str]],
+    sources: Sequence[Document],
+    written: Iterable[Mapping[str, Any]],
+    namespace: str,
+) -> None:
+    """Take from what is created the ConfigMaps that a build only reads, beside the TrainJobs that name them."""
+    folders = {os.path.dirname(one.file) for one in sources if one.data.get("kind") in names.JOB_KINDS}
+    kept = created_by(written, namespace)
+    for one in sources:
+        if one.data.get("kind") == "ConfigMap" and os.path.dirname(one.file) in folders:
+            for key, own in created_by([one.data], namespace).items():
+                gone = own - kept.get(key, set())
+                created[key] -= gone
+                created.setdefault((LEFT_OUT, key[1]), set()).update(gone)
