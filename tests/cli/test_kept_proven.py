@@ -582,3 +582,52 @@ def test_each_environment_has_its_own_base() -> None:
     assert codes(result) == {"KeptNotProven"}
     assert "out/prod/ads-prod/llm.yaml:51:1" in result.stderr
     assert run("build", "--env", "dev", "--check", "--base", "main").status == 0
+
+
+def roll_back_the_file_alone() -> None:
+    """Take back what main has built, and not the edit that it was built from."""
+    before = read(LLM)
+    edit(SOURCE, "numNodes: 2", "numNodes: 3")
+    build()
+    commit("three nodes")
+    git("branch", "-f", "main", "HEAD")
+    write(LLM, before)
+
+
+# What has been done to a rendered file, and what is to be done instead.
+APART: dict[str, tuple[Callable[[], object], str, str]] = {
+    "a file that was deleted": (
+        lambda: Path(LLM).unlink(),
+        f"this file was deleted since main, and {SOURCE} still asks for it",
+        f"to end nlp/llm, remove it from {SOURCE}, too",
+    ),
+    "a file that was rolled back": (
+        roll_back_the_file_alone,
+        f"this file has changed since main, and {SOURCE} has not",
+        f"to have nlp/llm as in this file, change {SOURCE}, too",
+    ),
+    "a source that was deleted": (
+        lambda: Path(SOURCE).unlink(),
+        f"{SOURCE} is gone, and this file keeps nlp/llm in the cluster until a build removes it",
+        "run `trainc build`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_of_a_file_and_its_source_that_part_the_one_that_was_left_is_named(name: str) -> None:
+    change, message, hint = APART[name]
+    change()
+    commit("by hand")
+    said = re.sub(r"main \(\w+\)", "main", run("build", "--check", "--base", "main").stderr)
+    assert f"{LLM}:1:1: error[OutputStale] {message}\n" in said
+    assert f"  help: {hint}" in said
+    assert not said.endswith("commit what it writes\n")
+    assert "`: OutputStale " in run("diff", "git:main...", "--format", "markdown").stdout
+
+
+def test_of_a_file_that_is_not_built_yet_nothing_is_said_but_that() -> None:
+    edit(SOURCE, "numNodes: 2", "numNodes: 3")
+    commit("not built")
+    assert "OutputStale" not in run("build", "--check", "--base", "main").stderr
+    assert "OutputStale" not in run("diff", "git:main...", "--format", "markdown").stdout

@@ -91,14 +91,15 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
 
         settings = {target.environment: target.compilation.settings for target in targets}
         _add_to_each(targets, (bases or bases_of(settings.values(), arguments)).replaced(settings))
-    stale = _stale(targets, plans) if arguments.check and arguments.format == "github" else []
-    _report(targets, arguments, streams, stale)
+    apart = list(_moved_apart(targets)) if arguments.check else []
+    stale = _stale(targets, plans, apart) if arguments.check and arguments.format == "github" else []
+    _report(targets, arguments, streams, [*apart, *stale])
     for target, planned in zip(targets, plans, strict=True):
         _show(planned, target, arguments, streams)
     if (wave := arguments.at_most) is not None and not arguments.quiet:
         more = f"; {counted(wave.left, 'job')} left for the next wave" if wave.left else "; this was the last wave"
         streams.err.write(f"{counted(wave.jobs, 'job')} with {counted(wave.gpus, 'GPU')} built again{more}\n")
-    if arguments.check and not arguments.quiet and any(planned.changes for planned in plans):
+    if arguments.check and not arguments.quiet and sum(len(planned.new) for planned in plans) > len(apart):
         streams.err.write(f"{_REFRESH}\n")
     differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
     differs = bool(_not_in_git(targets, arguments, streams)) or differs
@@ -208,12 +209,24 @@ _REFRESH = "run `trainc build`, and commit what it writes"
 _MOST_STALE = 9
 
 
-def _stale(targets: Sequence[Target], plans: Sequence[Plan]) -> list[Diagnostic]:
-    """The rendered files that are not what compiling gives, for annotations."""
+def _moved_apart(targets: Iterable[Target]) -> Iterator[Diagnostic]:
+    """What differs because a rendered file has changed and its source has not, or the other way."""
+    from trainc.cli.kept import moved_apart
+
+    for target in targets:
+        if (keeping := target.compilation.keeping) is not None:
+            home = os.path.dirname(target.compilation.settings.configuration.file or "")
+            yield from moved_apart(keeping, home)
+
+
+def _stale(targets: Sequence[Target], plans: Sequence[Plan], known: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The other rendered files that are not what compiling gives, for annotations."""
+    told = {d.source.file for d in known if d.source}
     files = [
         (f"{t.folder}/{path}", verb)
         for t, planned in zip(targets, plans, strict=True)
         for verb, path in planned.actions()
+        if f"{t.folder}/{path}" not in told
     ]
     descriptions = {
         "created": "is missing",

@@ -18,13 +18,14 @@ from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.differences import changes as hunks
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, did_you_mean, first_of
-from trainc.kube.documents import mapping, value_at, walk
+from trainc.kube.documents import mapping, qualified, value_at, walk
 from trainc.kube.names import full_name, split_image
 from trainc.kube.releases import NEWEST_RELEASE
 from trainc.options import Options
 from trainc.output.choices import STATES, Choices, JobKey, is_chosen
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
+from trainc.output.ownership import file_name, named_source
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from trainc.explain.kept import Change
 
 _SOME = 3
+_BUILD = "run `trainc build`, and commit what it writes"
 
 
 def keeping_in(
@@ -193,6 +195,42 @@ def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable
     bases = bases_of([settings], arguments)
     base = bases.base_of(keeping.folder, settings.configuration.environment)
     return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
+
+
+def moved_apart(keeping: Keeping, home: str) -> Iterator[Diagnostic]:
+    """Yield the rendered files that have changed since the base, or not, where their TrainJobs have not, or are gone.
+
+    `home` is the folder of trainc.yaml, from which the files name their sources.
+    """
+    if (base := keeping.read_base()) is None or not keeping.rendered:
+        return
+
+    def stale(path: str, message: str, hint: str) -> Diagnostic:
+        return Diagnostic("OutputStale", "error", message, hint, source=Source(f"{keeping.folder}/{path}", 1, 1))
+
+    for key, rendered in keeping.rendered.items():
+        text, before = keeping.read_text(rendered.path), base.read_text(rendered.path)
+        if text is not None and rendered.text in (
+            text.partition("\n")[2],
+            before.partition("\n")[2] * (text == before),
+        ):
+            continue
+        source = named_source(before)
+        if source is None or text == before or base.read_trainjobs().get(key) != keeping.trainjobs.get(key):
+            continue
+        if text is None:
+            message = f"this file was deleted since {base.name}, and {source} still asks for it"
+            yield stale(rendered.path, message, f"to end {rendered.job}, remove it from {source}, too; else {_BUILD}")
+        elif not keeping.is_by_hand(rendered):
+            message = f"this file has changed since {base.name}, and {source} has not"
+            hint = f"to have {rendered.job} as in this file, change {source}, too; to restore the file, {_BUILD}"
+            yield stale(rendered.path, message, hint)
+    for key in base.read_trainjobs().keys() - keeping.trainjobs.keys():
+        text = keeping.read_text(path := file_name(*key))
+        source = named_source(text or "")
+        if source is not None and not os.path.lexists(os.path.join(home, source)):
+            message = f"{source} is gone, and this file keeps {qualified(*key)} in the cluster until a build removes it"
+            yield stale(path, message, _BUILD)
 
 
 def examine(arguments: Arguments, streams: Streams, sessions: dict[str, Session]) -> Found:

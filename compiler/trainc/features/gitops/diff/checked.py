@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -92,6 +93,15 @@ class Checked:
             new = {name: [d for d in some if not (d.source and d.source.file in same)] for name, some in new.items()}
         whole = new.pop(_WHOLE)
         return _in_order([*whole, *merge_diagnostics(new)])
+
+    def stale(self) -> list[Diagnostic]:
+        """Return the rendered files by which a merge would do something else than a comparison of sources says."""
+        from trainc.api.kept import kept
+
+        runs = {} if self._found is None else {name: one.checking for name, one in self._found.checks.items()}
+        homes = {name: os.path.dirname(run.settings.configuration.file or "") for name, run in runs.items()}
+        found = {name: kept.moved_apart(run.keeping, homes[name]) for name, run in runs.items() if run.keeping}
+        return merge_diagnostics({name: [*some] for name, some in found.items()})
 
     @cached_property
     def _at_base(self) -> set[object]:

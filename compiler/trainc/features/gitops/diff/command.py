@@ -143,7 +143,7 @@ def _compare_each(environments: Sequence[Arguments], arguments: Arguments, strea
     if len(diffs) > 1:
         diffs = with_moves(diffs, present)
     if arguments.format == "markdown":
-        text = _comment(diffs, unread, live, new)
+        text = _comment(diffs, unread, live, [*checked.stale(), *new])
     else:
         text = _texts(diffs, live, arguments, streams) if diffs else ""
     streams.out.write(text.encode("utf-8", "backslashreplace"))
