@@ -17,6 +17,7 @@ from trainc.cli.settings import Settings
 from trainc.cli.skipped import is_checked, nothing_found
 from trainc.cli.unselected import join_skipped, report_unselected
 from trainc.cli.without_effect import without_effect
+from trainc.cli.words_of_values import words_of_values
 from trainc.compilation import CompiledJob
 from trainc.features import ask
 from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -109,7 +110,7 @@ def examine(
     loosened += bases.loosened(settings, globs)
     if bases.is_named or any(check.checking.keeping for check in checks.values()):
         loosened += bases.replaced(settings)
-    loosened += nothing
+    loosened += [*nothing, *words_of_values([check.checking for check in checks.values()])]
     every = [d for check in checks.values() for d in check.checking.diagnostics]
     if not arguments.paths and any(of_env.configuration.live for of_env in settings.values()):
         from trainc.cli.live import spoiled_dumps

@@ -412,16 +412,14 @@ def _no_such_path(path: str) -> Diagnostic:
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     if parent and not os.path.lexists(parent) and len(above := _near_folders(parent)) == 1:
         parent = above[0]
-    if os.path.lexists(there := os.path.join(parent, name)) and there != os.path.normpath(path):
-        hint = f"did you mean {shown_path(there)}?"
-    elif near := near_files(os.path.join(parent, name), may_begin=bool(source)):
-        hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
-        if (other := name.removesuffix(".yaml") + ".yml") in near:
-            hint = f"rename {shown_path(os.path.join(parent, other))} to {name}"
-    else:
+    there = os.path.join(parent, name)
+    near = [there] if os.path.lexists(there) and there != os.path.normpath(path) else []
+    near = near or [os.path.join(parent, other) for other in near_files(there, may_begin=bool(source))]
+    hint = f"did you mean {' or '.join(map(shown_path, near := near or near_paths(path)))}?"
+    if (other := there.removesuffix(".yaml") + ".yml") in near:
+        hint = f"rename {shown_path(other)} to {name}"
+    elif not near:
         hint = "create it, or remove it here" if source else "check the path: it is a file, a folder, or `-` for stdin"
-        if moved := near_paths(path):
-            hint = f"did you mean {' or '.join(map(shown_path, moved))}?"
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint, source=source)
 
 

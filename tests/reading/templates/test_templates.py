@@ -101,8 +101,9 @@ def test_places_are_those_of_the_template() -> None:
 
 
 def test_what_is_wrong_with_the_rendered_text_is_reported_in_the_template() -> None:
-    _, (problem,) = read_template(b"{% set x = 1 %}\n\n\na: 1\na: {{ x }}\n", "t.yaml.j2", {}, Limits())
+    _, (problem,) = read_template(b"{% set x = 1 %}\n{# x #}\n\na: 1\na: {{ x }}\n", "t.yaml.j2", {}, Limits())
     assert (problem.code, problem.source and problem.source.line) == ("DuplicateKey", 5)
+    assert problem.message.endswith("on line 4")
 
 
 @given(st.text(alphabet="ab: -{}%#\n'\"|x", max_size=40))

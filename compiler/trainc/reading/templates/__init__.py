@@ -10,8 +10,10 @@ from trainc.findings import Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import decode, encode, read_documents
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
+_LINE = pattern(r"(?<= on line )\d+$")
 __all__ = ["TemplateFailedError", "read_template", "render"]
 
 
@@ -55,8 +57,9 @@ def read_template(
     def locator(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
         return lambda path: in_template(locate(path))
 
+    def shown(diagnostic: Diagnostic) -> Diagnostic:
+        message = _LINE.sub(lambda found: str(lines()[min(int(found[0]), len(lines())) - 1]), diagnostic.message)
+        return replace(diagnostic, message=message, source=in_template(diagnostic.source))
+
     documents, diagnostics = read_documents(encode(output), file, limits, already=already)
-    return (
-        [replace(document, locate=locator(document.locate)) for document in documents],
-        [replace(diagnostic, source=in_template(diagnostic.source)) for diagnostic in diagnostics],
-    )
+    return [replace(d, locate=locator(d.locate)) for d in documents], [*map(shown, diagnostics)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial, wraps
 from itertools import islice
@@ -484,7 +486,11 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         return _run(text, values, limits, ())
     except TemplateSyntaxError as error:
         hint = _near_word(str(error.message)) or "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
-        raise failed(error.lineno, f"the template is malformed: {error.message}", hint) from None
+        message, line = f"the template is malformed: {error.message}", error.lineno
+        if "Unexpected end of template" in message and message.endswith("'."):
+            line, word = _opened(text, message.rsplit("'", 2)[1])
+            message, hint = f"the template ends inside this {{% {word} %}}", f"add {{% end{word} %}} where it is to end"
+        raise failed(line, message, hint) from None
     except UndefinedError as error:
         rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
         near = _near_value(str(error), values)
@@ -495,12 +501,22 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         )
         raise failed(_line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
-        hint = "split the template, or raise the limit"
-        raise failed(_line(error.__traceback__), f"the template was stopped: {error}", hint) from None
+        message = f"the template was stopped: {error}"
+        raise failed(_line(error.__traceback__), message, "split the template, or raise the limit") from None
     except (TemplateError, *_EXPRESSION_ERRORS) as error:
         message = str(error) or type(error).__name__
         hint = "remove the call: templates run in a sandbox without files and Python functions"
         raise failed(_line(error.__traceback__), f"the template fails: {message}", hint) from None
+
+
+def _opened(text: str, word: str) -> tuple[int, str]:
+    """Return the line of the innermost block of a kind that nothing closes, and the word that opens it."""
+    ends = 0
+    for tag in [*re.finditer(rf"\{{%[-+]?\s*(end)?{word}\b", text)][::-1]:
+        ends += 1 if tag[1] else -1
+        if ends < 0:
+            return text.count("\n", 0, tag.start()) + 1, word
+    return 1, word
 
 
 def _near_word(message: str) -> str:
@@ -532,10 +548,9 @@ def template_lines(text: str, output: str, values: Mapping[str, Any], limits: Li
 
     Renders the template again with marks at each line. If the marks change the output, all lines map to line 1.
     """
-    try:
+    marked = ""
+    with suppress(TooMuchError):  # The marks count towards the budget.
         marked = _run(text, values, limits, (_Marking(),))
-    except TooMuchError:  # The marks count towards the budget.
-        return [1]
     if _MARK.sub("", marked) != output:
         return [1]
     lines: list[int] = []

@@ -1,0 +1,56 @@
+"""Words in the `values` of overlays that YAML reads as booleans although they are meant as text: `no` is Norway's code, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from trainc.cli.compiling import Run
+from trainc.findings import Diagnostic, Finding, Fix, Hint, Path
+from trainc.kube.documents import value_at
+from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.opening import read_file
+from trainc.startup.patterns import pattern
+
+_WORD = pattern(r"(?i)(?:[\w.-]+ *: +|- +)?(yes|no|on|off|y|n)(?![\w-])")
+
+
+def words_of_values(runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    """Yield a warning for each word among texts that YAML takes for a boolean."""
+    seen = set[str]()
+    for loaded in (each for run in runs for overlay in run.settings.overlays for each in overlay.in_order):
+        document = loaded.overlay.document
+        if document.file not in seen:
+            seen.add(document.file)
+            yield from _of(document)
+
+
+def _of(document: Document) -> Iterator[Diagnostic]:
+    for path in _among_texts(document.data.get("values"), ("values",)):
+        source, word = document.locate(path), None
+        with suppress(OSError):
+            lines = read_file(document.file, Limits().file_bytes).decode(errors="replace").splitlines()
+            word = source and _WORD.match(lines[source.line - 1][source.column - 1 :])
+        if word:
+            value = str(value_at(document.data, path)).lower()
+            message = f"`{word[1]}` without quotes is the boolean {value}, and the others here are texts: templates print {value}"
+            hint = Hint(f'write "{word[1]}"', Fix("set", f'"{word[1]}"'))
+            yield document.diagnose(Finding("UnquotedWord", "warning", message, hint, path), document.file)
+
+
+def _among_texts(value: Any, path: Path) -> Iterator[Path]:
+    """Yield the booleans of lists with texts, and the fields of mappings in a list where those of others are texts."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _among_texts(item, (*path, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            if isinstance(item, bool) and any(isinstance(other, str) for other in value):
+                yield (*path, i)
+            for key, field in item.items() if isinstance(item, dict) else ():
+                others = [other.get(key) for other in value if isinstance(other, dict)]
+                if isinstance(field, bool) and any(isinstance(other, str) for other in others):
+                    yield (*path, i, key)
+            yield from _among_texts(item, (*path, i))
