@@ -333,6 +333,13 @@ class Bases:
             self._differing[file] = revision is None or not is_file or bool(revision.changed({file: data}))
         return self._differing[file]
 
+    def changed_among(self, files: Iterable[str]) -> set[str]:
+        """Return those of some files that a named base does not have as they are."""
+        if not self.is_named or (revision := self.find()) is None:
+            return set()
+        limit = Settings.limits_of(self.arguments).file_bytes
+        return {*revision.changed({file: read_file(file, limit) for file in files if os.path.isfile(file)})}
+
     def frozen_elsewhere(self, settings: Settings) -> Iterator[Diagnostic]:
         """Yield frozen jobs that an overlay gives another name or namespace: there they would run again."""
         name, revision = settings.configuration.environment, self.find()
@@ -434,7 +441,10 @@ class Bases:
         changed: dict[str, tuple[tuple[str, str], str]] = {}
         if there != revision.from_top(after.output):
             message = f"`output` was {shown} in {revision.name}; whatever applies {shown} gets no change of its"
-            changed["output"] = (message, ", and ends them once that folder is gone"), _MOVED.format(after.output)
+            changed["output"] = (
+                (message, ", and ends them once that folder is gone"),
+                _MOVED.format(after.output, shown),
+            )
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
             was = revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:
@@ -465,7 +475,8 @@ class Bases:
 
 
 _MOVED = (
-    "have it apply {} instead, and carry the files over with `trainc build --keep all`: jobs that stay the same go on"
+    "have it apply {0} instead, and carry the files over, so that jobs which stay the same go on: remove {0} if it is built, "
+    "and run `git mv {1} {0}` and `trainc build`"
 )
 _RENAMED = "wait until the jobs have finished, or leave `{key}` as it was"
 # What an overlay does to the places of all jobs.

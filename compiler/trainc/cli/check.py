@@ -54,7 +54,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     counts = arguments.format == "text" and not arguments.quiet and not has_errors(diagnostics)
     if counts:  # The counts say the release.
         diagnostics = [d for d in diagnostics if d.code != "ReleaseNotPinned"]
-    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, found.whole)
+    status = _report(diagnostics, next(iter(checks.values())).checking.files, arguments, streams, found)
     for name, check in checks.items():
         lines = [*check.runs, *([check.counted] if counts else [])]
         if arguments.format == "text":
@@ -66,13 +66,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 class Found:
     """What a check found: by environment, with findings about comments, merged over all environments, and about the whole.
 
-    The latter are what is checked less strictly than at the base, and what is about all environments.
+    The latter are what is checked less strictly than at the base, and what is about all environments. `changed` are the
+    files of findings that a named base does not have as they are.
     """
 
     checks: dict[str, _Checked]
     by_environment: dict[str, list[Diagnostic]]
     diagnostics: list[Diagnostic]
     whole: list[Diagnostic]
+    changed: set[str]
 
 
 def examine(
@@ -120,7 +122,9 @@ def examine(
     loosened = without_loosened(loosened, [*every, *nothing])
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     by_environment = {name: [*check.checking.diagnostics, *findings] for name, check in checks.items()}
-    return Found(checks, by_environment, to_be_corrected(merge_diagnostics(by_environment)), loosened)
+    merged = to_be_corrected(merge_diagnostics(by_environment))
+    changed = bases.changed_among({d.source.file for d in merged if d.source and d.source.origin == "file"})
+    return Found(checks, by_environment, merged, loosened, changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +258,18 @@ def _report(
     files: Files,
     arguments: Arguments,
     streams: Streams,
-    first: Sequence[Diagnostic] = (),
+    found: Found | None = None,
 ) -> Status:
-    ordered = [*first, *sort_diagnostics(diagnostics)]
+    ordered = [*(found.whole if found else ()), *sort_diagnostics(diagnostics)]
     if arguments.format in ("text", "github"):
+        if found and found.changed:  # What a change brings comes before what was there.
+            about_change, changed = {*found.whole}, found.changed
+
+            def rank(d: Diagnostic) -> int:
+                is_new = d in about_change or (d.source is not None and d.source.file in changed)
+                return 0 if d.severity == "error" else 1 if is_new else 2
+
+            ordered.sort(key=rank)
         return report(ordered, arguments, streams, files)
     from trainc.cli.report_formats import FORMATS
 

@@ -237,7 +237,7 @@ class Causes:
             chosen = {record.explanation.runtime for record in records if record}
             found_pending = (pending_line(f, was, records[1].documents) for f, was in unexplained if len(chosen) == 1)
             pending = [source for source in found_pending if source is not None]
-            places += self._of_settings(1, ("rebuild",))
+            places += self._of_settings(1, ("rebuild", "output"))
             reasons += ["`--rebuild`"] if pending and not places and not edited else ()
         if not places and not reasons:
             places += [*self._own(key), *self._overlaid(), *self._of_runtime(records)]
@@ -531,9 +531,9 @@ class Causes:
         here = self._sides[1 - n].by_file.get(file, {}).values()
         called = self._called_otherwise(n, document) or next((d for d in here if identity_of(d.data)[1] == name), None)
         found = list(self._identity(n, document, called, _IDENTITY))
-        from_template = document.file.endswith(files.TEMPLATE_SUFFIXES)
+        is_filled = document.file.endswith(files.TEMPLATE_SUFFIXES) and bool(here)
         # The job is there, and something omits it.
-        if called is None and n == 0 and os.path.isfile(document.file) and not from_template:
+        if called is None and n == 0 and os.path.isfile(document.file) and not is_filled:
             found = [*self._overlaid(), *self._of_settings(n, _CHOOSING)]
         yield from found or self._written(n, document, ("metadata", "name"), name)
 
