@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MethodType
@@ -53,9 +54,9 @@ _MANY = 35
 
 
 class _Field:
-    """One field of a record. `_define` fills in `name` and `set`, which assigns the slot of an instance."""
+    """One field of a record; `_Definition.parts` fills in its `name`."""
 
-    __slots__ = ("compare", "default", "factory", "init", "name", "repr", "set")
+    __slots__ = ("compare", "default", "factory", "init", "name", "repr")
 
     def __init__(
         self,
@@ -67,7 +68,6 @@ class _Field:
         compare: bool = True,
     ) -> None:
         self.name = ""
-        self.set: Callable[[Any, Any], None]
         self.default = default
         self.factory = default_factory
         self.init = init
@@ -78,17 +78,33 @@ class _Field:
 class _Definition:
     """The fields of a record class, and how many instances the generic `__init__` has created so far."""
 
-    __slots__ = ("arguments", "compared", "eq", "frozen", "made", "parts")
-
     def __init__(self, cls: Any, defaults: dict[str, Any], frozen: bool, eq: bool) -> None:
-        self.parts = tuple(_field_of(name, defaults.get(name, _MISSING)) for name in cls.__slots__)
-        for part in self.parts:
-            part.set = getattr(cls, part.name).__set__
-        self.arguments = _values_of(cls.__match_args__)
-        self.compared = _values_of([part.name for part in self.parts if part.compare])
+        self._cls = cls
+        self._fields = {name: part for name, part in defaults.items() if isinstance(part, _Field)}
         self.frozen = frozen
         self.eq = eq
         self.made = 0
+        self.complete = hasattr(cls, "__post_init__")
+        # What the generic `__init__` starts from: the default of each field, and what sets it.
+        self.factories = [(name, part.factory) for name, part in self._fields.items() if part.factory]
+        own = {name: part.default for name, part in self._fields.items()}
+        self.defaults = {**dict.fromkeys(cls.__slots__, _MISSING), **defaults, **own}
+        self.setters = [getattr(cls, name).__set__ for name in cls.__slots__]
+
+    @cached_property
+    def parts(self) -> tuple[_Field, ...]:
+        """The fields, in order."""
+        return tuple(_field_of(name, self._fields.get(name), default) for name, default in self.defaults.items())
+
+    @cached_property
+    def arguments(self) -> Callable[[Any], tuple[Any, ...]]:
+        """What gets the arguments from which a record was made."""
+        return _values_of(self._cls.__match_args__)
+
+    @cached_property
+    def compared(self) -> Callable[[Any], tuple[Any, ...]]:
+        """What gets the values by which a record equals another."""
+        return _values_of([part.name for part in self.parts if part.compare])
 
 
 class _Undefined:
@@ -116,8 +132,8 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
     return type(cls)(cls.__name__, (), namespace)
 
 
-def _field_of(name: str, default: Any) -> _Field:
-    part = default if isinstance(default, _Field) else _Field(default=default)
+def _field_of(name: str, part: _Field | None, default: Any) -> _Field:
+    part = part or _Field(default=default)
     part.name = name
     return part
 
@@ -147,23 +163,20 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
     cls = record.__class__
     definition, names = cls._record, cls.__match_args__
     definition.made += 1
-    arguments = dict(zip(names, args, strict=False), **kwargs) if not kwargs.keys() & names[: len(args)] else {}
-    if definition.made > _MANY or len(arguments) != len(args) + len(kwargs) or not kwargs.keys() <= set(names):
+    known = len(args) <= len(names) and (not kwargs or kwargs.keys() <= {*names[len(args) :]})
+    if definition.made > _MANY or not known:
         _compiled_init(cls)(record, *args, **kwargs)
         return
-    for part in definition.parts:
-        name = part.name
-        if name in arguments:
-            value = arguments[name]
-        elif part.factory:
-            value = part.factory()
-        elif part.default is _MISSING:
+    values = {**definition.defaults, **dict(zip(names, args, strict=False)), **kwargs}
+    for name, make in definition.factories:
+        if values[name] is _MISSING:
+            values[name] = make()
+    for assign, value in zip(definition.setters, values.values(), strict=True):
+        if value is _MISSING:
             _compiled_init(cls)(record, *args, **kwargs)
             return
-        else:
-            value = part.default
-        part.set(record, value)
-    if hasattr(cls, "__post_init__"):
+        assign(record, value)
+    if definition.complete:
         record.__post_init__()
 
 
@@ -255,8 +268,8 @@ def _dataclass_getstate(self: Any) -> list[Any]:
 
 
 def _dataclass_setstate(self: Any, state: list[Any]) -> None:
-    for part, value in zip(self._record.parts, state, strict=True):
-        part.set(self, value)
+    for assign, value in zip(self._record.setters, state, strict=True):
+        assign(self, value)
 
 
 class _Standard:
