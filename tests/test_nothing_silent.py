@@ -17,7 +17,7 @@ from schema_leaves import Json, Leaf, edges, leaves, values, with_value
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
 from trainc.kube.releases import RELEASES
-from trainc.schema.defaults import defaults_of
+from trainc.schema.shapes import defaults_of
 
 POLICIES: dict[str, Json | None] = {
     "none": None,

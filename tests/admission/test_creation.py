@@ -9,7 +9,7 @@ import pytest
 from tables import cases
 
 from trainc.admission.admit import creation_refusals
-from trainc.admission.versions import bake_defaults
+from trainc.admission.creation import bake_defaults
 from trainc.findings import format_path
 
 Bend = Callable[..., dict[str, Any]]

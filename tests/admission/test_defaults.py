@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainc.admission.versions import bake_defaults
+from trainc.admission.creation import bake_defaults
 
 Bend = Callable[..., dict[str, Any]]
 

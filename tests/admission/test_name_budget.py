@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.admission.admit import creation_refusals
-from trainc.admission.versions import bake_defaults
+from trainc.admission.creation import bake_defaults
 from trainc.findings import Finding
 from trainc.kube.jobset import JobSet, derived_names, longest_name
 

@@ -9,8 +9,7 @@ import pytest
 from tables import cases
 
 from trainc.admission.admit import creation_refusals
-from trainc.admission.creation import post_admission_checks
-from trainc.admission.versions import bake_defaults, jobset_version
+from trainc.admission.creation import bake_defaults, jobset_version, post_admission_checks
 from trainc.findings import Finding, Severity, format_path
 from trainc.kube.jobset import JobSet
 

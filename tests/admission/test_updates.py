@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tables import cases
 
+from trainc.admission.creation import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
-from trainc.admission.versions import bake_defaults
 from trainc.findings import Finding
 
 Bend = Callable[..., dict[str, Any]]

@@ -15,7 +15,7 @@ from tables import cases
 from trainc.findings.codes import codes
 from trainc.knowledge import tables
 from trainc.knowledge.conditions import Fact, Facts, failure, holds, number, parse
-from trainc.knowledge.index import ALWAYS, tables_of_text
+from trainc.knowledge.tables import ALWAYS, tables_of_text
 from trainc.startup.shipped import read_sections
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))

@@ -8,13 +8,12 @@ import pytest
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.releases import RELEASES, Since
-from trainc.schema import defaults as zero_values
 from trainc.schema import rules
-from trainc.schema.defaults import DEFAULTS
+from trainc.schema import shapes as zero_values
 from trainc.schema.descriptions import DESCRIPTIONS, HINTS
 from trainc.schema.field_homes import releases_with
 from trainc.schema.rules import RULES, integer_bounds
-from trainc.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
+from trainc.schema.shapes import DEFAULTS, ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
 
 ROWS: dict[str, Since[Any]] = {
     "defaults": DEFAULTS,

@@ -7,8 +7,14 @@ from functools import lru_cache
 from marshal import dumps, loads
 from sys import intern
 
-from trainc.admission.creation import check_creation, objects_for_pods, pod_refusals, post_admission_checks
-from trainc.admission.versions import bake_defaults, jobset_version
+from trainc.admission.creation import (
+    bake_defaults,
+    check_creation,
+    jobset_version,
+    objects_for_pods,
+    pod_refusals,
+    post_admission_checks,
+)
 from trainc.compilation import Compilation, CompiledJob
 from trainc.findings import CompileError, Diagnostic, Finding, Severity, format_path, has_errors, sort_diagnostics
 from trainc.ir.release import Release, release_facts

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.admission.admit import creation_refusals, place_findings, require_jobset
-from trainc.admission.versions import bake_defaults, jobset_version
+from trainc.admission.creation import bake_defaults, jobset_version
 from trainc.findings import Diagnostic, Finding, Path, sort_diagnostics
 from trainc.ir.release import release_facts
 from trainc.kube.documents import POD_SPEC, POD_TEMPLATE, Json, items, mapping, value_at

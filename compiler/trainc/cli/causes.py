@@ -75,6 +75,9 @@ def join_causes(found: Iterable[tuple[Diagnostic, tuple[str, ...]]], every: Sequ
     What has the same code at the same line is one cause, whatever it says of the single object, unless one object has it
     twice. A rule that is faulty is at its own line.
     """
+    found = [*found]
+    if len(found) == len(every) == 1 and found[0][0].trait != "faulty rule":
+        return [found[0][0]]
     causes: dict[Hashable, _Cause] = {}
     repeated = Counter[Hashable]()
     for given, names in found:

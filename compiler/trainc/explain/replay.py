@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from trainc.admission.versions import bake_defaults
+from trainc.admission.creation import bake_defaults
 from trainc.emit.config_maps import content
 from trainc.emit.secrets import provide
 from trainc.emit.shaping import SHAPES

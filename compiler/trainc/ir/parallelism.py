@@ -142,7 +142,7 @@ def read_arguments(argv: tuple[str, ...]) -> Arguments:
                 value, skipped = following, index + 1
             text = f"{name}={value}" if equals or not value else f"{name} {value}"
             settings[name[2:].replace("-", "_")] = Setting(text, _literal_value(value), index)
-        elif (override := _OVERRIDE.fullmatch(word)) is not None:
+        elif "=" in word and (override := _OVERRIDE.fullmatch(word)) is not None:
             settings[override[1].replace("-", "_")] = Setting(word.lstrip("+"), _literal_value(override[2]), index)
         elif "$" in word or "`" in word:
             hidden = index + 1

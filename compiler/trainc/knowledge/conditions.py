@@ -18,7 +18,6 @@ pod, or may be given in a place that is not visible, a condition is neither true
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 from math import prod
@@ -26,7 +25,7 @@ from operator import eq, ge, gt, le, lt, ne
 
 from trainc.knowledge.software import Version
 from trainc.reading.settings import Expression
-from trainc.startup.patterns import pattern
+from trainc.startup.patterns import matcher, pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Any, Self
 
@@ -81,7 +80,7 @@ def parse(text: str) -> Relation:
     texts = " ".join(words[after:]).lower().split("|")
     tests: Sequence[Callable[[str], bool]] = ()
     if at and words[at] in ("in", "not", "~", "!~"):
-        tests = [frozenset(texts).__contains__] if words[at] in ("in", "not") else [*map(_glob, texts)]
+        tests = [frozenset(texts).__contains__] if words[at] in ("in", "not") else [*map(matcher, texts)]
     return Relation(tuple(words[:at]), words[at], tuple(words[after:]), tests)
 
 
@@ -207,16 +206,6 @@ def _value(facts: Facts, words: Sequence[str], reads: Mapping[str, str]) -> Any:
         if (fact := facts.find(name)) is not None:
             return fact.value
     return term(facts, words, reads).value
-
-
-def _glob(choice: str) -> Callable[[str], bool]:
-    """Return `fnmatchcase` of a pattern; most ask for a part, a beginning or an end, which need no regular expression."""
-    plain = choice.strip("*")
-    if any(mark in plain for mark in "*?["):
-        return lambda value: fnmatchcase(value, choice)
-    if choice.startswith("*"):
-        return (lambda value: plain in value) if choice.endswith("*") else lambda value: value.endswith(plain)
-    return (lambda value: value.startswith(plain)) if choice.endswith("*") else plain.__eq__
 
 
 def _word(facts: Facts, words: Sequence[str]) -> Any:

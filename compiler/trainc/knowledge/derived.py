@@ -5,13 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import basename
 
 from trainc.knowledge.conditions import Fact, Facts, is_on
 from trainc.knowledge.tables import read
-from trainc.startup.patterns import pattern
+from trainc.startup.patterns import matcher, pattern
 from trainc.startup.records import replace
 
 _PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
@@ -172,7 +171,7 @@ def _of_hardware(what: str, facts: Facts) -> float | None:
 def _kind(of: str, what: str, name: str) -> str:
     """Return the first kind of which a glob is like a name, or an empty string."""
     kinds: Mapping[str, Sequence[str]] = read(of)[what]
-    return next((kind for kind, globs in kinds.items() if any(fnmatchcase(name, glob) for glob in globs)), "")
+    return next((kind for kind, globs in kinds.items() if any(matcher(glob)(name) for glob in globs)), "")
 
 
 def _memory(facts: Facts, written: Sequence[Fact]) -> Iterator[Fact]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import basename
 
 from trainc.kube.names import normalized_package
-from trainc.startup.patterns import pattern
+from trainc.startup.patterns import matcher, pattern
 from trainc.startup.typing import TypeAlias
 
 # Versions of packages, by globs of the images that have them.
@@ -69,7 +68,7 @@ def of_image(image: str, software: Software) -> Iterator[tuple[str, Version, str
     folders, _, last = reference.rpartition("/")
     name, _, tag = last.partition(":")
     for glob, package in _TAGS.items():
-        if fnmatchcase(f"/{folders}/{name}", glob) and (match := _NUMBERS.match(tag)) is not None and "." in match[1]:
+        if matcher(glob)(f"/{folders}/{name}") and (match := _NUMBERS.match(tag)) is not None and "." in match[1]:
             yield package, Version(match[1]), "as the tag of the image says"
     for match in _IN_TAG.finditer(tag):
         yield _ALIASES.get(match[1], match[1]), Version(match[2]), "as the tag of the image says"
@@ -84,7 +83,7 @@ def is_like(image: str, glob: str) -> bool:
     """Return whether a glob is about an image: with its digest, without, or without its tag."""
     reference = image.partition("@")[0]
     folders, slash, last = reference.rpartition("/")
-    return any(fnmatchcase(known, glob) for known in (image, reference, f"{folders}{slash}{last.partition(':')[0]}"))
+    return any(matcher(glob)(known) for known in (image, reference, f"{folders}{slash}{last.partition(':')[0]}"))
 
 
 def installed(commands: Iterable[tuple[tuple[str, ...], bool]]) -> dict[str, Version | None]:

@@ -199,15 +199,20 @@ _DIGEST = pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 _DIGITS = 64
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
-# Matches nearly all real images; anything else is checked part by part.
-_USUAL = pattern(
-    r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-][a-z0-9]+)*(?::\w[\w.-]{0,127})?", 256
-)
+_BETWEEN = str.maketrans("._/-:", "     ")
 
 
 def reference_problem(image: str) -> tuple[str, str] | None:
     """Return (problem, suggested replacement) for an invalid reference, or None if `image` is valid."""
-    return None if _USUAL.fullmatch(image) is not None else _problem(image)
+    return None if _is_plain(image) else _problem(image)
+
+
+def _is_plain(image: str) -> bool:
+    """Whether an image is lowercase words with one mark between them and no port, as most are: the others are checked by parts."""
+    words, tag = image.translate(_BETWEEN).split(" "), image.partition(":")[2]
+    text = "".join(words)
+    is_word = all(words) and text.isascii() and text.isalnum() and text == text.lower()
+    return is_word and len(tag) <= 128 and not (":" in tag or "/" in tag)
 
 
 def _problem(image: str) -> tuple[str, str] | None:

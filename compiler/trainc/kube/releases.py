@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -23,7 +22,6 @@ NEWEST_RELEASE = [release for release in RELEASES if release not in PREVIEWS][-1
 # Kubernetes minors, and the default one, whose API server defines the rules for pods and Jobs.
 KUBERNETES = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
 DEFAULT_KUBERNETES = "1.36"
-_SPELLING = pattern(r"v?(\d+\.\d+)(?:\.\d+)?")
 
 
 class Columns:
@@ -89,7 +87,9 @@ def normalize_kubernetes(text: str) -> str:
 
 
 def _normalize(text: str, choices: Sequence[str], noun: str) -> str:
-    spelled = _SPELLING.fullmatch(text)
-    if spelled is None or spelled[1] not in choices:
+    major, _, rest = text.removeprefix("v").partition(".")
+    minor, dot, patch = rest.partition(".")
+    release = f"{major}.{minor}"
+    if release not in choices or patch.isdecimal() != bool(dot):
         raise ValueError(f"unknown {noun} {text!r}; choose one of {', '.join(choices)}")
-    return spelled[1]
+    return release

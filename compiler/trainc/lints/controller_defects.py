@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from trainc.findings import Finding, Path
 from trainc.ir import info as gang
 from trainc.ir.deviations import deviations
-from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
+from trainc.ir.entrypoints import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, controller_port_match, upsert_where
 from trainc.ir.trainjob import PORT, InitializerStep, Trainer, TrainJob, jobset_metadata, subdomain
 from trainc.kube import names

@@ -8,8 +8,7 @@ from functools import lru_cache
 from trainc.findings import Finding, Path, remove, suggest, write
 from trainc.findings.text import edit_distance
 from trainc.ir.commands.programs import Launch, Option
-from trainc.ir.devices import is_gpu
-from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.entrypoints import Entrypoint, is_gpu
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.kube.devices import (

@@ -8,7 +8,7 @@ from trainc.findings import Finding, Severity, suggest
 from trainc.findings.text import correct_spelling, near_names
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
-from trainc.knowledge.index import starts_processes
+from trainc.knowledge.tables import starts_processes
 from trainc.knowledge.words import flat
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
@@ -280,7 +280,7 @@ def _is_backend(value: str) -> bool:
 _ACCEPTING: Mapping[str, Callable[[str], object]] = {
     "integer": lambda value: _integer(value) is not None,
     "count": lambda value: (_integer(value) or 0) >= 0 and bool(_INTEGER.fullmatch(value)),
-    "number": _NUMBER.fullmatch,
+    "number": lambda value: _NUMBER.fullmatch(value),  # noqa: PLW0108 - it is compiled when it is asked
     "port": lambda value: _integer(value) in range(_LAST_PORT + 1),
     "processes": lambda value: value in _PROCESSES | _BACKENDS or (_integer(value) or 0) > 0,
     "nodes": _is_nodes,

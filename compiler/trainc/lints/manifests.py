@@ -16,7 +16,6 @@ from trainc.options import Options
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.reading.document import label_of
-from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ _DEFAULTS = ("default", "defaultRequest", "min", "max")
 # The backoffLimit of a Job that sets none (kubernetes pkg/apis/batch/v1/defaults.go), and the fields that decide otherwise.
 DEFAULT_BACKOFF_LIMIT = 6
 _DECIDING = ("backoffLimit", "podFailurePolicy", "backoffLimitPerIndex", "activeDeadlineSeconds")
-_RESUMES = pattern(r"resum|restart|checkpoint|ckpt|load|restore", 2)  # re.IGNORECASE
+_RESUMES = ("resum", "restart", "checkpoint", "ckpt", "load", "restore")
 # From here on, seven runs of a program with a mistake in it are worth a line.
 _MANY_DEVICES = 32
 # (namespace, name) of a headless Service -> the JobSet to which it belongs.
@@ -189,9 +188,9 @@ def _restarted(jobset: JobSet) -> Path:
         if any(job.job_spec.get(field) is not None for field in _DECIDING):
             continue
         for container in job.pod_spec.get("containers", ()):
-            words = (*(container.get("command") or ()), *(container.get("args") or ()))
+            words = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ())))).lower()
             devices = job.pods * sum(accelerators(container.get("resources") or {}).values())
-            if job.pods > 1 and devices >= _MANY_DEVICES and not _RESUMES.search(" ".join(map(str, words))):
+            if job.pods > 1 and devices >= _MANY_DEVICES and not any(word in words for word in _RESUMES):
                 return job.job_path
     return ()
 

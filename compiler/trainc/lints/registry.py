@@ -18,7 +18,7 @@ from trainc.findings import Finding
 from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.knowledge.index import commands, concerns, tables_of_options, tables_of_program
+from trainc.knowledge.tables import commands, concerns, tables_of_options, tables_of_program
 from trainc.kube.documents import Foreign, Manifest
 from trainc.lints.templates import PRIVATE, has_moving_tag
 from trainc.plugins.plugin import Lint, Plugin, Stage
@@ -181,7 +181,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.surroundings", "surroundings", per="training", when=_is_surrounded),
     Lint("sized", "trainc.lints.slips", "slips", per="training", when=_may_slip),
     Lint("sized", "trainc.lints.storage", "storage", per="training", when=_has_paths),
-    Lint("sized", "trainc.lints.restarts", "restarts", per="training", when=_options_given),
+    Lint("sized", "trainc.lints.templates", "restarts", per="training", when=_options_given),
     Lint("sized", "trainc.lints.templates", "pull_secrets", per="training", when=_is_private),
     Lint("sized", "trainc.lints.rendezvous", "script_interfaces", per="training", when=_scripted),
     Lint("sized", "trainc.lints.scripts", "shell_endings", per="training", when=_scripted),
@@ -209,8 +209,8 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.storage", "claims_on_several_nodes", _volumes, per="input"),
     Lint("sized", "trainc.lints.kueue", "kueue", _may_concern_kueue),
     Lint("sized", "trainc.lints.templates", "values_overridden"),
-    Lint("built", "trainc.lints.restarts", "ttl_rerun"),
-    Lint("built", "trainc.lints.restarts", "retained_claims", lambda _, info: "volumeClaimPolicies" in info.template),
+    Lint("built", "trainc.lints.templates", "ttl_rerun"),
+    Lint("built", "trainc.lints.templates", "retained_claims", lambda _, info: "volumeClaimPolicies" in info.template),
     Lint("built", "trainc.lints.manifests", "subdomain_of_every_run"),
     Lint("applied", "trainc.lints.manifests", "queued_without_requests"),
     Lint("all_jobs", "trainc.lints.manifests", "between_jobs"),

@@ -16,17 +16,18 @@ from trainc.ir.info import About
 from trainc.knowledge.conditions import Fact, Facts
 from trainc.knowledge.derived import derived
 from trainc.knowledge.hosts import Hosts, read_file, read_list
-from trainc.knowledge.index import (
+from trainc.knowledge.of_scripts import numbers_of_texts, of_script, overrides_of_nobody
+from trainc.knowledge.software import changes_image, installed, of_image
+from trainc.knowledge.tables import (
     ALWAYS,
+    Table,
     count_anywhere,
+    table,
     table_of_file,
     tables_of_options,
     tables_of_program,
     tables_of_text,
 )
-from trainc.knowledge.of_scripts import numbers_of_texts, of_script, overrides_of_nobody
-from trainc.knowledge.software import changes_image, installed, of_image
-from trainc.knowledge.tables import Table, table
 from trainc.knowledge.words import flat, options_of
 from trainc.kube.documents import items, mapping, value_at
 from trainc.kube.quantity import read_quantity, whole_number

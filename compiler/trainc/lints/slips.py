@@ -28,9 +28,8 @@ _VALUE = pattern(r"[^-=+~][^=]*")
 # Options that add up, or are read as a list, in launchers.
 _REPEATED = frozenset(("x", "mca", "genv", "env", "gmca", "H", "host", "hostfile", "launcher-args"))
 # Two words without a space between them, a launcher behind its script, and what only a shell reads.
-_TOGETHER = pattern(
-    r"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)(python3?|torchrun|accelerate|deepspeed)"
-)
+_PROGRAMS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
+_TOGETHER = pattern(rf"--?[\w-]+=\S*[\w\"'](--[a-z][\w-]*)=\S+|\S+\.(?:ya?ml|json|py|txt)({'|'.join(_PROGRAMS)})")
 _STARTERS = frozenset(("python", "accelerate", "deepspeed", "torchrun", "mpirun", "bash", "sh", "uv"))
 _MAPPING = pattern(r"(?:--[\w-]+=)?\{[A-Za-z_]\w*:[^}]*")
 _QUOTED_DOLLAR = "\ue024"  # What a shell that quotes it leaves of it (ir/commands).
@@ -92,7 +91,7 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
         module = program.removeprefix("./").removesuffix(".py").replace("/", ".")
         message = f"-m takes the name of a module, and {program!r} is one of a file, so {name} finds no module"
         hint = suggest(program, [module], f"write -m {module}, or remove -m")
-    elif launch.launcher.options.get("no-python") == "" and _OF_SHELL.fullmatch(program):
+    elif launch.launcher.options.get("no-python") == "" and program.endswith("sh") and _OF_SHELL.fullmatch(program):
         message = f"{name} starts {program!r} with Python, which cannot read a program of the shell, and exits"
         hint = f"write --no-python in front of {program}"
     elif program.rpartition("/")[2].rstrip("0123456789.") in _STARTERS and len(launch.program) > 1:
@@ -100,7 +99,11 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
         words = [program, *(word for word in launch.program[1:2] if word in ("launch", "run"))]
         script = next((word for word in launch.program[len(words) :] if not word.startswith("-")), "train.py")
         hint = f"remove {' '.join(words)}: {name} {script}"
-    elif _MODULE.fullmatch(program) and launch.launcher.options.keys() & {"m", "module"}:
+    elif (
+        "." in program.removesuffix(".py")
+        and _MODULE.fullmatch(program)
+        and launch.launcher.options.keys() & {"m", "module"}
+    ):
         message = f"{name} takes {program!r} for the name of a file, which is not there: modules come behind an option"
         hint = f"write {'-m' if 'm' in launch.launcher.options else '--module'} in front of {program}"
     else:
@@ -111,7 +114,7 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
 def _values(training: Training) -> Iterator[Finding]:
     """Yield findings about quotes and tildes in the values of variables, which no shell reads."""
     for name, value in training.variables.items():
-        if value is None or not (value.startswith("~/") or _WRAPPED.fullmatch(value)):
+        if not value or not (value.startswith("~/") or (value[0] in _QUOTES and _WRAPPED.fullmatch(value))):
             continue
         message = f"the quotes of {name} are part of its value: {value}"
         hint = f'write "{value.strip(_QUOTES)}"'
@@ -139,7 +142,8 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
     script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
-        if len(word) <= _LONGEST_WORD and (match := _TOGETHER.fullmatch(word)) is not None:
+        together = "--" in word[2:] or ("." in word and word.endswith(_PROGRAMS))
+        if together and len(word) <= _LONGEST_WORD and (match := _TOGETHER.fullmatch(word)) is not None:
             second = match[1] or match[2]
             message = f"{second} is part of the word before it, {word!r}: a space is missing"
             place = match.start(1) if match[1] else match.start(2)
@@ -217,8 +221,13 @@ def _apart(training: Training, start: Start) -> Iterator[Finding]:
         if quoted and " " not in word:
             message = f"single quotes keep ${quoted} as it is, and the program gets it as text"
             yield training.finding("UnexpandedShellVariable", "warning", message, "write double quotes", first + index)
-    several = sum(_SETTING.match(word) is not None for word in words) > 1
-    for index, (word, after) in enumerate(pairwise(words)):
+    pairs = [
+        (index, word, after)
+        for index, (word, after) in enumerate(pairwise(words))
+        if word.endswith("=") or after.startswith("=") or "[" in word
+    ]
+    several = bool(pairs) and sum(_SETTING.match(word) is not None for word in words) > 1
+    for index, word, after in pairs:
         match = _SETTING.match(word) if several or _NUMBER.fullmatch(after) else None
         if match is not None and match.end() == len(word) and _VALUE.fullmatch(after):
             message = f"a space follows {word}, so {after!r} is a word of its own, which the program does not know"

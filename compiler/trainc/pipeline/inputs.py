@@ -7,17 +7,19 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from trainc.features import added
-from trainc.findings import Diagnostic, Finding, has_errors
-from trainc.kube.documents import Json, identity_of
+from trainc.findings import Diagnostic, Finding, Source, has_errors
+from trainc.kube.documents import Json, identity_of, items, mapping, value_at
 from trainc.kube.names import JOB_KINDS
 from trainc.kube.releases import NEWEST_RELEASE
-from trainc.options import Options
+from trainc.options import Limits, Options
 from trainc.project.dialects import is_sweep, is_trainer_document
 from trainc.reading.catalog import Catalog, find
-from trainc.reading.document import Document
-from trainc.reading.files import Exclude, read_paths
-from trainc.reading.siblings import with_files
-from trainc.startup.records import dataclass
+from trainc.reading.document import TEXT_FILE, Document
+from trainc.reading.files import Exclude, read_paths, shown_path
+from trainc.reading.opening import is_inside, read_file, root_around
+from trainc.reading.settings import LIMITS
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -269,3 +271,77 @@ def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence
     if not overlay_files:
         return list(documents)
     return [document for document in documents if os.path.realpath(document.file) not in overlay_files]
+
+
+# The configuration files that the command of a TrainJob names and that the repository holds beside it.
+#
+# A relative path is looked up in the folder of the job's file, and in each folder above it up to the root of the
+# repository; the nearest one counts. What the command itself makes, changes or fetches is not looked up: see `_MADE`.
+
+_SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+_PATH = pattern(r"(?<![\w./${}~-])(?:\./)?(?:[\w-][\w.-]*/){0,9}[\w-][\w.-]*\.(?:ya?ml|json|toml)(?![\w./${}-])")
+# With one of these, a file of the repository may not be the one in the pod.
+_MAKERS = "git wget curl cp mv sed tee rsync aws gsutil gcloud huggingface-cli hf envsubst s5cmd azcopy".split()
+_MADE = pattern(rf"<<|[^|]>|\b(?:{'|'.join(_MAKERS)})\b")
+_MOST_FILES, _MOST_PARTS = 8, 10
+_IN_NAMES = dict.fromkeys(map(ord, "._-"))
+
+
+def with_files(documents: Iterable[Document], limits: Limits) -> list[Document]:
+    """Return documents of which the TrainJobs have the files that their commands name, as documents with a text."""
+    upward: dict[str, list[str]] = {}
+    roots: dict[str, str] = {}
+
+    def read(path: str, folder: str) -> Document | None:
+        file = next(filter(os.path.isfile, (os.path.join(parent, path) for parent in upward[folder])), None)
+        return _document(file, path) if file and (limits.allow_outside or is_inside(file, roots[folder])) else None
+
+    result = []
+    for document in documents:
+        if paths := _paths_named(document):
+            folder = os.path.dirname(document.file) or os.curdir
+            if folder not in upward:
+                roots[folder] = root_around(folder)
+                upward[folder] = [*_up_to(folder, roots[folder])]
+            found = (read(path, folder) for path in paths)
+            document = replace(document, siblings=tuple(file for file in found if file is not None))  # noqa: PLW2901
+        result.append(document)
+    return result
+
+
+def _paths_named(document: Document) -> list[str]:
+    if document.data.get("kind") not in JOB_KINDS or not document.file:
+        return []
+    trainer = mapping(value_at(document.data, ("spec", "trainer")))
+    words = [str(word) for key in ("command", "args") for word in items(trainer.get(key))]
+    if not any(suffix in word for word in words for suffix in _SUFFIXES):
+        return []
+    text = " ".join(words)
+    if any(maker in text for maker in ("<<", ">", *_MAKERS)) and _MADE.search(text):
+        return []
+    named = [path for word in text.split() if any(suffix in word for suffix in _SUFFIXES) for path in _paths_in(word)]
+    return [*dict.fromkeys(map(os.path.normpath, named))][:_MOST_FILES]
+
+
+def _paths_in(word: str) -> list[str]:
+    before, _, path = word.rpartition("=")
+    parts = path.removeprefix("./").split("/")
+    plain = path.endswith(_SUFFIXES) and all(part[:1] not in ("", ".") for part in parts) and len(parts) <= _MOST_PARTS
+    if plain and "." not in before and "".join(parts).translate(_IN_NAMES).isalnum():
+        return [path]
+    return [match[0] for match in _PATH.finditer(word)]
+
+
+def _up_to(folder: str, root: str) -> Iterator[str]:
+    while is_inside(folder, root):
+        yield folder
+        folder = os.path.join(folder, os.pardir)
+
+
+def _document(file: str, path: str) -> Document | None:
+    shown = shown_path(os.path.normpath(file))
+    try:
+        text = read_file(file, LIMITS.document_bytes).decode()
+    except (OSError, ValueError):
+        return None
+    return Document({"kind": TEXT_FILE, "metadata": {"name": path}, "text": text}, shown, lambda _: Source(shown, 1, 1))

@@ -13,10 +13,13 @@ from operator import is_
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS, Json
 from trainc.kube.quantity import canonical
-from trainc.schema.defaults import EMPTY, EMPTY_STRUCT_DROPPED, NEVER_MARSHALLED, Form, added_values, keeps_zero
 from trainc.schema.rules import integer_bounds, limits, rules_of
 from trainc.schema.shapes import (
+    EMPTY,
+    EMPTY_STRUCT_DROPPED,
+    NEVER_MARSHALLED,
     Definition,
+    Form,
     ListOf,
     MapOf,
     Refused,
@@ -24,10 +27,12 @@ from trainc.schema.shapes import (
     ScalarType,
     Shape,
     Struct,
+    added_values,
     as_integer,
     as_text,
     definition,
     is_time,
+    keeps_zero,
     text_or_integer,
 )
 from trainc.startup.records import dataclass

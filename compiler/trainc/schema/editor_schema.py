@@ -7,10 +7,9 @@ from typing import Any
 
 from trainc.kube.documents import SETS
 from trainc.kube.releases import Since
-from trainc.schema.defaults import defaults_of
 from trainc.schema.descriptions import DESCRIPTIONS
 from trainc.schema.rules import Limits, integer_bounds, limits
-from trainc.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
+from trainc.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, defaults_of, definition
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITY_FORMAT = "quantity"

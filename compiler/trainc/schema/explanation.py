@@ -17,7 +17,6 @@ from trainc.findings import TEMPLATE_HINT, Finding, Fix, Hint, Path, Severity, w
 from trainc.findings.text import join_words
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.quantity import canonical
-from trainc.schema.defaults import defaults_of
 from trainc.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.schema.rules import rules_of
 from trainc.schema.shapes import (
@@ -28,6 +27,7 @@ from trainc.schema.shapes import (
     Refused,
     Scalar,
     Struct,
+    defaults_of,
     is_time,
     quote,
     text_or_integer,

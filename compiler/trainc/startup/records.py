@@ -84,17 +84,19 @@ class _Definition:
         self.frozen = frozen
         self.eq = eq
         self.made = 0
-        self.complete = hasattr(cls, "__post_init__")
         # What the generic `__init__` starts from: the default of each field, and what sets it.
         self.factories = [(name, part.factory) for name, part in self._fields.items() if part.factory]
-        own = {name: part.default for name, part in self._fields.items()}
-        self.defaults = {**dict.fromkeys(cls.__slots__, _MISSING), **defaults, **own}
+        self.defaults = {**dict.fromkeys(cls.__slots__, _MISSING), **defaults}
+        self.defaults |= {name: part.default for name, part in self._fields.items()}
         self.setters = [getattr(cls, name).__set__ for name in cls.__slots__]
 
     @cached_property
     def parts(self) -> tuple[_Field, ...]:
         """The fields, in order."""
-        return tuple(_field_of(name, self._fields.get(name), default) for name, default in self.defaults.items())
+        parts = {name: self._fields.get(name) or _Field(default=default) for name, default in self.defaults.items()}
+        for name, part in parts.items():
+            part.name = name
+        return (*parts.values(),)
 
     @cached_property
     def arguments(self) -> Callable[[Any], tuple[Any, ...]]:
@@ -130,12 +132,6 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
     namespace["__match_args__"] = tuple(name for name in names if name not in derived) if derived else names
     namespace["_record"] = _Undefined(defaults, frozen, eq)
     return type(cls)(cls.__name__, (), namespace)
-
-
-def _field_of(name: str, part: _Field | None, default: Any) -> _Field:
-    part = part or _Field(default=default)
-    part.name = name
-    return part
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -176,7 +172,7 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
             _compiled_init(cls)(record, *args, **kwargs)
             return
         assign(record, value)
-    if definition.complete:
+    if hasattr(cls, "__post_init__"):
         record.__post_init__()
 
 

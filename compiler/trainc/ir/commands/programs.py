@@ -317,7 +317,7 @@ def _recognize(argv: Sequence[str], index: int, name: str, programs: Programs) -
     launcher = programs.by_program.get(name)
     if launcher is not None:
         return _launcher_program(launcher, argv, index)
-    if _PYTHON.fullmatch(name):
+    if name.startswith(("py", "ipy")) and _PYTHON.fullmatch(name):
         return _python_program(argv, index, programs)
     if name in SHELLS:
         return Program("shell", index, index + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainc.findings import Path
-from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.entrypoints import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Detect

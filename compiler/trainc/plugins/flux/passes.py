@@ -10,7 +10,7 @@ from functools import cache
 from string import Template
 
 from trainc.findings import Finding
-from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.entrypoints import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret
 from trainc.ir.provenance import derived
 from trainc.ir.release import controller_panics

@@ -13,7 +13,6 @@ from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, trainer_env
 from trainc.kube import names
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins.plugin import Passes
-from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
 # Validation of a TrainJob's patches, with the field paths of upstream's webhook.
@@ -22,11 +21,6 @@ from trainc.startup.typing import Any
 
 
 _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
-_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-# kubernetes/apimachinery pkg/util/validation IsDomainPrefixedPath: a DNS subdomain, a slash, an HTTP path.
-_DOMAIN_PREFIXED_PATH = pattern(
-    rf"(?a)(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-)
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -45,7 +39,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 
 def _manager(patch: Patch) -> Iterator[Finding]:
-    if patch.manager is not None and not _DOMAIN_PREFIXED_PATH.fullmatch(patch.manager):
+    if patch.manager is not None and not names.is_domain_prefixed_path(patch.manager):
         message = f"manager {patch.manager!r} is not a domain with a path"
         hint, path = "write <domain>/<name>, such as team-a.example.com/defaults", ("spec", "runtimePatches", "manager")
         yield Finding("InvalidManager", "error", message, hint, path, source_path=(*patch.path, "manager"))

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from trainc.findings import Finding, Path, Severity, write
-from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.entrypoints import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Container, Info, Item, PodSet, ProvidedSecret, launcher_is_node
 from trainc.ir.provenance import derived, with_deviation
 from trainc.ir.trainjob import EnvVariable, TrainJob, endpoint_count, endpoints, literal, subdomain

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from trainc.findings import Finding, Path
-from trainc.ir.devices import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node
+from trainc.ir.entrypoints import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.provenance import derived
 from trainc.ir.trainjob import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding, Fix, Hint, remove
-from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.entrypoints import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.provenance import derived
 from trainc.ir.release import controller_panics

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.findings import Finding
-from trainc.ir.devices import ambiguous_gpus, count_deviation, gpus, resources_per_node
+from trainc.ir.entrypoints import ambiguous_gpus, count_deviation, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, completion_index, literal, master_host, with_rendezvous
 from trainc.kube import names
