@@ -146,7 +146,7 @@ def _check_requested(training: Training) -> Iterator[Finding]:
 def _uncounted_devices(training: Training) -> Iterator[Finding]:
     """Yield a finding for devices that Trainer does not count: those without `gpu` in their name.
 
-    Without them, the number of processes is that of the CPUs, or 1 (ir/devices.py).
+    Without them, the number of processes is that of the CPUs, or 1 (ir/entrypoints.py).
     """
     count, devices = whole_number(training.variables.get("PET_NPROC_PER_NODE")), training.devices
     reads = any(launch.launcher.reads for launch in training.line.launches)

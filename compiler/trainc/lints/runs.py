@@ -14,9 +14,8 @@ from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import About
 from trainc.knowledge.conditions import Fact, Facts
-from trainc.knowledge.derived import derived
+from trainc.knowledge.derived import derived, numbers_of_texts, of_script, overrides_of_nobody
 from trainc.knowledge.hosts import Hosts, read_file, read_list
-from trainc.knowledge.of_scripts import numbers_of_texts, of_script, overrides_of_nobody
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import (
     ALWAYS,
