@@ -291,7 +291,7 @@ class Run:
         self.diagnostics += [d for d in found if not errors_only or d.severity == "error"]
         from trainc.cli.consequences import without_consequences
 
-        self.diagnostics = without_consequences(self)
+        self.diagnostics = self.settings.located(without_consequences(self))
 
     def _of_budgets(self, judgement: Judgement | None) -> Iterator[Diagnostic]:
         """Yield the jobs of this change that no deadline bounds, and the budgets of which jobs take more than there is."""

@@ -12,6 +12,7 @@ from trainc.cli.command import Arguments
 from trainc.cli.revisions import copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.findings import CompileError, Diagnostic
+from trainc.findings.text import counted
 from trainc.kube.documents import identity_of
 from trainc.kube.live_objects import state_of
 from trainc.reading.document import Document
@@ -55,16 +56,14 @@ class Live:
             self.is_spoiled = broken is not None or (not unread and bool(documents) and is_of_no_time)
             message = f"the dump {folder} {reason}, so it counts for nothing"
             hint = _HINT if taken and not unread else _HINT.partition(", or")[0]
-            self.problem = Diagnostic(
-                "SnapshotIncomplete", "warning", message, hint, source=broken.source if broken else None
-            )
+            stated = next((d for d in documents or () if d.data.get("takenAt")), None)
+            source = broken.source if broken else stated.locate(("takenAt",)) if stated else None
+            ended = [state for state in _states(documents or ()).values() if state == "finished"]
+            if ended:
+                message += f": {counted(len(ended), 'job')} that it has as finished {'counts' if len(ended) == 1 else 'count'} as running"
+            self.problem = Diagnostic("SnapshotIncomplete", "warning", message, hint, source=source)
             return
-        self.states = {
-            (namespace or "", name): _STATES[state]
-            for document in documents or ()
-            if document.data.get("kind") == "JobSet" and (state := state_of(document.data)[0]) in _STATES
-            for namespace, name in [identity_of(document.data)]
-        }
+        self.states = _states(documents or ())
 
     def state(self, body: str) -> str:
         """Return the state of the JobSet in a rendered file; empty if the dump does not have it."""
@@ -123,6 +122,15 @@ def _is_set_back(here: Live, live: tuple[str, int] | None, bases: Bases) -> bool
     was = revision.changed({file: read_file(file, limits.file_bytes) for file in files})
     times = [_time(_taken(read_documents(text, file, limits)[0])) for file, text in was.items() if text]
     return any(earlier is not None and earlier > time for earlier in times)
+
+
+def _states(documents: Iterable[Document]) -> dict[tuple[str, str], str]:
+    return {
+        (namespace or "", name): _STATES[state]
+        for document in documents
+        if document.data.get("kind") == "JobSet" and (state := state_of(document.data)[0]) in _STATES
+        for namespace, name in [identity_of(document.data)]
+    }
 
 
 def _taken(documents: Iterable[Document]) -> str:

@@ -196,8 +196,9 @@ class Settings:
         """Place what is about a setting at its line."""
 
         def located(d: Diagnostic) -> Diagnostic:
-            is_of_setting = d.object == CONFIGURATION_FILE and d.path and d.source is None
-            return replace(d, source=self.place(d.path)) if is_of_setting else d
+            key = d.path if d.object == CONFIGURATION_FILE else _SETTINGS_OF.get(d.code, "")
+            is_set = key != "release" or self.options.release == self.configuration.options.get("release")
+            return replace(d, source=self.place(key)) if key and is_set and d.source is None else d
 
         return list(map(located, diagnostics))
 
@@ -260,6 +261,10 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
     if has_errors(problems):
         raise CompileError(problems)
     return overlays
+
+
+# Where trainc.yaml says what these are about.
+_SETTINGS_OF = {"PreviewRelease": "release", "SnapshotIncomplete": "cluster"}
 
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:

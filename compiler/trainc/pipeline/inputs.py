@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 
 from trainc.features import added
 from trainc.findings import Diagnostic, Finding, Source, has_errors
@@ -57,7 +56,12 @@ class Tally(Protocol):
 
 
 class Expansion(Protocol):
-    """The sweeps of an input. `documents` are what they need beside the input."""
+    """The sweeps of an input. `documents` are what they need beside the input.
+
+    `failed` are the files of those of which trials are missing because of errors.
+    """
+
+    failed: set[str]
 
     @property
     def documents(self) -> list[Document]:
@@ -66,10 +70,6 @@ class Expansion(Protocol):
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """What is wrong with the sweeps."""
-
-    @property
-    def failed(self) -> AbstractSet[str]:
-        """The files of the sweeps of which trials are missing because of errors."""
 
     @property
     def bases(self) -> Container[int]:

@@ -388,8 +388,12 @@ def place_in_snapshot(diagnostics: Iterable[Diagnostic], documents: Sequence[Doc
             placed.append(located)
     for (first, second), of_files in again.items():
         objects = first_of([d.object for d in of_files], 3)
-        where = f"both {first} and {second} have" if first != second else f"{first} has twice"
-        placed.append(replace(of_files[0], object="", message=f"{where} {objects}"))
+        where, hint = f"{first} has twice", of_files[0].hint
+        if first != second:
+            where = f"both {first} and {second} have"
+            hint = f"remove the older of the two exports: git rm {first}, or git rm {second}; of two clusters, move one to a folder of its own"
+        message = f"{where} {objects}, so it is unknown which one counts, and nothing is compared with this cluster"
+        placed.append(replace(of_files[0], object="", message=message, hint=hint))
     return placed
 
 

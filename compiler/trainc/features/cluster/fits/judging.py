@@ -8,13 +8,13 @@ from itertools import chain, count
 from typing import Any
 
 from trainc.api.cluster import Dump
-from trainc.api.documents import Document, files, label_of
+from trainc.api.documents import Document, files, label_of, opening
 from trainc.api.findings import Diagnostic, Finding, has_errors, policy
 from trainc.api.jobs import CompiledJob, Session
 from trainc.api.kube import Unchecked, names
 from trainc.api.output import name_hash
 from trainc.api.records import dataclass, replace
-from trainc.api.settings import Options
+from trainc.api.settings import Limits, Options
 from trainc.features.cluster.fits.answer import Fits, fits_named, moment_at
 from trainc.features.cluster.fits.claims import shared_claims
 from trainc.features.cluster.fits.findings import (
@@ -63,7 +63,7 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
     `around` are further documents of the input. `over` yields the jobs, and may say how many are judged.
     """
     snapshot, problems = contents or files.read_paths([cluster], options.limits, everything=True)
-    problems = [*problems, *misspelt(snapshot), *with_secrets(snapshot)]
+    problems = [*map(_cut_off, problems), *misspelt(snapshot), *with_secrets(snapshot)]
     if has_errors(problems):
         return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     answers, guard = None, Finding.Guard("what the cluster can run", "reading this dump", ())
@@ -99,6 +99,20 @@ def judge_jobs(  # noqa: PLR0913 - two go by their names
         placed, others = _place_in_fields(findings, session) if session else ([], findings)
         return ClusterVerdicts(fits, [*problems, *place_in_input(others, homes, jobsets), *placed])
     return ClusterVerdicts(answers, [*problems, *guard.diagnostics])
+
+
+def _cut_off(problem: Diagnostic) -> Diagnostic:
+    """Say of a file that cannot be read at its last line that the rest is missing: nobody writes a snapshot by hand."""
+    if problem.code != "YAMLSyntax" or problem.source is None:
+        return problem
+    try:
+        text = opening.read_file(problem.source.file, Limits().file_bytes).decode(errors="replace")
+    except OSError:
+        return problem
+    if text.endswith("\n") or problem.source.line < text.count("\n") + 1:
+        return problem
+    message = f"this file ends in the middle of this line ({problem.message}), so the rest of the cluster is missing"
+    return replace(problem, message=message, hint="export it again")
 
 
 def facts_for_report(
