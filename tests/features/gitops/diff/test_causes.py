@@ -290,3 +290,22 @@ def test_a_new_job_and_one_of_another_team_say_what_they_are() -> None:
     assert "for at most 2 h · at most 16 GPU-hours | jobs/ads/new.yaml:4 | created |" in said
     assert "other/clip has the same content: the job was moved" in said
     assert "| nlp/clip | removed · moved to other/clip |" in said
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_value_that_another_overlay_replaces_changes_nothing_and_that_is_said() -> None:
+    text = "apiVersion: trainc/v1alpha1\nkind: Overlay\nvalues: {tag: 1, teams: {a: 1}}\n"
+    write("overlays/c/overlay.yaml", text)
+    edit("overlays/p/overlay.yaml", "mirrors", "resources: [../c]\nvalues: {tag: 2, teams: {b: 2}}\nmirrors")
+    write("jobs/ads/t.yaml.j2", TORCH.replace("NAME", "t").replace("train:1", "train:{{ tag }}-{{ teams.b }}"))
+    assert run("build").status == 0
+    commit("before")
+    edit("overlays/c/overlay.yaml", "tag: 1", "tag: 3, other: 1")
+    said = " ".join(run("diff", "git:HEAD").stdout.split())
+    assert (
+        "! tag is another value at overlays/c/overlay.yaml:3, which changes nothing here: overlays/p/overlay.yaml:4 replaces it."
+        in said
+    )
+    assert said.count("is another value") == 1
+    edit("overlays/c/overlay.yaml", "a: 1", "b: 3")
+    assert "teams" not in run("diff", "git:HEAD").stdout

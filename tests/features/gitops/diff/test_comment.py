@@ -204,7 +204,9 @@ def test_what_main_has_is_not_new_whatever_finds_it() -> None:
 def test_errors_come_first_and_then_what_is_new() -> None:
     looser()
     edit("jobs/nlp/job-2.yaml", "numNodes", "numNods")
-    said = [line for line in run("check", "--base", "main").stderr.splitlines() if ": error[" in line or ": info[" in line]
+    said = [
+        line for line in run("check", "--base", "main").stderr.splitlines() if ": error[" in line or ": info[" in line
+    ]
     assert [line.partition("[")[2].partition("]")[0] for line in said][:2] == ["UnknownField", "SettingsLoosened"]
 
 

@@ -45,6 +45,7 @@ from trainc.features.gitops.diff.model import (
     sum_of,
 )
 from trainc.features.gitops.diff.model import Side as Compared
+from trainc.features.gitops.diff.overruled import overruled_values
 from trainc.features.gitops.diff.sides import (
     JobKey,
     ManifestSet,
@@ -284,7 +285,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
     from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.model import explain_groups
 
-    notes = [*_behind(arguments), *_left_out(before, after)]
+    notes = [*_behind(arguments), *_left_out(before, after), *overruled_values(before, after)]
     was, becomes = before.manifest_set, after.manifest_set
     before = replace(before, manifest_set=was.without_failures_of(becomes).without_failures_of(was))
     after = replace(after, manifest_set=becomes.without_failures_of(was).without_failures_of(becomes))
@@ -325,10 +326,8 @@ def _behind(arguments: Arguments) -> Iterator[str]:
     if first.revision is not None and second.revision is None:
         with suppress(CompileError):  # Such as in a repository without a commit.
             if count := git.commits_behind(git.repository_of("."), first.revision):
-                lacks = (
-                    f"This branch lacks {counted(count, 'commit')} of {first.revision}, whose changes show in reverse"
-                )
-                yield f"{lacks}: merge it first, or compare with where the branch left it, as git:{first.revision}..."
+                lag = f"This branch lacks {counted(count, 'commit')} of {first.revision}, whose changes show in reverse"
+                yield f"{lag}: merge it first, or compare with where the branch left it, as git:{first.revision}..."
 
 
 def _left_out(before: ReadSide, after: ReadSide) -> list[str]:
