@@ -20,7 +20,7 @@ def launching(image: str) -> dict[str, Any]:
 
 PATHS = {
     1: "spec.trainer.image",
-    2: "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image",
+    2: "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0]",
 }
 
 

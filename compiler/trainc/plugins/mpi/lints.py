@@ -10,7 +10,7 @@ from trainc.ir.info import Info, launcher_is_node
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS
-from trainc.kube.names import full_name
+from trainc.kube.names import full_name, split_image
 from trainc.plugins.plugin import Detect
 from trainc.startup.patterns import pattern
 
@@ -70,10 +70,13 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     container = node.main_container
     other = container and container.fields.get("image")
     if first and own and other and own != other and full_name(own) == full_name(other):
-        message = f"the nodes have another version of this image, {other}: mpirun and the orted that it starts there have to be of one"
-        hint = f"write the same image in both: {own} or {other}"
+        here, there = (each.removeprefix(split_image(each)[0])[1:] or "no version" for each in (own, other))
+        name = full_name(own).rpartition("/")[2]
+        message = f"the launcher has {here} of {name}, and the nodes {there}: mpirun and the orted that it starts there have to be of one version"
+        hint = f"write the same image in {launcher.name!r} and in {node.name!r}"
+        # The image itself may be at the line of a mirror, which is another one in each environment.
         yield Finding(
-            "MPIImagesDiffer", "warning", message, hint, *container_path(job, info, launcher.name, first.name, "image")
+            "MPIImagesDiffer", "warning", message, hint, *container_path(job, info, launcher.name, first.name)
         )
     elif other and image and launcher.ancestor == names.TRAINER and other != image:
         message = f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {other}"
