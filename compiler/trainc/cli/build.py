@@ -10,6 +10,7 @@ from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
+from trainc.cli.hidden import hidden_in
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found
@@ -257,7 +258,7 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
     for path, text in planned.new.items() if arguments.check else ():
         old = planned.old[path]
         names = [f"{folder}/{path}" if side is not None else "/dev/null" for side in (old, text)]
-        patch = escape_report(difference(old or "", text or "", names[0], names[1]))
+        patch = escape_report(hidden_in(difference(old or "", text or "", names[0], names[1])))
         streams.write(patch)
     if not arguments.quiet:
         _print_changes(list(planned.actions()), target, arguments, streams)

@@ -10,6 +10,7 @@ from io import BytesIO
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.diagnostics import Files
 from trainc.cli.diagnostics import full_message as full_message  # noqa: PLC0414 - features find it here
+from trainc.cli.hidden import hidden as hidden  # noqa: PLC0414
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found as nothing_found  # noqa: PLC0414 - features find it here
 from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: PLC0414

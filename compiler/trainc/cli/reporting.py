@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.diagnostics import STANDING, Files, full_message, once, rule_page
+from trainc.cli.hidden import hidden_in
 from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import replace
@@ -77,7 +78,7 @@ def excerpt(files: Files, source: Source, message: str = "", hint: str = "") -> 
     The carets mark the value of a key if the message mentions it, else the key.
     """
     number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message, hint)
-    line = files.line(replace(source, line=number)) or ""
+    line = hidden_in(files.line(replace(source, line=number)) or "")
     if len(line) > _WIDEST and end - start < _WIDEST:  # What is around the word.
         first = max(0, start - _WIDEST // 2)
         cut = f"... {line[first + 4 : first + _WIDEST]}" if first else line[:_WIDEST]
@@ -90,6 +91,8 @@ def excerpt(files: Files, source: Source, message: str = "", hint: str = "") -> 
 
 # Nobody reads more than this, and the report could grow to hundreds of megabytes.
 _MOST_SHOWN = 1_000
+# What is outside, and what is secret.
+_NOT_SHOWN = ("OutsideRoot", "PlainToken")
 _COMPILED = ("ConfigMap ", "Job ", "JobSet ", "Pod ", "PodGroup ", "Workload ")
 
 
@@ -152,7 +155,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     inside = f"{d.object} " if d.path and d.source and d.object.startswith(_COMPILED) else ""
     location, message = escape_line(location), escape_line(inside + full_message(d))
     yield f"{paint('place', location + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {message}"
-    if d.source and d.severity != "info" and d.code != "OutsideRoot":  # What is outside is not shown.
+    if d.source and d.severity != "info" and d.code not in _NOT_SHOWN:
         for line in excerpt(files, d.source, d.message, d.hint):
             yield paint("excerpt", line)
     if d.hint:

@@ -23,7 +23,7 @@ from trainc.startup.typing import Any
 # Secrets, and what only looks like one: patterns of values and of names. Every token has one of the marks, and every name
 # one of the words.
 _DATA = dict(line.split(" = ", 1) for line in read_text(tables, "tables/secrets.txt").splitlines() if line[0] != "#")
-_TOKEN, _PASSWORD_IN_URL = pattern(_DATA["token"]), pattern(_DATA["password"])
+TOKEN, PASSWORD_IN_URL = pattern(_DATA["token"]), pattern(_DATA["password"])
 _SECRET_NAME, _NO_SECRET, _PLACEHOLDER = (pattern(_DATA[kind], 2) for kind in ("name", "no secret", "placeholder"))
 _TOKEN_MARKS, _SECRET_WORDS = _DATA["marks"].split(), _DATA["words"].split()
 
@@ -71,12 +71,12 @@ _READ = frozenset(("integer", "number", "port", "processes", "nodes"))
 def plain_tokens(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a warning for each token in plain text in a container's variables or command."""
     env = entry.container.env
-    if _secret_names(_names(env)) or _holds_token("\n".join([str(variable.get("value")) for variable in env])):
+    if _secret_names(_names(env)) or holds_token("\n".join([str(variable.get("value")) for variable in env])):
         for variable in env:
-            if _is_secret(variable):
+            if is_secret(variable):
                 yield _token(str(variable["name"]), *entry.variable_path(str(variable["name"])))
-    for i, word in enumerate(entry.argv if _holds_token(entry.text) else ()):
-        if _holds_token(word):
+    for i, word in enumerate(entry.argv if holds_token(entry.text) else ()):
+        if holds_token(word):
             yield _token("", *entry.word_path(i))
 
 
@@ -93,17 +93,16 @@ def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield the same warning for the URIs of the TrainJob's initializers."""
     for step, field in ((job.dataset, "dataset"), (job.model, "model")):
         path: Path = ("spec", "initializer", field)
-        if step and step.storage_uri and _PASSWORD_IN_URL.search(step.storage_uri):
+        if step and step.storage_uri and PASSWORD_IN_URL.search(step.storage_uri):
             yield _token("", (*path, "storageUri"), "trainjob")
 
 
-def _is_secret(variable: Mapping[str, Any]) -> bool:
+def is_secret(variable: Mapping[str, Any]) -> bool:
+    """Return whether a variable has a secret as its value."""
     value = variable.get("value")
     if not isinstance(value, str) or len(value) < _SHORTEST_SECRET:
         return False
-    if _holds_token(value):
-        return True
-    return bool(_secret_names((str(variable["name"]),))) and not _PLACEHOLDER.fullmatch(value)
+    return holds_token(value) or bool(_secret_names((str(variable["name"]),)) and not _PLACEHOLDER.fullmatch(value))
 
 
 def _names(env: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -117,13 +116,13 @@ def _secret_names(names: tuple[str, ...]) -> list[str]:
     return [name for name in candidates if _SECRET_NAME.fullmatch(name) and not _NO_SECRET.fullmatch(name)]
 
 
-def _holds_token(text: str) -> bool:
+def holds_token(text: str) -> bool:
+    """Return whether there is a token or a password in a text."""
     if len(text) < _SHORTEST_TOKEN:
         return False
-    for mark in _TOKEN_MARKS:
-        if mark in text and _TOKEN.search(text):
-            return True
-    return "://" in text and "@" in text and bool(_PASSWORD_IN_URL.search(text))
+    if any(map(text.__contains__, _TOKEN_MARKS)) and TOKEN.search(text):
+        return True
+    return "://" in text and "@" in text and bool(PASSWORD_IN_URL.search(text))
 
 
 def _token(name: str, path: Path, about: About) -> Finding:

@@ -398,13 +398,13 @@ def _first(findings: Iterator[Finding]) -> list[Finding]:
 def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]) -> bool:
     """Return whether a missing field is only a consequence of another finding.
 
-    That is: a PodSpec instead of a `template`, a field next to its empty parent, or a variable written as `- NAME:
-    value`.
+    That is: a PodSpec instead of a `template`, a field next to its empty parent or misspelt, or a variable as `- NAME: value`.
     """
     return missing.code == "MissingRequired" and any(
         finding.code == _EXPLAINS_MISSING_TEMPLATE
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(VARIABLE))
+        or missing.path[-1] in [fix.text for fix in getattr(finding.hint, "fixes", ())]
         for finding in siblings.get(missing.path[:-1], ())
         if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )

@@ -201,6 +201,23 @@ def test_what_main_has_is_not_new_whatever_finds_it() -> None:
 
 
 @pytest.mark.usefixtures("company")
+@pytest.mark.parametrize(
+    ("name", "value"), [("HF_TOKEN", "hf_" + "QzXwErTyUiOpAsDfGhJk"), ("DB_PASSWORD", "kangaroo-7-Z")]
+)
+def test_no_format_shows_a_secret(name: str, value: str) -> None:
+    edit(JOB, "numNodes: 2", f"numNodes: 2, env: [{{name: {name}, value: {value}}}]")
+    for words in (
+        ("diff", "git:main", "--format", "markdown"),
+        ("diff", "git:main", "--format", "json"),
+        ("diff",),
+        ("check",),
+    ):
+        said = run(*words)
+        assert value not in said.stdout + said.stderr, words
+        assert name in said.stdout + said.stderr
+
+
+@pytest.mark.usefixtures("company")
 def test_errors_come_first_and_then_what_is_new() -> None:
     looser()
     edit("jobs/nlp/job-2.yaml", "numNodes", "numNods")

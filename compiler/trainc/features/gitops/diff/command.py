@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.api.admission import updates
 from trainc.api.arguments import Arguments, Status, Streams, UsageError
-from trainc.api.command import Paint, Part, report
+from trainc.api.command import Paint, Part, compiling, report
 from trainc.api.documents import yaml_reader
 from trainc.api.findings import (
     CompileError,
@@ -147,7 +147,7 @@ def _compare_each(environments: Sequence[Arguments], arguments: Arguments, strea
         text = _comment(diffs, unread, live, [*checked.stale(), *new])
     else:
         text = _texts(diffs, live, arguments, streams) if diffs else ""
-    streams.out.write(text.encode("utf-8", "backslashreplace"))
+    streams.out.write(compiling.hidden(text).encode("utf-8", "backslashreplace"))
     changes = any(diff.has_changes for diff in diffs.values()) or (live is not None and live.has_drift)
     if arguments.exit_code and changes:
         return Status.DIAGNOSED

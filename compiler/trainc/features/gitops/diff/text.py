@@ -11,6 +11,7 @@ from itertools import islice
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.command import compiling
 from trainc.api.findings import Finding, Path, Source, counted, differences, escape_line, first_of, format_path
 from trainc.api.jobs import ReplicatedJob
 from trainc.api.kube import bounds, documents, quantity
@@ -48,9 +49,14 @@ def inline(value: Any) -> str | None:
     )
 
 
+def _shown(change: Change) -> list[Any]:
+    """The values of a change as far as they may be shown."""
+    return [compiling.hidden(side, change.path) for side in (change.before, change.after)]
+
+
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
     """The one or two values of the change, each on one line; None if they exceed `longest` characters in total."""
-    sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
+    sides = [without_identity(change.path, side) for side in _shown(change) if side is not None]
     texts = [text for text in map(inline, sides) if text is not None]
     return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
 
@@ -65,8 +71,7 @@ def without_identity(path: Path, value: Any) -> Any:
 
 def differing_lines(change: Change) -> list[SignedLine]:
     """The differing lines of a multi-line value, with context; of very many the first ones, and how many more there are."""
-    before = [] if change.before is None else block(without_identity(change.path, change.before))
-    after = [] if change.after is None else block(without_identity(change.path, change.after))
+    before, after = ([] if side is None else block(without_identity(change.path, side)) for side in _shown(change))
     lines: list[SignedLine] = []
     if before and after:
         for excerpt in differences.excerpts(before, after, _CONTEXT):
@@ -409,7 +414,8 @@ def _object_as_json(diff: ObjectDiff) -> dict[str, Any]:
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
-    return {"path": documents.format_field(change.path), **fields(change, "kind", "before", "after")}
+    before, after = _shown(change)
+    return {"path": documents.format_field(change.path), "kind": change.kind, "before": before, "after": after}
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
