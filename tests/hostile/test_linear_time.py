@@ -68,6 +68,18 @@ def test_reading_takes_steps_in_proportion(shape: str) -> None:
     assert_linear([steps(lambda n=n: read(SHAPES[shape](n))) for n in SIZES])  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("line", ["{LABELS}", "[LABELS]", "[{LABELS}]"])
+def test_places_on_one_long_line_are_found_in_steps_in_proportion(line: str) -> None:
+    def work(count: int) -> None:
+        labels = ", ".join(f"k{i}: b" if "{" in line else f"k{i}" for i in range(count))
+        (document,), _ = read(f"a:\n  b: {line.replace('LABELS', labels)}\n")
+        inner = (0,) if line.startswith("[{") else ()
+        found = [document.locate(("a", "b", *inner, f"k{i}" if "{" in line else i)) for i in range(count)]
+        assert len({source.column for source in found if source}) == count
+
+    assert_linear([steps(lambda n=n: work(n)) for n in (400, 800, 1_600)])  # type: ignore[misc]
+
+
 def _strategic(number: int) -> str:
     return f"- target: {{kind: TrainJob}}\n  patch: {{metadata: {{annotations: {{a{number}: b}}}}}}\n"
 

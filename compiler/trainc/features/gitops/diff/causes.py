@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, label_of
@@ -214,11 +215,12 @@ class Causes:
             # Where only the name has changed, nothing has waited.
             changes = changes or [((), (), None if diff.renamed else "")]
             below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
+            ways = dict.fromkeys(way for old, new, _ in changes for way in ((1, new), (0, old)))
+            asked = {(n, at): self._of_fields(n, below[n].get(at, ()), records[n]) for n, at in ways}
+            places += chain.from_iterable(asked.values())
             for old, new, was in changes:
-                at = [below[n].get(p, ()) for n, p in ((0, old), (1, new))]
-                found = [place for n in (1, 0) for f in at[n] for place in self._of_field(n, f, records[n])]
-                places += found
-                unexplained += [(f, was) for f in at[1]] if not found and was is not None else ()
+                found = asked[1, new] or asked[0, old]
+                unexplained += [(f, was) for f in below[1].get(new, ())] if not found and was is not None else ()
                 lets_in = lets_in or not found
         places += self._runtime(key, records, len(every))
         reasons = list(self._options(self._sides[1].jobs[key], places))
@@ -284,12 +286,10 @@ class Causes:
                 lines[Cause(source, "after" if n else "before", str(path))] = None
         return Why(tuple(lines), tuple(dict.fromkeys(reasons)))
 
-    def _of_field(self, n: int, explained: ExplainedField, record: Record | None) -> Iterator[Place]:
-        """Yield what differs of that from which a field was made on one side, with every step of overlays."""
-        for given in explained.origin.inputs if record else ():
-            document = record.documents.get(given.object) if record else None
-            if document is not None:
-                yield from self._written(n, document, given.index, explained.value)
+    def _of_fields(self, n: int, fields: Iterable[ExplainedField], record: Record | None) -> list[Place]:
+        """Return what differs of that from which fields were made on one side, with every step of overlays."""
+        made = ((f, given, record.documents.get(given.object)) for f in fields for given in f.origin.inputs if record)
+        return [p for f, given, one in made if one is not None for p in self._written(n, one, given.index, f.value)]
 
     def _written(self, n: int, document: Document, path: Path, value: Any) -> Iterator[Place]:
         """Yield what differs of all that a value of a document was made from, the latest step first."""
@@ -429,7 +429,7 @@ class Causes:
             for n, record in ((1, made), (0, before)):
                 for one in record.explanation.objects:
                     changed = (f for f in one.fields if f.value != values[1 - n].get((one.name.kind, f.path)))
-                    places += [place for f in changed for place in self._of_field(n, f, record)]
+                    places += self._of_fields(n, changed, record)
             yield from self._options(job, places)
 
     def _at(self, key: Key, path: Path) -> Iterator[Place]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -356,8 +356,8 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
     if method.force == "always":
         return _all("re-created" if update.comes_back else "lost", changes)
     attempt = update.by(method.apply)
-    refused, lasting = (_ByPath((r.path, r) for r in all_) for all_ in (attempt.refusals, attempt.while_suspended))
-    effective = _ByPath((other.path, other) for other in attempt.effective)
+    refused, lasting = (_ByPath((r.path, r.code) for r in all_) for all_ in (attempt.refusals, attempt.while_suspended))
+    effective = _ByPath((other.path, "") for other in attempt.effective)
     alone = tuple(_of_change(change, refused, lasting, effective) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
@@ -366,34 +366,35 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
-    return Verdict(_outcome_of(attempt.refusals, attempt.while_suspended), alone, attempt.refusals)
+    codes = {refusal.code for refusal in attempt.refusals}
+    return Verdict(_outcome_of(codes, attempt.while_suspended), alone, attempt.refusals)
 
 
-def _outcome_of(refusals: Sequence[Finding], while_suspended: Sequence[Finding]) -> Outcome:
-    if any(refusal.code not in _ABOUT_UPDATES for refusal in refusals):
+def _outcome_of(refusals: Collection[str], while_suspended: Collection[object]) -> Outcome:
+    if any(code not in _ABOUT_UPDATES for code in refusals):
         return "invalid"
     return "immutable" if while_suspended else "needs-suspend"
 
 
 def _of_change(change: Change, refused: _ByPath, lasting: _ByPath, effective: _ByPath) -> Outcome:
-    here, then = ([*index.around(change.old), *index.around(change.new)] for index in (refused, lasting))
+    here, then = ({*index.around(change.old), *index.around(change.new)} for index in (refused, lasting))
     if here or then:
         return _outcome_of(here, then)
-    return "in-place" if next(effective.around(change.path), None) else "nothing"
+    return "in-place" if next(effective.around(change.path), None) is not None else "nothing"
 
 
 class _ByPath:
-    """What is about paths, to be found by one that is equal, contains it, or is a part of it, without a look at the rest."""
+    """The codes about paths, to be found by one that is equal, contains it, or is a part of it, without a look at the rest."""
 
-    def __init__(self, items: Iterable[tuple[Path, Any]]) -> None:
-        self._at: dict[Path, list[Any]] = {}
-        self._below: dict[Path, list[Any]] = {}
-        for path, item in items:
-            self._at.setdefault(path, []).append(item)
+    def __init__(self, items: Iterable[tuple[Path, str]]) -> None:
+        self._at: dict[Path, set[str]] = {}
+        self._below: dict[Path, set[str]] = {}
+        for path, code in items:
+            self._at.setdefault(path, set()).add(code)
             for end in range(len(path)):
-                self._below.setdefault(path[:end], []).append(item)
+                self._below.setdefault(path[:end], set()).add(code)
 
-    def around(self, path: Path) -> Iterator[Any]:
+    def around(self, path: Path) -> Iterator[str]:
         """Yield what is about this path, its parts, and what it is a part of."""
         yield from self._below.get(path, ())
         for end in range(len(path), -1, -1):
