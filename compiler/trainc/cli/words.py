@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 
 from trainc.cli.command import Arguments
-from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,16 +38,16 @@ def plain_arguments(module: ArgumentsModule, words: Sequence[str]) -> Arguments 
         return None
 
 
-@dataclass(slots=True)
 class _Argument:
     """An option, or the argument to which all words belong that are neither an option nor its value."""
 
-    dest: str
-    action: str
-    convert: Callable[[str], Any]
-    choices: Container[Any] | None
-    nargs: Any
-    group: object
+    def __init__(self, dest: str, action: str, nargs: Any, choices: dict[str, Any]) -> None:
+        self.dest = dest
+        self.action = action
+        self.nargs = nargs
+        self.convert: Callable[[str], Any] = choices.get("type") or str
+        self.choices: Container[Any] | None = choices.get("choices")
+        self.group: object = None
 
     def value(self, word: str) -> Any:
         """Convert a word."""
@@ -84,7 +83,7 @@ class _Declared:
     def add_argument(self, *names: str, **choices: Any) -> _Argument:
         action, nargs, default = choices.get("action", "store"), choices.get("nargs"), choices.get("default")
         dest = choices.get("dest") or names[-1].lstrip("-").replace("-", "_")
-        argument = _Argument(dest, action, choices.get("type") or str, choices.get("choices"), nargs, None)
+        argument = _Argument(dest, action, nargs, choices)
         is_option = names[0].startswith("-")
         if (
             not choices.keys() <= _UNDERSTOOD

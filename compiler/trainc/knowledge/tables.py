@@ -25,7 +25,6 @@ from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 
 from trainc.findings import Severity
-from trainc.knowledge.conditions import needed
 from trainc.startup.records import dataclass, field
 from trainc.startup.shipped import read_data, read_sections
 from trainc.startup.typing import Any, TypeAlias
@@ -159,6 +158,8 @@ def _of_check(program: str, *texts: str) -> Row:
 
 
 def _row(data: Mapping[str, Any]) -> Row:
+    from trainc.knowledge.conditions import needed  # Most jobs have nothing that a row is about.
+
     keys = [key for condition in data.get("if", ()) for key in needed(condition)]
     return Row(
         data["so"],

@@ -9,6 +9,7 @@ from posixpath import normpath
 from trainc.findings import Fix, Hint, remove
 from trainc.findings.text import correct_spelling
 from trainc.knowledge.conditions import Fact, Items, Nested
+from trainc.knowledge.tables import read
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,6 @@ def options_of(words: Sequence[str], first: int, space: str = "") -> tuple[list[
 
 def written_by(command: Command) -> Iterator[str]:
     """Yield the absolute paths that a command of a shell writes: where > leads, and what its program is known to write."""
-    from trainc.knowledge.tables import read
-
     words = command.words[command.words[:1] == ("sudo",) :]
     # All that it names, the last one, all with -i, or what is behind an option.
     place = read("names")["writing"].get(words[0].rpartition("/")[2], "") if words else ""
@@ -82,8 +81,6 @@ def written_by(command: Command) -> Iterator[str]:
 
 def meant(condition: str, fact: Fact | None) -> str:
     """Return how to write what a value means that is none of the words of a condition: another program calls it so."""
-    from trainc.knowledge.tables import read
-
     name, _, listed = condition.partition(" not in ")
     if not listed or fact is None or not isinstance(fact.value, str) or " " in name:
         return ""

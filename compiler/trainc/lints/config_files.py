@@ -14,7 +14,6 @@ from trainc.kube.documents import mapping
 from trainc.lints.training import Training
 from trainc.plugins.registry import programs
 from trainc.reading.document import TEXT_FILE, Surroundings
-from trainc.reading.settings import LIMITS, ini_value, line_of, python_value, toml_value, yaml_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING, Any
@@ -22,14 +21,9 @@ from trainc.startup.typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trainc.knowledge.conditions import Fact
 
-_READERS = {
-    **dict.fromkeys((".yaml", ".yml", ".json", ".jsonnet", ""), yaml_value),
-    **dict.fromkeys((".cfg", ".ini", ".conf"), ini_value),
-    ".toml": toml_value,
-    ".py": python_value,
-    "python -c": python_value,
-}
-
+# What reads a file, by its suffix or its name: a function of reading/settings.py.
+_READERS = dict.fromkeys((".yaml", ".yml", ".json", ".jsonnet", ""), "yaml_value") | {".toml": "toml_value"}
+_READERS |= dict.fromkeys((".cfg", ".ini", ".conf"), "ini_value") | dict.fromkeys((".py", "python -c"), "python_value")
 # What only one rank calls. What a message names of a script, how its programs start, and what makes a script of more than one command.
 _OF_ONE = ("ONE", "LOCAL")
 _NAME = pattern(r"-.+|\w*[_/.=$]\S+|[A-Z][A-Z0-9]+")
@@ -58,9 +52,13 @@ class ConfigFile:
     @property
     def value(self) -> Any:
         """The content, if it is one of settings; None if it is not, or cannot be read."""
+        from trainc.reading import settings  # Few jobs have a file that is known.
+
         suffix = self.name[self.name.rindex(".") :] if "." in self.name else ""
-        read = _READERS.get(self.name) or _READERS.get(suffix)
-        return read(self.text) if read and self.text is not None and len(self.text) <= LIMITS.document_bytes else None
+        reader = _READERS.get(self.name) or _READERS.get(suffix)
+        if not reader or self.text is None or len(self.text) > settings.LIMITS.document_bytes:
+            return None
+        return getattr(settings, reader)(self.text)
 
     def fact(self, key: str, value: Any, space: str) -> Fact:
         """Return one of its values."""
@@ -86,7 +84,9 @@ class ConfigFile:
         """Return a finding about the command as one about a key of the file, at its line, if it is in the input."""
         if self.document is None:
             return finding
-        line = line_of(self.text or "", key)
+        from trainc.reading import settings
+
+        line = settings.line_of(self.text or "", key)
         path = ("data", self.key) if self.key else ()
         return replace(finding, path=path, about="file", document=self.document, line=line)
 

@@ -9,7 +9,6 @@ from trainc.findings.text import correct_spelling, near_names
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
 from trainc.knowledge.tables import starts_processes
-from trainc.knowledge.words import flat
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
@@ -116,6 +115,8 @@ def _missing(training: Training) -> Iterator[Finding]:
     if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
         return
     read = [file for file in visible_files(training) if file.name.endswith(".py") and file.name in training.text]
+    from trainc.knowledge.words import flat
+
     if any((nodes < 2 and starts_processes(flat(file.value))) or "TF_CONFIG" in (file.text or "") for file in read):
         return
     start = starts[-1]

@@ -7,7 +7,6 @@ from itertools import chain, pairwise
 
 from trainc.findings import Finding, suggest
 from trainc.ir.commands.started import Start
-from trainc.knowledge.hosts import tasks
 from trainc.lints.config_files import ConfigFile, visible_files
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
@@ -337,6 +336,8 @@ def _setting(command: Any) -> tuple[str, str] | None:
 
 def _tasks(training: Training, script: str) -> Iterator[Finding]:
     """Yield a finding for a TF_CONFIG with other tasks than the job has pods."""
+    from trainc.knowledge.hosts import tasks
+
     listed = tasks(script) if training.nodes > 1 and "TF_CONFIG" in script else None
     if listed is not None and sum(listed.values()) != training.nodes:
         kinds = " and ".join(f"{count} as {kind}" for kind, count in listed.items())

@@ -12,7 +12,6 @@ from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import read_arguments
 from trainc.ir.trainjob import TrainJob
-from trainc.knowledge.words import flat, written_by
 from trainc.kube import names
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.quantity import parse_quantity
@@ -115,6 +114,8 @@ def storage(training: Training) -> Iterator[Finding]:
                     reported.add(path)
                     yield finding
     for file in visible_files(training) if training.around else ():
+        from trainc.knowledge.words import flat
+
         read = file.document is not None and file.path in training.text and not file.name.endswith((".py", ".sh"))
         for key, value in flat(file.value, into_lists=True).items() if read and not copied else ():
             path, name = str(value).rstrip("/"), key.rpartition(".")[2]
@@ -376,6 +377,7 @@ def written(entry: Entrypoint) -> Iterator[Finding]:
     """Yield a finding for a command that writes to a volume that is read-only, and for a clone to where the last one is."""
     line = read_command(entry.argv, programs(""))
     from trainc.ir.commands.shell import Command, commands
+    from trainc.knowledge.words import written_by
 
     found = commands(line.items) if line.script is not None else [(Command(entry.argv), True)]
     for command, sure in found:

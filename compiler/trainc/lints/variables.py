@@ -13,6 +13,7 @@ from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
 from trainc.knowledge import __file__ as tables
+from trainc.knowledge.tables import read, variable_names
 from trainc.kube.devices import accelerators
 from trainc.lints.training import policy_of
 from trainc.plugins.registry import enabled, programs
@@ -181,8 +182,6 @@ def _problems(name: str, value: Any) -> Iterator[tuple[str, Severity, str, str]]
 
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
-    from trainc.knowledge.tables import variable_names
-
     names = variable_names()
     if not name.upper().startswith(names["prefixes"]) or name in names["known"]:
         return ""
@@ -191,12 +190,11 @@ def _meant(name: str) -> str:
 
 def _unread(name: str, value: str) -> tuple[str, str] | None:
     """Return (what is wrong, hint) for a value that the program which reads the variable does not accept."""
-    from trainc.knowledge.tables import variable_names
-    from trainc.knowledge.words import number_meant
-
     names = variable_names()
     lists = names["lists"]
     if name in names["integers"] and not _INTEGER.fullmatch(value):
+        from trainc.knowledge.words import number_meant
+
         raised = "which is not a number: torch.distributed raises an error, and the job fails"
         number = _INTEGER.match(value) if name.startswith("NCCL") else None
         unread = f"of which only {number[0]} is read" if number else "which is not read"
@@ -227,8 +225,6 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
 
 def _flags(value: str) -> tuple[str, str] | None:
     """Return the first flag that is nearly one of XLA's, which stops at flags that it does not know."""
-    from trainc.knowledge.tables import read
-
     known = read("xla_flags")["flags"]
     for flag in value.split():
         name = flag.partition("=")[0].lstrip("-")

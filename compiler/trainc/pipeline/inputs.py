@@ -16,7 +16,6 @@ from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import TEXT_FILE, Document
 from trainc.reading.files import Exclude, read_paths, shown_path
 from trainc.reading.opening import is_inside, read_file, root_around
-from trainc.reading.settings import LIMITS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
@@ -339,6 +338,8 @@ def _up_to(folder: str, root: str) -> Iterator[str]:
 
 
 def _document(file: str, path: str) -> Document | None:
+    from trainc.reading.settings import LIMITS  # It is large, and few jobs have such a file.
+
     shown = shown_path(os.path.normpath(file))
     try:
         text = read_file(file, LIMITS.document_bytes).decode()
