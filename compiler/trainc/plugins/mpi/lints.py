@@ -70,9 +70,12 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
     container = node.main_container
     other = container and container.fields.get("image")
     if first and own and other and own != other and full_name(own) == full_name(other):
-        here, there = (each.removeprefix(split_image(each)[0])[1:] or "no version" for each in (own, other))
+        here, there = (split_image(each)[1] or "another version" for each in (own, other))
         name = full_name(own).rpartition("/")[2]
-        message = f"the launcher has {here} of {name}, and the nodes {there}: mpirun and the orted that it starts there have to be of one version"
+        versions = (
+            f"{here} of {name}, and the nodes {there}" if here != there else f"another digest of {name} than the nodes"
+        )
+        message = f"the launcher has {versions}: mpirun and the orted that it starts there have to be of one version"
         hint = f"write the same image in {launcher.name!r} and in {node.name!r}"
         # The image itself may be at the line of a mirror, which is another one in each environment.
         yield Finding(

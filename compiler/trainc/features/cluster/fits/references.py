@@ -105,7 +105,8 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
         is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, there))
         certain = is_priority or dump.is_complete(kind, namespace)
         if existing is None and (certain or (there and kind not in _LOOKED_UP_OTHERWISE)):
-            ours = created.get((kind, namespace), ())
+            read = created.get((LEFT_OUT, namespace), ()) if kind == "ConfigMap" else ()
+            ours = [*created.get((kind, namespace), ()), *read]
             # What a Secret or ConfigMap is for, its name does not say.
             some = shorten(() if kind in _WITH_VALUES else there, _MOST_NAMES)
             other = f"export the namespaces again (they were {some})" if kind == "Namespace" else f"use {some}"
@@ -116,8 +117,7 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
             again = (
                 f"export its objects of this kind again: {_NAMES if kind in _WITH_VALUES else export_command([kind])}"
             )
-            is_left_out = name in created.get((LEFT_OUT, namespace), ())
-            hint = _OWN if kind == "ConfigMap" and is_left_out else near or (rest if certain else again)
+            hint = _OWN if name in read else near or (rest if certain else again)
             yield Missing(kind, namespace, name, "", hint, path, certain, hint in (_OWN, near))
             if kind == "Namespace":
                 return
