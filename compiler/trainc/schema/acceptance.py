@@ -35,18 +35,7 @@ from trainc.schema.shapes import (
     keeps_zero,
     text_or_integer,
 )
-from trainc.startup.records import dataclass
 from trainc.startup.typing import Any, TypeAlias
-
-
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """The field being compiled: "group.Definition.field", and whether its zero value is kept."""
-
-    release: str
-    key: str
-    form: Form
-    keeps_zero: bool
 
 
 @cache
@@ -110,7 +99,7 @@ def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Ac
     if key in NEVER_MARSHALLED:
         form = "read"
     keeps = keeps_zero(key, form, required=field in owner.required, is_list=isinstance(shape, ListOf))
-    accept = _accept_shape(shape, _Site(release, key, form, keeps))
+    accept = _accept_shape(shape, release, key, form, keeps)
     if fewest := limits(release).min_properties.get(key):
         accept = accept_sized(accept, fewest)
     if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps:
@@ -118,18 +107,17 @@ def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Ac
     return accept
 
 
-def _accept_shape(shape: Shape, site: _Site) -> Accept:
+def _accept_shape(shape: Shape, release: str, key: str, form: Form, keeps: bool) -> Accept:
+    """Return the check for the field `key`, "group.Definition.field"; with `keeps`, its zero value is kept."""
     match shape:
         case Scalar(kind):
-            return accept_scalar(kind, site.key, site.release, site.keeps_zero)
+            return accept_scalar(kind, key, release, keeps)
         case Struct(name):
-            return acceptor(site.release, name, site.form)
+            return acceptor(release, name, form)
         case ListOf(item):
-            inner = _accept_shape(item, _Site(site.release, f"{site.key}[]", site.form, True))
-            return accept_list(inner, site.key, site.release, site.keeps_zero)
+            return accept_list(_accept_shape(item, release, f"{key}[]", form, True), key, release, keeps)
         case MapOf(value):
-            inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.form, True))
-            return accept_map(inner, site.keeps_zero)
+            return accept_map(_accept_shape(value, release, f"{key}{{}}", form, True), keeps)
 
 
 # Returns a value as the API server stores it and Go marshals it, or None to omit the field. Raises Refused.

@@ -10,7 +10,7 @@ from trainc.schema.definitions import DEFINITIONS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.shipped import read_sections
-from trainc.startup.typing import Any, Literal, TypeAlias
+from trainc.startup.typing import Any, Literal, TypeAlias, get_args
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",
@@ -47,6 +47,9 @@ class Scalar:
     """A scalar; "any" is a tree that is not validated."""
 
     type: ScalarType
+
+
+_SCALARS: Mapping[str, Scalar] = {kind: Scalar(kind) for kind in get_args(ScalarType)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,8 @@ def _texts_in(release: str, name: str) -> dict[str, str]:
 
 def _shape(owner: str, field: str, text: str) -> Shape:
     """Parse a type in the notation of tools/scripts/generate_schemas.py."""
+    if text in _SCALARS:
+        return _SCALARS[text]
     if text.startswith("["):
         return ListOf(_shape(owner, field, text[1:-1]))
     if text.startswith("{"):
@@ -151,7 +156,7 @@ def _shape(owner: str, field: str, text: str) -> Shape:
         return Struct(EMBEDDED_METADATA)
     if text == "object":
         return Struct(_EMPTIED.get((owner, field), EMPTY_STRUCT))
-    return Struct(text) if "." in text else Scalar(text)  # type: ignore[arg-type]
+    return Struct(text)
 
 
 # Scalars as in JSON: strings, integers and times.
