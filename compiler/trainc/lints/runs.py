@@ -396,7 +396,7 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
             size = read_quantity(mapping(source.get("emptyDir")).get("sizeLimit"))
             if size is not None:
                 yield replace(one, key=f"{role}:size", value=size.units >> 20, text=f"the size of {one.value} in Mi")
-            text = f"{one.text} {one.value}" if one.file is None else f"{one.text} is {one.value}"
+            text = f"{one.text} {one.value}" if one.file is None else f"{one.value} of {one.text}"
             yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
             # What is mounted read-only may have been filled before.
             if unwritable(training, str(one.value)) is not None:

@@ -139,6 +139,7 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         message = f"{words[0]} is looked for in PATH, as a program, and no image has it there"
         yield training.finding("CommandCannotStart", "warning", message, f"write python {words[0]}", 0)
     script = next((index for index, word in enumerate(words) if word.endswith(".py")), len(words))
+    module = words.index("-m") + 1 if "-m" in words else 0  # A script may have an -m of its own.
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
         together = "--" in word[2:] or ("." in word and word.endswith(_PROGRAMS))
@@ -150,7 +151,7 @@ def _words(training: Training, start: Start) -> Iterator[Finding]:
         elif index > script and word in _MODULES and before == "-m":
             message = f"{words[script]} gets -m {word} as its own arguments, and Python starts one process"
             hint = f"write python -m {word} in front of {words[script]}"
-        elif index <= script and start.launch is None and before == "-m" and _OF_FILE.fullmatch(word):
+        elif 0 < index == module <= script and start.launch is None and _OF_FILE.fullmatch(word):
             message = f"-m takes the name of a module, and {word!r} is one of a file"
             hint = f"write -m {word.removesuffix('.py').replace('/', '.')}"
         elif (

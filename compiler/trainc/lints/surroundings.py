@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import basename
 
-from trainc.findings import Finding, Severity, suggest
+from trainc.findings import Finding, suggest
 from trainc.findings.text import correct_spelling
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.kube.documents import JOBS, mapping, value_at
@@ -25,7 +25,7 @@ _ENDLESS = (
 # Kinds of storage whose new volumes belong to root.
 _BLOCK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*|.*-ssd|local-path")
 
-# What is read from labels or annotations of pods, not of jobs; without the last, no volume of Cloud Storage is mounted.
+# What is read from labels or annotations of pods, not of jobs.
 _OF_PODS = (
     *("sidecar.istio.io/inject", "linkerd.io/inject", "k8s.v1.cni.cncf.io/networks", "networking.gke.io/interfaces"),
     *("karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", "gke-gcsfuse/volumes"),
@@ -56,8 +56,7 @@ def surroundings(training: Training) -> Iterator[Finding]:
             job = () if key in own else (*JOBS, entry.info.pod_sets.index(entry.pod_set), "template")
             message = f"{key!r} is read from pods, and the {field} of a {kind} do not come to its pods"
             hint = "set it in the pod template: runtimePatches, or template.spec.template.metadata of the runtime"
-            severity: Severity = "warning" if key == "gke-gcsfuse/volumes" else "info"
-            yield Finding("SettingWithoutEffect", severity, message, hint, (*job, "metadata", field, key), about)
+            yield Finding("SettingWithoutEffect", "warning", message, hint, (*job, "metadata", field, key), about)
     for container in entry.pod_set.containers if len(entry.pod_set.containers) > 1 else ():
         image = basename(str(container.fields.get("image", "")).partition("@")[0]).partition(":")[0]
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):

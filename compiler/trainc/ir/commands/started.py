@@ -184,7 +184,7 @@ class _Script:
         self.count = 0
         self.history: dict[str, list[tuple[int, str | None]]] = {}
         self.arrays: dict[str, tuple[str, ...]] = {"@": tuple(arguments[1:])}
-        for index, argument in enumerate(arguments):
+        for index, argument in enumerate((*arguments, *[""] * (10 - len(arguments))) if arguments else ()):
             self._assign(str(index), argument)
 
     def starts(self, items: tuple[Item, ...]) -> Iterator[Start]:
