@@ -598,7 +598,7 @@ def roll_back_the_file_alone() -> None:
 APART: dict[str, tuple[Callable[[], object], str, str]] = {
     "a file that was deleted": (
         lambda: Path(LLM).unlink(),
-        f"this file was deleted since main, and {SOURCE} still asks for it",
+        f"this file was deleted since main, and {SOURCE} still has its job",
         f"to end nlp/llm, remove it from {SOURCE}, too",
     ),
     "a file that was rolled back": (

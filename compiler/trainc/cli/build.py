@@ -222,12 +222,12 @@ def _moved_apart(targets: Iterable[Target]) -> Iterator[Diagnostic]:
 
 def _stale(targets: Sequence[Target], plans: Sequence[Plan], known: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The other rendered files that are not what compiling gives, for annotations."""
-    told = {d.source.file for d in known if d.source}
+    reported = {d.source.file for d in known if d.source}
     files = [
         (f"{t.folder}/{path}", verb)
         for t, planned in zip(targets, plans, strict=True)
         for verb, path in planned.actions()
-        if f"{t.folder}/{path}" not in told
+        if f"{t.folder}/{path}" not in reported
     ]
     descriptions = {
         "created": "is missing",

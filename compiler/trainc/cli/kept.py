@@ -219,7 +219,7 @@ def moved_apart(keeping: Keeping, home: str) -> Iterator[Diagnostic]:
         if source is None or text == before or base.read_trainjobs().get(key) != keeping.trainjobs.get(key):
             continue
         if text is None:
-            message = f"this file was deleted since {base.name}, and {source} still asks for it"
+            message = f"this file was deleted since {base.name}, and {source} still has its job"
             yield stale(rendered.path, message, f"to end {rendered.job}, remove it from {source}, too; else {_BUILD}")
         elif not keeping.is_by_hand(rendered):
             message = f"this file has changed since {base.name}, and {source} has not"

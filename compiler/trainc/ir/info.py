@@ -113,6 +113,11 @@ class PodSet:
     amounts: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
+    def pods(self) -> int:
+        """The number of pods of all replicas."""
+        return self.count * self.replicas
+
+    @property
     def main_container(self) -> Container | None:
         """The container `main`, if the pods have it."""
         # A loop, because each job asks several times, and a generator costs more.

@@ -24,6 +24,7 @@ SUPPORT_LABEL = f"{TRAINER_GROUP}/support"
 TRAINER = "trainer"
 DATASET_INITIALIZER = "dataset-initializer"
 MODEL_INITIALIZER = "model-initializer"
+INITIALIZERS = (DATASET_INITIALIZER, MODEL_INITIALIZER)
 
 # Names of replicated jobs and containers with a special meaning.
 NODE = "node"

@@ -20,9 +20,9 @@ Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
 _GRAMMAR = pattern(r"(?a)[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
 _BINARY_POWER = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIX = ("", *_BINARY_POWER)
-_DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in _DECIMAL_POWER.items()}}
+_DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in DECIMAL_POWER.items()}}
 # The largest quantity has 19 digits and the finest 9 decimals, so valid ones are shorter. Bounds the arithmetic below.
 _LONGEST_TEXT = 64
 _LARGEST_EXPONENT = 40
@@ -113,8 +113,8 @@ def _simple(text: str) -> Quantity | None:
     if suffix in _BINARY_POWER:
         power = _BINARY_POWER[suffix]
         return Quantity(amount * 1024**power, "binary") if power < 4 else None
-    power = _DECIMAL_POWER.get(suffix, 0) if suffix else 0
-    if suffix and suffix not in _DECIMAL_POWER:
+    power = DECIMAL_POWER.get(suffix, 0) if suffix else 0
+    if suffix and suffix not in DECIMAL_POWER:
         return None
     return Quantity(amount * 10**power if power >= 0 else amount // 10**-power) if power < 9 else None
 
@@ -131,8 +131,8 @@ def _scale(suffix: str) -> tuple[int, int, Family]:
     """Return the power of ten, the integer factor and the family of a suffix."""
     if suffix in _BINARY_POWER:
         return 0, 1024 ** _BINARY_POWER[suffix], "binary"
-    if not suffix or suffix in _DECIMAL_POWER:
-        return _DECIMAL_POWER.get(suffix, 0), 1, "decimal"
+    if not suffix or suffix in DECIMAL_POWER:
+        return DECIMAL_POWER.get(suffix, 0), 1, "decimal"
     return max(-_LARGEST_EXPONENT, min(int(suffix[1:]), _LARGEST_EXPONENT)), 1, "exponent"
 
 

@@ -55,7 +55,7 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
         if not requested:
             continue
         path: Path = (*JOBS, index, *POD_TEMPLATE, "metadata", "annotations")
-        pods = pod_set.count * pod_set.replicas
+        pods = pod_set.pods
         problems = [(*problem, True) for problem in _problems(requested, pods)]
         for key, message, hint, certain in (*problems, *_problems_by_version(requested, pods, info.kueue)):
             effective: Severity = severity if certain else "warning"

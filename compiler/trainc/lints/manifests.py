@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from trainc.pods.admission_plugins import ClusterObjects
 
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
-_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 # What makes a LimitRange set requests of containers that have none.
 _DEFAULTS = ("default", "defaultRequest", "min", "max")
 # The backoffLimit of a Job that sets none (kubernetes pkg/apis/batch/v1/defaults.go), and the fields that decide otherwise.
@@ -241,7 +240,7 @@ def queued_without_requests(manifests: Sequence[Json], around: ClusterObjects) -
         metadata = mapping(manifest.get("metadata"))
         if manifest.get("kind") != "JobSet" or not mapping(metadata.get("labels")).get(names.QUEUE_LABEL):
             continue
-        specs = [job.pod_spec for job in JobSet.read(manifest).jobs if job.ancestor not in _INITIALIZERS]
+        specs = [job.pod_spec for job in JobSet.read(manifest).jobs if job.ancestor not in names.INITIALIZERS]
         namespace = metadata.get("namespace")
         homes = (namespace, None)
         limit_ranges = around.get("LimitRange", {}).values()

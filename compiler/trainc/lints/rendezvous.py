@@ -307,7 +307,7 @@ def _finding(training: Training, about: tuple[Start, Option], severity: Severity
 def network(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Yield findings for what prevents the pods of a job from connecting. Runs on sized jobs."""
     policy = policy_of(info)
-    pods = sum(p.count * p.replicas for p in info.pod_sets if p.role or p.ancestor == "trainer")
+    pods = sum(p.pods for p in info.pod_sets if p.role or p.ancestor == "trainer")
     if pods < 2 or not policy:
         return
     if (info.template.get("network") or {}).get("enableDNSHostnames") is False:

@@ -497,9 +497,7 @@ def _templates(job: TrainJob, info: Info) -> Iterator[Finding]:
         modes = set((template.get("spec") or {}).get("accessModes") or ())
         path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
         # Steps that run one after another may be on the same node; the pods of one step are not.
-        pods = max(
-            (p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0
-        )
+        pods = max((p.pods for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0)
         if modes and modes <= _ONE_NODE and pods > 1:
             yield _one_node(str(name), sorted(modes), pods, path, "runtime")
         policy = info.template["volumeClaimPolicies"][i].get("retentionPolicy") or {}
@@ -548,7 +546,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, around: Surroundings) -> 
             name = str((volume.get("persistentVolumeClaim") or {}).get("claimName"))
             claim = claims.get(name)
             access_modes = set(map(str, items(mapping(claim.data.get("spec")).get("accessModes")))) if claim else ()
-            pods = pod_set.count * pod_set.replicas
+            pods = pod_set.pods
             if not access_modes or not access_modes <= _ONE_NODE or pods < 2:
                 continue
             if any(mount.get("name") == volume["name"] for mount in _mounts(pod_set)):

@@ -273,7 +273,7 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
     if len({info.pod_spec(member.name).get("schedulerName") or scheduler for member in members}) > 1:
         return  # Volcano, and coscheduling before scheduler-plugins#708, count pods that another scheduler has placed.
     waited_for = max([(info.gang(p.policy) or {}).get("minMember", gang.min_member(info)) for p in chosen], default=0)
-    there = sum(member.count * member.replicas for member in members if member.name not in later)
+    there = sum(member.pods for member in members if member.name not in later)
     if there < waited_for:
         listed = ", ".join(member.name for member in members if member.name in later)
         message = (

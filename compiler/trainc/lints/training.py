@@ -220,7 +220,7 @@ def training_of(entry: Entrypoint, around: Surroundings) -> Training | None:
     line = read_command(words, programs(policy))
     variables = {str(v["name"]): v.get("value") for v in env}
     built_words = len(info.command or ()) if built else 0
-    nodes = sum(p.count * p.replicas for p in (info.mpi_hosts if policy == "mpi" else [entry.pod_set]))
+    nodes = sum(p.pods for p in (info.mpi_hosts if policy == "mpi" else [entry.pod_set]))
     return Training(entry, line, policy, nodes, devices, device, variables, around, built_words)
 
 

@@ -44,7 +44,7 @@ from trainc.kube.names import QUEUE_LABEL
 from trainc.kube.strategic_merge import Copies
 from trainc.options import Limits
 from trainc.output.choices import Choices, JobKey, is_chosen
-from trainc.output.ownership import file_name, is_marked
+from trainc.output.ownership import KUSTOMIZATIONS, file_name, is_marked
 from trainc.output.refusals import notes_of
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
@@ -55,7 +55,6 @@ from trainc.startup.records import dataclass, field, replace
 
 Standing: TypeAlias = Literal["compiled", "kept", "in place", "back", "changed"]
 _NAMED = 10
-_LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _DIGITS = 12
 # The form of the digests that this trainc writes. Those of another form cannot be compared with them.
 _FORM = "2:"
@@ -558,7 +557,7 @@ def prove(
         if new and base.permits(path):
             permitted.append(path)
             return
-        may_be = new and os.path.basename(path) not in _LISTS
+        may_be = new and os.path.basename(path) not in KUSTOMIZATIONS
         grant = f"; to let it in, first merge `adopted: [{base.folder}/{path}]` in trainc.yaml" if may_be else ""
         code, source = "KeptNotProven" if kept else "ForeignFile", kept or Source(f"{folder}/{path}", 1, 1)
         errors.append(Diagnostic(code, "error", message, hint + grant, source=source))
@@ -583,7 +582,7 @@ def prove(
         if before_bytes != data and not is_ours:
             changed, hint = ("is new", "remove it") if before_bytes is None else ("has changed", "restore it")
             message = f"trainc did not write this file, and it {changed} since {base.name}"
-            if os.path.basename(path) in _LISTS:
+            if os.path.basename(path) in KUSTOMIZATIONS:
                 hint += ": with it, Argo CD and Flux apply only what it lists, and end the other jobs"
             refuse(path, message, hint, new=before_bytes is None)
     return errors, permitted

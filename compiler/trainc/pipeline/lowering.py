@@ -220,7 +220,7 @@ def _gang_policy(policies: Json | None, options: Options) -> Json | None:
 
 def has_several_pods(info: Info) -> bool:
     """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
-    pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
+    pods = sum(pod_set.pods for pod_set in gang.members(info))
     return pods > 1 or (info.nodes.requested or 0) > 1
 
 

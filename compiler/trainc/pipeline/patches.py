@@ -399,9 +399,6 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
         yield Finding("AmbiguousTrainer", "error", message, hint, containers_path, "runtime")
 
 
-_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
-
-
 def infer_ancestor_labels(
     template: Json, ml_policy: Json | None, naming: NamingConvention = LABELED
 ) -> tuple[Json, list[Finding]]:
@@ -414,7 +411,7 @@ def infer_ancestor_labels(
     present = {ancestor_of(job) for job in jobs}
     if names.TRAINER in present and None not in present:  # Nothing is left to label.
         return {**template, "replicatedJobs": jobs}, findings
-    for step in (names.TRAINER, *_INITIALIZERS):
+    for step in (names.TRAINER, *names.INITIALIZERS):
         if step in present:
             continue
         candidates = _candidates(step, jobs, ml_policy, naming)

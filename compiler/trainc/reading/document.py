@@ -210,10 +210,6 @@ class Chunk:
         line = bisect_right(self.starts, index) - 1
         return self.source_at(line, index - self.starts[line])
 
-    def line_at(self, number: int) -> str:
-        """Return a line of the text, from 0, without its end."""
-        return self.text[self.starts[number] : self.starts[number + 1] - 1]
-
     def source_at(self, line: int, column: int) -> Source:
         """Return the position of a line and column of the text, both from 0."""
         return Source(self.file, self.line + line, column + (1 if line else self.column))

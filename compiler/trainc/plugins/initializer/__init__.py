@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from trainc.ir.info import Info
     from trainc.ir.trainjob import TrainJob
 
-STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
-
 
 def applies_to(job: TrainJob, info: Info) -> Json | None:
     """Return an empty policy if the TrainJob configures an initializer, else None."""
@@ -21,7 +19,7 @@ def applies_to(job: TrainJob, info: Info) -> Json | None:
 
 def in_runtime(job: TrainJob, info: Info) -> bool:
     """Return whether the runtime has an initializer, even if the TrainJob configures none."""
-    return any(pod_set.ancestor in STEPS for pod_set in info.pod_sets)
+    return any(pod_set.ancestor in names.INITIALIZERS for pod_set in info.pod_sets)
 
 
 PLUGIN = Plugin(

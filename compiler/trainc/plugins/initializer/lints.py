@@ -13,7 +13,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.knowledge.tables import read
 from trainc.kube import names
 from trainc.kube.documents import JOBS, mapping
-from trainc.plugins.initializer import STEPS
 from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
@@ -37,7 +36,7 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     """
     awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
-        if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
+        if pod_set.ancestor in names.INITIALIZERS and pod_set.name not in awaited and len(info.pod_sets) > 1:
             message = f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time"
             hint = f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]"
             yield Finding("InitializerNotOrdered", "warning", message, hint, (*JOBS, index), "runtime")
@@ -49,9 +48,9 @@ def unusable_sources(job: TrainJob, info: Info) -> Iterator[Finding]:
     Source: kubeflow/trainer pkg/initializers (dataset and model) at each release's tag. Other images may do otherwise.
     """
     # A job without a command may be there to try a runtime.
-    trains = bool(job.trainer.command) or any(job.initializer(step) is not None for step in STEPS)
+    trains = bool(job.trainer.command) or any(job.initializer(step) is not None for step in names.INITIALIZERS)
     for pod_set in info.pod_sets:
-        container = pod_set.container(pod_set.ancestor or "") if pod_set.ancestor in STEPS else None
+        container = pod_set.container(pod_set.ancestor or "") if pod_set.ancestor in names.INITIALIZERS else None
         if container is None or not _is_upstream(container):
             continue
         variables = {str(variable["name"]): variable.get("value") for variable in container.env}

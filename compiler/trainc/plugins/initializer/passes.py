@@ -13,7 +13,6 @@ from trainc.ir.provenance import derived
 from trainc.ir.trainjob import InitializerStep, TrainJob, carry_over, literal
 from trainc.kube import names
 from trainc.kube.documents import Json
-from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
@@ -23,7 +22,7 @@ _CACHING = "torch-distributed-with-cache"
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield errors if a configured initializer has no job, no container or, since 2.3, no mount of the shared volume."""
-    for step in STEPS:
+    for step in names.INITIALIZERS:
         initializer = job.initializer(step)
         if initializer is not None and (problem := _missing(info.pod_set(step), step, info)):
             caches = (initializer.storage_uri or "").lower().startswith("cache:")
@@ -50,7 +49,7 @@ def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:
 def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
     """Set the source on each initializer, which is identified by its ancestor label and not by its name."""
     for pod_set in info.pod_sets:
-        step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
+        step = job.initializer(pod_set.ancestor) if pod_set.ancestor in names.INITIALIZERS else None
         if step is not None:
             info = info.with_pod_set(_configure(pod_set, step, info))
     return info

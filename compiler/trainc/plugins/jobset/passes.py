@@ -20,7 +20,7 @@ from trainc.startup.typing import Any
 # Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validate) at each release's tag.
 
 
-_MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+_MAIN_CONTAINERS = (names.NODE, *names.INITIALIZERS)
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Itera
 # Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.go, Trainer in builder.go).
 
 
-_STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+_STEPS = (names.TRAINER, *names.INITIALIZERS)
 
 
 def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:

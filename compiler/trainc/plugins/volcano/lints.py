@@ -15,7 +15,7 @@ def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
     requested = (info.gang("volcano") or {}).get("minMember")
     if requested is None:
         return
-    pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
+    pods = sum(pod_set.pods for pod_set in gang.members(info))
     if 1 <= requested <= pods:
         return
     message = f"minMember is {requested}, but the gang has {pods} pods"

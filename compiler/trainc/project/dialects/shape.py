@@ -96,7 +96,6 @@ def _hints(name: str, shape: Shape) -> Iterator[str]:
 
 
 _JOB = "initializer"
-_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def split_initializer(jobs: Sequence[Any]) -> tuple[list[Any], tuple[Move, ...], Finding] | None:
@@ -113,7 +112,7 @@ def split_initializer(jobs: Sequence[Any]) -> tuple[list[Any], tuple[Move, ...],
     steps = [
         (i, c)
         for i, c in enumerate(init_containers if isinstance(init_containers, list) else ())
-        if isinstance(c, Mapping) and c.get("name") in _STEPS
+        if isinstance(c, Mapping) and c.get("name") in names.INITIALIZERS
     ]
     if not steps:
         return None

@@ -35,7 +35,7 @@ def evictable_pods(
     """Findings about pod sets that may be evicted while they train."""
     keep = _KEEP.get(cluster.scaler, ())
     for pod_set in workload.pod_sets:
-        if pod_set.step in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
+        if pod_set.step in names.INITIALIZERS:
             continue
         if not keep or any(pod_set.annotations.get(key) == value for key, value in keep):
             continue

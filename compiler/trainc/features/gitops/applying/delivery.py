@@ -14,7 +14,6 @@ from trainc.api.output import ownership
 from trainc.api.settings import Limits
 from trainc.features.gitops.applying.argocd import misspelt_annotations, of_application
 from trainc.features.gitops.applying.documents import (
-    LISTS,
     TOOLS,
     Applier,
     Around,
@@ -358,7 +357,7 @@ class Delivery:
             by_folder.setdefault(folder, []).append(file)
         for folder, names in by_folder.items():
             names.sort()
-            lists = [file for name in LISTS if os.path.isfile(file := os.path.join(folder, name))]
+            lists = [file for name in ownership.KUSTOMIZATIONS if os.path.isfile(file := os.path.join(folder, name))]
             for document in files.read_paths(lists, Limits(), everything=True)[0]:
                 listed = [str(entry) for entry in documents.items(document.data.get("resources"))]
                 plain = {os.path.normpath(entry) for entry in listed}

@@ -29,7 +29,6 @@ Reported: TypeAlias = "tuple[Severity, str, str, tuple[Any, ...]]"
 TOOLS = {"argocd": "Argo CD", "flux": "Flux"}
 _GROUPS = {"argoproj.io": "argocd", "kustomize.toolkit.fluxcd.io": "flux", "source.toolkit.fluxcd.io": "flux"}
 OURS = r"^ *\"?apiVersion\"?: *\"?(argoproj\.io|(kustomize|source)\.toolkit\.fluxcd\.io)/"
-LISTS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST_FILES = 500
 # Of one ApplicationSet, and the characters of a text that an element completes, or completes it with.
 _MOST_ELEMENTS, _MOST_CHARACTERS = 500, 1_000
@@ -305,7 +304,7 @@ def files_below(applier: Applier, output: Output, home: str) -> dict[str, tuple[
     # A folder above: all of it is applied unless something lists what is; the root may be that of anything.
     folder = os.path.join(home, applier.path)
     recurses = applier.tool == "flux" or applier.recurses
-    is_listed = any(os.path.exists(os.path.join(folder, name)) for name in LISTS)
+    is_listed = any(os.path.exists(os.path.join(folder, name)) for name in ownership.KUSTOMIZATIONS)
     if is_listed or not (recurses or os.path.relpath(folder, home or os.curdir) not in (os.curdir, os.pardir)):
         return {}
     return {f"{inside}/{file}": (output, file) for file in output.files}

@@ -216,10 +216,10 @@ class Causes:
             changes = changes or [((), (), None if diff.renamed else "")]
             below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
             ways = dict.fromkeys(way for old, new, _ in changes for way in ((1, new), (0, old)))
-            asked = {(n, at): self._of_fields(n, below[n].get(at, ()), records[n]) for n, at in ways}
-            places += chain.from_iterable(asked.values())
+            by_way = {(n, at): self._of_fields(n, below[n].get(at, ()), records[n]) for n, at in ways}
+            places += chain.from_iterable(by_way.values())
             for old, new, was in changes:
-                found = asked[1, new] or asked[0, old]
+                found = by_way[1, new] or by_way[0, old]
                 unexplained += [(f, was) for f in below[1].get(new, ())] if not found and was is not None else ()
                 lets_in = lets_in or not found
         places += self._runtime(key, records, len(every))

@@ -9,12 +9,11 @@ from typing import Any
 from trainc.api.documents import Document, opening, yaml_reader
 from trainc.api.findings import Diagnostic, Path, format_path
 from trainc.api.kube import Json, identity_of
-from trainc.api.output import dump_yaml
+from trainc.api.output import dump_yaml, ownership
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, is_overlay
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
-_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _NAMES_KUSTOMIZATIONS = ("resources", "components", "bases")
 # No real stack is deeper; kustomize itself refuses cycles.
 _MOST = 1_000
@@ -61,7 +60,7 @@ class Kustomization:
 def kustomization_in(folder: str) -> Kustomization | None:
     """The kustomization in a folder; None if there is none or it cannot be read."""
     root = opening.root_around(os.curdir)
-    for file in _FILES:
+    for file in ownership.KUSTOMIZATIONS:
         for data in _documents(os.path.join(folder, file), root):
             return Kustomization(folder, file, data, root)
     return None

@@ -221,7 +221,7 @@ def _unfilled_volumes(conversion: dialects.Conversion) -> Iterator[Finding]:
         containers = value_at(job, (*POD_SPEC, "containers"))
         for at, container in enumerate(containers if isinstance(containers, list) else ()):
             step = container.get("name") if isinstance(container, Mapping) else None
-            if step not in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER) or value_at(job, ("name",)) != step:
+            if step not in names.INITIALIZERS or value_at(job, ("name",)) != step:
                 continue
             mounts = container.get("volumeMounts") or ()
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from trainc.api.documents import opening
-from trainc.api.kube import names
+from trainc.api.kube import names, quantity
 from trainc.api.records import dataclass, field, pattern
 from trainc.features.cluster.policies.cel.functions import define
 from trainc.features.cluster.policies.cel.values import (
@@ -32,7 +32,6 @@ from trainc.features.cluster.policies.cel.values import (
 _QUANTITY_TEXT = pattern(r"(?a)[+-]?\.*\d[0-9.]*(?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?")
 _QUANTITY = pattern(r"(?a)[+-]?0*(\d*)(?:\.(\d*))?([KMGTPE]i|[eE][+-]?\d+|[numkMGTPE])?")
 _BINARY = " KMGTPE"
-_EXPONENTS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LONGEST_QUANTITY = 64
 _ESCAPES = pattern(r"%(?![0-9a-fA-F]{2})")
 _SCHEME = pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*(?=:)")
@@ -97,7 +96,7 @@ def _quantity(_: Budget, text: str) -> Quantity:
     if len(text) > _LONGEST_QUANTITY or len(suffix) > 4:
         raise UnknownError(f"trainc does not calculate with quantities as large as {text[:40]}")
     binary = _BINARY.find(suffix[0]) if suffix.endswith("i") else -1
-    exponent = _EXPONENTS.get(suffix, 0) if binary >= 0 or not suffix[1:] else int(suffix[1:])
+    exponent = quantity.DECIMAL_POWER.get(suffix, 0) if binary >= 0 or not suffix[1:] else int(suffix[1:])
     scale: int | None = exponent - len(fraction)
     if binary >= 0:
         # Go estimates the digits of a power of two.
