@@ -103,7 +103,10 @@ def test_places_are_those_of_the_template() -> None:
 def test_what_is_wrong_with_the_rendered_text_is_reported_in_the_template() -> None:
     _, (problem,) = read_template(b"{% set x = 1 %}\n{# x #}\n\na: 1\na: {{ x }}\n", "t.yaml.j2", {}, Limits())
     assert (problem.code, problem.source and problem.source.line) == ("DuplicateKey", 5)
-    assert problem.message.endswith("on line 4")
+    assert problem.message.endswith("already in this mapping, on line 4")
+    _, (problem,) = read_template(b"{% for x in [1, 2] %}\na: {{ x }}\n{% endfor %}", "t.yaml.j2", {}, Limits())
+    assert (problem.source and problem.source.line) == 2
+    assert problem.message.endswith("already in this mapping, from the round before")
 
 
 @given(st.text(alphabet="ab: -{}%#\n'\"|x", max_size=40))

@@ -13,7 +13,7 @@ from trainc.reading.yaml_reader import decode, encode, read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
-_LINE = pattern(r"(?<= on line )\d+$")
+_LINE = pattern(r" on line (\d+)$")
 __all__ = ["TemplateFailedError", "read_template", "render"]
 
 
@@ -58,8 +58,10 @@ def read_template(
         return lambda path: in_template(locate(path))
 
     def shown(diagnostic: Diagnostic) -> Diagnostic:
-        message = _LINE.sub(lambda found: str(lines()[min(int(found[0]), len(lines())) - 1]), diagnostic.message)
-        return replace(diagnostic, message=message, source=in_template(diagnostic.source))
+        source, first = in_template(diagnostic.source), _LINE.search(diagnostic.message)
+        line = f" on line {lines()[min(int(first[1]), len(lines())) - 1]}" if first else ""
+        line = " from the round before" if source and line == f" on line {source.line}" else line
+        return replace(diagnostic, message=_LINE.sub(line, diagnostic.message), source=source)
 
     documents, diagnostics = read_documents(encode(output), file, limits, already=already)
     return [replace(d, locate=locator(d.locate)) for d in documents], [*map(shown, diagnostics)]

@@ -489,7 +489,10 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
         message, line = f"the template is malformed: {error.message}", error.lineno
         if "Unexpected end of template" in message and message.endswith("'."):
             line, word = _opened(text, message.rsplit("'", 2)[1])
-            message, hint = f"the template ends inside this {{% {word} %}}", f"add {{% end{word} %}} where it is to end"
+            message, hint = (
+                f"the template is malformed: it ends inside this {{% {word} %}}",
+                f"add {{% end{word} %}} where it is to end",
+            )
         raise failed(line, message, hint) from None
     except UndefinedError as error:
         rest = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
