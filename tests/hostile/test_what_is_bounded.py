@@ -18,6 +18,7 @@ from trainc.explain.model import MOST_RECORDED
 from trainc.features.authoring.lsp.names import _MOST_FIELDS as MOST_OUTLINED
 from trainc.features.authoring.sweeps.matrix import SWEEP
 from trainc.knowledge import conditions, hosts
+from trainc.lints import runs
 from trainc.options import Limits
 from trainc.output import remains
 from trainc.pipeline import valid_document
@@ -300,6 +301,19 @@ def test_a_script_is_read_in_steps_in_proportion_to_its_length(part: str) -> Non
 
     calls.__wrapped__(text(2))
     assert_linear([steps(lambda size=size: calls.__wrapped__(text(size))) for size in (30, 60, 120)])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("each", ["a;", "a|", "torchrun --nnodes 2 x.py;", "for i in a; do b; done;"])
+def test_programs_that_a_script_starts_take_steps_in_proportion(each: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_MOST_RUNS", 5)
+
+    def work(count: int) -> None:
+        text = f"{HEAD}  trainer: {{command: [bash, -c, '{each * count}b']}}\n"
+        Path("job.yaml").write_text(text, encoding="utf-8")
+        assert run("check", "job.yaml", *FLAGS).status in (0, 1)
+
+    work(3)
+    assert_linear([steps(lambda n=n: work(n)) for n in (60, 120, 240)], 10_000)  # type: ignore[misc]
 
 
 def test_only_some_better_sizes_are_tried() -> None:

@@ -124,12 +124,19 @@ class Run:
         return entry.image_path() if key == "job:image" else places.get(key)
 
 
+# Each is looked at beside all others; of programs that nothing is known of, as many more.
+_MOST_RUNS = 200
+
+
 def runs(training: Training) -> Iterator[Run]:
-    """Yield each program that the command starts."""
+    """Yield each program that the command starts; of a script that starts very many, the first ones."""
     files = visible_files(training)
     by_path = files_by_path(files)
+    left = {True: _MOST_RUNS, False: _MOST_RUNS}
     for start in training.line.starts:
-        if start.argv and start.kind in ("launcher", "python", "code", "unknown", "shell"):
+        is_known = start.kind in ("launcher", "python", "code")
+        if start.argv and (is_known or start.kind in ("unknown", "shell")) and left[is_known]:
+            left[is_known] -= 1
             yield _run(training, start, by_path)
 
 
