@@ -93,6 +93,20 @@ REFUSED = {
 }
 
 
+# What is wrong with brackets, and the hint.
+BRACKETS = {
+    "[1].all(i, int(i) <= 2": "write ) at the end: all( at line 1, column 5 is still open",
+    "(1 + 2\n== 3": "write ) at the end: ( at line 1, column 1 is still open",
+    "[[1], [2] == []": "write ] at the end: [ at line 1, column 1 is still open",
+    "has(object.a[0)": "write ] before this ): a[ at line 1, column 12 is still open",
+    "{'a': ')'": "write } at the end: { at line 1, column 1 is still open",
+    "1 == 1)": "remove this ), or open one before it: none is open",
+    "object.a ==": "",
+    "[1].all(i, i ==)": "",
+    "1 == 1 2": "",
+}
+
+
 @pytest.mark.parametrize(("text", "kind"), TYPES.items(), ids=TYPES)
 def test_an_expression_has_a_type(text: str, kind: str) -> None:
     assert str(NAMES.compile(text)[1]) == kind
@@ -103,6 +117,13 @@ def test_what_the_api_server_refuses(text: str, why: str) -> None:
     with pytest.raises(InvalidExpressionError) as error:
         NAMES.compile(text)
     assert why in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "hint"), BRACKETS.items(), ids=BRACKETS)
+def test_a_syntax_error_names_the_bracket_that_is_its_reason(text: str, hint: str) -> None:
+    with pytest.raises(InvalidExpressionError, match="syntax error at line") as error:
+        NAMES.compile(text)
+    assert error.value.hint == hint
 
 
 def test_a_result_of_unknown_type_is_no_bool() -> None:

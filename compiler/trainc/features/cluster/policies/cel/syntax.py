@@ -49,6 +49,7 @@ _STRENGTH = {
     for strength, marks in enumerate(("||", "&&", "< <= >= > == != in", "+ -", "* / %"), start=1)
     for mark in marks.split()
 }
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 RESULT = "@result"
 # What a selection is read as if it spells the name of a variable or type.
 NAMES_WITH_DOTS = frozenset(
@@ -271,8 +272,25 @@ class _Parser:
         return before
 
     def error(self, message: str = "") -> InvalidExpressionError:
-        """A syntax error at the current token."""
-        return InvalidExpressionError(f"{message or 'syntax error'} at {position_of(self.text, self.at)}")
+        """A syntax error at the current token, with the bracket that is open or not, if that is the reason."""
+        error = InvalidExpressionError(f"{message or 'syntax error'} at {position_of(self.text, self.at)}")
+        opened: list[tuple[str, int, str]] = []
+        before = "", 0
+        for kind, value, at in _tokens(self.text[: self.at]):
+            if kind in _CLOSING:
+                name, start = before if before[1] + len(before[0]) == at else ("", at)
+                opened.append((kind, start, name))
+            elif opened and kind == _CLOSING[opened[-1][0]]:
+                opened.pop()
+            before = (value, at) if kind == "word" else ("", at)
+        if self.kind in ("end", *_CLOSING.values()) and opened and self.kind != _CLOSING[opened[-1][0]]:
+            bracket, start, name = opened[-1]
+            where = "at the end" if self.kind == "end" else f"before this {self.kind}"
+            is_open = f"{name}{bracket} at {position_of(self.text, start)} is still open"
+            error.hint = f"write {_CLOSING[bracket]} {where}: {is_open}"
+        elif self.kind in _CLOSING.values() and not opened:
+            error.hint = f"remove this {self.kind}, or open one before it: none is open"
+        return error
 
     def _takes(self, kind: str) -> bool:
         if self.kind != kind:
