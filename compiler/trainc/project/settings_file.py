@@ -77,7 +77,8 @@ def _wrong_version(data: Mapping[str, Any]) -> Finding | None:
     for match in filter(None, clauses):
         if not _holds(_numbers(__version__), match[1], _numbers(match[2]), is_prefix=match[3] is not None):
             message = f"trainc.yaml requires trainc {required}, and this is {__version__}"
-            return Finding(CODE, "error", message, f"install trainc{required}", at)
+            hint = f"install trainc{required}; if CI has {__version__}, first raise it there, then this line"
+            return Finding(CODE, "error", message, hint, at)
     return None
 
 
