@@ -270,7 +270,7 @@ def sources_of(compilation: Run) -> Sources:
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""
     exclude, files = settings.configuration.exclude, compilation.inputs.files
-    place = settings.place if settings.covers_all else lambda _: None
+    place = settings.place if settings.covers_all else None
     sources = Sources(home, settings.paths, exclude, files, settings.elsewhere(), place)
     # The jobs that no environment selects have not ended: their output is not removed.
     for document in compilation.unselected:

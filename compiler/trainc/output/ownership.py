@@ -180,7 +180,7 @@ class Sources:
 
     `home` is the real path of the folder of trainc.yaml, or empty: first lines are relative to it, and a source outside
     it goes by its file name alone. `paths` and `exclude` say what the build reads, and `files_read` are the files in
-    which it found TrainJobs or runtimes.
+    which it found TrainJobs or runtimes. `place` finds settings, None if the command line says what is read.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the last two go by what they tell
@@ -190,7 +190,7 @@ class Sources:
         exclude: Exclude = Exclude(),
         files_read: Iterable[str] = (),
         is_elsewhere: Callable[[Json, str], bool] = lambda _job, _file: False,
-        place: Callable[[str], Source | None] = lambda _key: None,
+        place: Callable[[str], Source | None] | None = None,
     ) -> None:
         self._home, self._paths, self._exclude, self._files_read = home, paths, exclude, files_read
         self._is_elsewhere, self._place = is_elsewhere, place
@@ -246,7 +246,8 @@ class Sources:
                     ended = {output: source for output, source in ended.items() if output not in lost}
                     why = _UNSELECTED if lost == unselected else self._reason(file)
                     outputs_of_file = [f"{folder.rstrip('/')}/{output}" for output in lost]
-                    if why in _KEYS and self._place(_KEYS[why]):
+                    of_path = why == _NO_INPUT and self._place is None
+                    if of_path or (why in _KEYS and self._place is not None and self._place(_KEYS[why])):
                         by_setting.setdefault(_KEYS[why], {})[shown_path(os.path.relpath(file))] = outputs_of_file
                     else:
                         diagnostics.append(self._skipped_source(file, outputs_of_file, why))
@@ -254,21 +255,27 @@ class Sources:
         return [*diagnostics, *self._remaining(folder, ended)]
 
     def _left_out(self, key: str, files: Mapping[str, Sequence[str]]) -> Diagnostic:
-        """Say at a setting which sources with jobs it leaves out."""
+        """Say at a setting, or of the PATH of the command, which sources with jobs it leaves out."""
         outputs = [output for of_file in files.values() for output in of_file]
-        what = f"`{key}` leaves out {first_of([*files], 3)}"
+        what = f"{f'`{key}`' if self._place else 'PATH'} leaves out {first_of([*files], 3)}"
         folders = sorted({os.path.dirname(file) for file in files})
         remedy = f"add {first_of(folders)} here" if key == "sources" else "correct the glob"
+        if self._place is None:
+            all_read = (
+                "run `trainc build` without a path, which reads all `sources`" if self._home else "add them to PATH"
+            )
+            remedy = f"{all_read}, or leave out --prune"
 
         def message(outputs: Sequence[str]) -> str:
             jobs = "a job" if len(outputs) == 1 else f"{len(outputs)} jobs"
             return f"{what}; pruning would end {jobs}, {first_of(outputs, 3)}"
 
         def hint(outputs: Sequence[str]) -> str:
-            return f"{remedy}; to end {'it' if len(outputs) == 1 else 'them'}: git rm {' '.join(outputs)}"
+            end = f"; to end {'it' if len(outputs) == 1 else 'them'}: git rm {' '.join(outputs)}"
+            return remedy + end * (self._place is not None)
 
         texts = Listed(message, outputs, what), Listed(hint, outputs, remedy)
-        return Diagnostic("SourceSkipped", "error", *texts, source=self._place(key))
+        return Diagnostic("SourceSkipped", "error", *texts, source=self._place(key) if self._place else None)
 
     def removed(self, folder: str, outputs: Mapping[str, str], base: str) -> Iterator[Diagnostic]:
         """Yield a warning for each place with the text of jobs whose outputs are gone since `base`."""
