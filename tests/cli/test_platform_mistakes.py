@@ -176,7 +176,7 @@ def test_a_mistake_is_said_once_where_it_is(edits: list[tuple[str, str, str]], p
         if not Path(file).exists():
             write(file, "")
         edit(file, old, new)
-    result = run("check")
+    result = run("check", *["--base", "main"] * ("since main: " in says))
     found = [line for line in result.stderr.splitlines() if line.startswith(f"{place}: ")]
     errors = [
         line

@@ -21,7 +21,7 @@ from trainc.cli.command import Arguments
 from trainc.cli.revisions import Copy, copy_of_revision, here
 from trainc.cli.settings import Settings
 from trainc.emit.config_maps import owned
-from trainc.findings import CompileError, Diagnostic, Source, has_errors
+from trainc.findings import CompileError, Diagnostic, Severity, Source, has_errors
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import Json, identity_of, qualified
 from trainc.kube.names import JOB_KINDS
@@ -405,7 +405,11 @@ class Bases:
             # What all environments had from the top is gone there.
             is_of_all = getattr(self.get().settings, key, None) == getattr(before, key, None)
             source = settings.place(key) or (None if is_of_all else settings.place("environments", after.environment))
-            yield Diagnostic("SettingsLoosened", "info", message, about, CONFIGURATION_FILE, "", source or top)
+            severity: Severity = "info"
+            if key == "rebuild":  # Nothing else that is looser touches jobs that run.
+                severity, about = "warning", _KEEPING
+            source = source or (self._next_to(settings, key) if top else None) or top
+            yield Diagnostic("SettingsLoosened", severity, message, about, CONFIGURATION_FILE, "", source)
         if after.live and before.live:
             from trainc.cli.live import Live
 
@@ -414,6 +418,19 @@ class Bases:
             yield from self._about_dump(after.live[0], [qualified(*job) for job in finished])
             if after.live[1] < before.live[1] and there.problem is not None:
                 yield replace(there.problem, source=settings.place("live"))
+
+    def _next_to(self, settings: Settings, key: str) -> Source | None:
+        """Return the line of trainc.yaml that follows where it had a setting which is gone."""
+        from trainc.reading.yaml_reader import read_documents
+
+        revision, file, limits = self.get(), settings.configuration.file or "", settings.options.limits
+        texts = ((revision.text_at(revision.commit, file) or "").encode(), read_file(file, limits.file_bytes))
+        was, now = (next(iter(read_documents(text, file, limits)[0]), None) for text in texts)
+        if was is None or now is None or key not in was.data:
+            return None
+        keys = [*was.data]
+        after = [*keys[keys.index(key) :], *reversed(keys[: keys.index(key)])]
+        return next((now.locate((one,)) for one in after if one in now.data), None)
 
     def _about_dump(self, folder: str, finished: list[str]) -> Iterator[Diagnostic]:
         """Say that a change edits what the cluster was doing, so that jobs have finished that ran by the base's dump."""
@@ -471,13 +488,17 @@ class Bases:
                 or next((line for line, _ in self.changes_for_all(settings)), None)
                 or Source(os.path.normpath(after.file), 1, 1)
             )
-            yield (key, texts, hint.format(key=key), source), [job for job in jobs if job[0] != places_now.get(key)]
+            yield (
+                (key, texts, hint.replace("{key}", key), source),
+                [job for job in jobs if job[0] != places_now.get(key)],
+            )
 
 
 _MOVED = (
     "have it apply {0} instead, and carry the files over, so that jobs which stay the same go on: remove {0} if it is built, "
     "and run `git mv {1} {0}` and `trainc build`"
 )
+_KEEPING = "put `rebuild: changed-jobs` back; to roll something out, `trainc build --rebuild NAME`"
 _RENAMED = "wait until the jobs have finished, or leave `{key}` as it was"
 # What an overlay does to the places of all jobs.
 _MOVING = ("namespace", "namePrefix", "nameSuffix")

@@ -9,6 +9,7 @@ from trainc.findings import Diagnostic, Finding, Path
 from trainc.findings.text import counted, did_you_mean, first_of, near_names
 from trainc.kube.documents import mapping, path_exists, value_at
 from trainc.kube.names import QUEUE_LABEL
+from trainc.project.configuration import Configuration
 from trainc.project.dialects import is_sweep
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import CONFIGURATION_FILE
@@ -30,12 +31,7 @@ def report_unselected(runs: Sequence[Run]) -> None:
         message = "`select` in trainc.yaml does not select this job, so it is not compiled"
     hint = "change its queue, labels or namespace, extend `select`, or list the file under `exclude`"
     selections = [(run.settings.configuration, *run.settings.other_environments) for run in runs]
-    queues = dict.fromkeys(
-        queue
-        for configurations in selections
-        for one in configurations
-        for queue in dict(one.select.labels).get(QUEUE_LABEL, ())
-    )
+    queues = dict.fromkeys(queue for configurations in selections for one in configurations for queue in _selected(one))
 
     in_use: set[object] = {value_at(job.data, _QUEUE) for run in runs for job in run.session.jobs}
     # By a queue that is selected and has no job, the jobs of one that is called almost like it.
@@ -77,7 +73,8 @@ def report_unselected(runs: Sequence[Run]) -> None:
     for (named, used), documents in meant.items():
         are = "is" if len(documents) == 1 else "are"
         about = f"`select` chooses the queue {named!r}, in which there is no job, and {counted(len(documents), 'job')} in {used!r} {are} left out"
-        source = next(filter(None, (run.settings.place("select", "queue") for run in runs)), None)
+        selecting = (run.settings for run in runs if named in _selected(run.settings.configuration))
+        source = next(filter(None, (settings.place("select", "queue") for settings in selecting)), None)
         diagnostics.append(Diagnostic("NotSelected", "warning", about, did_you_mean(named, [used]), source=source))
     for run in runs:
         run.unselected = list(left_out.values())
@@ -88,7 +85,12 @@ def _selected_at_base(run: Run) -> Sequence[str]:
     """Return the queues that an environment had at the base."""
     revision = run.bases.find() if run.bases else None
     there = None if revision is None else revision.configuration(run.settings.configuration.environment)
-    return () if there is None else dict(there.select.labels).get(QUEUE_LABEL, ())
+    return () if there is None else _selected(there)
+
+
+def _selected(configuration: Configuration) -> Sequence[str]:
+    """Return the queues that an environment selects."""
+    return dict(configuration.select.labels).get(QUEUE_LABEL, ())
 
 
 def join_skipped(runs: Sequence[Run]) -> None:

@@ -209,7 +209,7 @@ def describe_loosening(before: Configuration, after: Configuration, of_nothing: 
     if before.cluster and not after.cluster:
         yield f"`cluster` is gone: jobs are no longer checked against {before.cluster}."
     if after.rebuild != before.rebuild == "changed-jobs":
-        yield "`rebuild` no longer keeps jobs as built, nor those that are `frozen`."
+        yield "`rebuild` no longer keeps jobs as built, nor those that are `frozen`: each build compiles all jobs, and those that differ restart."
     if after.live and before.live is None:
         yield f"`live`: jobs that have finished by the dump {after.live[0]} drop out of what is checked."
     elif after.live and before.live and after.live[1] > before.live[1]:
