@@ -250,6 +250,7 @@ class Proof(NamedTuple):
     trainjob: Any
     refused: str
     permitted: bool = False
+    help: str = ""
 
 
 ELSEWHERE = first_line("jobs/moved.yaml")
@@ -262,6 +263,9 @@ PROOFS = {
     "a shorter body": Proof(FIRST + BEFORE + OLD_BODY[:-5], JOB, "this file was changed by hand"),
     "a longer body": Proof(FIRST + BEFORE + "a: 1\n" + OLD_BODY, JOB, "this file was changed by hand"),
     "another second line": Proof(FIRST + OF_OTHER + OLD_BODY, JOB, "the file has changed", permitted=True),
+    "the line of another trainc": Proof(
+        FIRST + NOW + NEW_BODY, JOB, "the file has changed", False, "built by trainc 0.1.0, and this is 0.2.0"
+    ),
     "no second line": Proof(FIRST + OLD_BODY, JOB, "the file has changed", permitted=True),
     "a file of somebody else's": Proof(f"# x\n{BEFORE}{OLD_BODY}", JOB, "the file has changed"),
     "no file": Proof(None, JOB, "the file is new", permitted=True),
@@ -271,7 +275,7 @@ PROOFS = {
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("adopted", [(), ("rendered/nlp/llm.yaml",), ("rendered/**",), ("llm.yaml",), ("jobs/**",)])
 def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) -> None:
-    before, trainjob, refused, permitted = PROOFS[proof]
+    before, trainjob, refused, permitted, help_ = PROOFS[proof]
     base = at_base(before, trainjob, adopted=adopted)
     decided = keeping(FIRST + BEFORE + OLD_BODY, base=base)
     decided.hold("nlp", "llm", [NEW])
@@ -282,6 +286,7 @@ def test_what_a_base_proves_and_permits(proof: str, adopted: tuple[str, ...]) ->
         (error,) = errors
         assert error.code == "KeptNotProven"
         assert f"{refused} since main" in error.message
+        assert help_ in error.hint
         assert ("adopted: [rendered/nlp/llm.yaml]" in error.hint) is permitted
     else:
         assert (errors, let_in) == ([], [])

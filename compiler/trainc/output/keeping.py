@@ -477,6 +477,13 @@ class Keeping:
         line, body = (None, "") if base is None else split(base.read_text(rendered.path)) or (None, "")
         return line == rendered.line and body != rendered.body and self.standing(rendered.key) == "changed"
 
+    def other_trainc(self, rendered: Rendered) -> str:
+        """Return the version of trainc that built a file since the base, empty if it is this one."""
+        base = self.read_base()
+        before, _ = (None if base is None else split(base.read_text(rendered.path))) or (None, "")
+        version = rendered.line.trainc
+        return "" if version in {self.trainc, before and before.trainc} else version
+
     def commit_of(self, rendered: Rendered) -> str:
         """Return the commit of the base's history that first had a file with this content, empty if none had."""
         base = self.read_base()
@@ -570,6 +577,8 @@ def prove(
             changed = changed if before else "the file is new"
             message = f"this is not what {file.job} compiles to, and {changed} since {base.name}"
             hint = f"compile it: trainc build --rebuild {file.job}"
+            if other := keeping.other_trainc(file):
+                hint = f"it was built by trainc {other}, and this is {keeping.trainc}: with the version that CI has, {hint}"
             place = Source(f"{folder}/{file.path}", 1, 1)
             if line == file.line and body != file.body:
                 message = f"this file was changed by hand since {base.name}, or built from what is gone: it is neither that nor what {file.job} compiles to"

@@ -14,6 +14,7 @@ from law_of_causes import Round, rounds
 from made_up_monorepo import monorepo, possible_edits, runtime_text
 from repositories import JOB, RUNTIME, SETTINGS, commit, edit, git, write
 
+from trainc import __version__
 from trainc.features.gitops.diff.causes import Causes
 from trainc.project.overlays.patterns import Edited
 
@@ -83,6 +84,11 @@ def a_file_by_hand() -> None:
     edit("rendered/ads/bert.yaml", "torchrun", "torchrun2")
 
 
+def a_file_of_another_trainc() -> None:
+    a_file_by_hand()
+    edit("rendered/ads/bert.yaml", f"by trainc {__version__} ", "by trainc 9.8.7 ")
+
+
 def a_sweep_of_a_job() -> None:
     text = "apiVersion: trainc/v1alpha1\nkind: Sweep\nmetadata: {name: s}\nbase: {file: bert.yaml, endsJob: true}\n"
     write("jobs/ads/sweep.yaml", f"{text}parameters: {{lr: [1, 2]}}\n")
@@ -96,6 +102,10 @@ CASES = {
     ),
     "a release": (another_release, [("ads/mpi", "trainc.yaml:1", "Trainer 2.2 → 2.3", False)]),
     "a rendered file": (a_file_by_hand, [("ads/bert", "", "rendered/ads/bert.yaml, changed by hand", False)]),
+    "a file of another trainc": (
+        a_file_of_another_trainc,
+        [("ads/bert", "", "rendered/ads/bert.yaml, built by trainc 9.8.7", False)],
+    ),
     "a sweep that ends its base": (
         a_sweep_of_a_job,
         [

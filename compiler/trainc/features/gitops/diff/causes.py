@@ -258,8 +258,9 @@ class Causes:
         keeping = self._sides[1].side.manifest_set.keeping
         if keeping is None or rendered is None or rendered.standing != "kept" or not rendered.differs:
             return ""
-        commit = keeping[1].commit_of(rendered)
-        return f"{self._file_of(rendered)}, {f'back to what it was in {commit}' if commit else 'changed by hand'}"
+        commit, other = keeping[1].commit_of(rendered), keeping[1].other_trainc(rendered)
+        otherwise = f"built by trainc {other}" if other else "changed by hand"
+        return f"{self._file_of(rendered)}, {f'back to what it was in {commit}' if commit else otherwise}"
 
     def _overwritten(self, key: Key) -> Iterator[str]:
         """Yield the file of a job that is compiled, if it is neither that of the side before nor what compiling gives."""
