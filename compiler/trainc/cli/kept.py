@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import MappingProxyType
@@ -288,7 +287,8 @@ def causes_of(
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
     base = keeping.read_base()
-    unfinished = [file for file in keeping.waiting if base is None or base.read_state(file.body) != "finished"]
+    states = {file.job: "" if base is None else base.read_state(file.body) for file in keeping.waiting}
+    unfinished = [file for file in keeping.waiting if states[file.job] != "finished"]
     for rendered in unfinished:
         if rendered.compiled is not None and rendered.key not in by_hand and not keeping.is_by_hand(rendered):
             groups.setdefault(_difference(rendered, jobs[rendered.namespace, rendered.name]), []).append(rendered)
@@ -314,7 +314,6 @@ def causes_of(
             affected.setdefault(cause, {}).update(dict.fromkeys(rendered.job for rendered in group))
             registries = [_registries(text or "") for text in (first.body, first.compiled)]
             left.setdefault(cause, {}).update(dict.fromkeys(sorted(registries[0] - registries[1])))
-    waiting = {file.job for file in unfinished}
     return [
         Cause(
             tuple(names),
@@ -322,7 +321,7 @@ def causes_of(
             if isinstance(cause, str)
             else tuple(sorted((source for source, _ in cause), key=lambda s: (s.line, s.column))),
             cause if isinstance(cause, str) else "",
-            _rebuild_of(names, waiting),
+            _rebuild_of(names, states),
             tuple(left[cause]),
             not isinstance(cause, str) and all(is_gone for _, is_gone in cause),
         )
@@ -330,13 +329,17 @@ def causes_of(
     ]
 
 
-def _rebuild_of(jobs: Collection[str], waiting: AbstractSet[str]) -> str:
-    """Return the flags that build kept jobs again, and no other of those that wait for it."""
-    if waiting <= {*jobs}:
+def _rebuild_of(jobs: Collection[str], waiting: Mapping[str, str]) -> str:
+    """Return the flags that build kept jobs again, and no other of those that wait for it, which have these states."""
+    others = waiting.keys() - {*jobs}
+    if not others:
         return "--rebuild all"
     spaces = {job.rpartition("/")[0] for job in jobs}
-    if all(spaces) and {job for job in waiting if job.rpartition("/")[0] in spaces} <= {*jobs}:
+    if all(spaces) and not any(job.rpartition("/")[0] in spaces for job in others):
         return " ".join(f"--rebuild '{space}/*'" for space in sorted(spaces))
+    states = {waiting[job] for job in jobs}
+    if len(jobs) > len(states) and all(states) and not any(waiting[job] in states for job in others):
+        return " ".join(f"--rebuild {state}" for state in sorted(states))
     return " ".join(f"--rebuild {job}" for job in sorted(jobs))
 
 
