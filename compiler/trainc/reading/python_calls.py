@@ -404,25 +404,27 @@ class _Script:
         There is none if another one, which the other ranks may make meanwhile, is behind another condition.
         """
         of_first: dict[ast.Call, str] = {}
-        tests: list[tuple[ast.expr, list[ast.stmt]]] = [
-            (one.test, one.body) for one in ast.walk(tree) if isinstance(one, ast.If)
-        ]
-        bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]  # type: ignore[attr-defined]
-        for body in bodies:
-            ends = [
-                n
-                for n, one in enumerate(body)
-                if isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], (ast.Return, ast.Continue))
-            ]
-            tests += [(ast.UnaryOp(ast.Not(), body[n].test), body[n + 1 :]) for n in ends[:1]]
-        for test, body in tests:
-            if first := self._is_first(test):
-                key = "call:LOCAL" if "local" in first.lower() else "call:ONE"
-                of_first |= {c: key for one in body for c in _collective(one) if of_first.get(c) != "call:ONE"}
+        tests = [(one.test, one.body) for one in ast.walk(tree) if isinstance(one, ast.If)]
+        for body in [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]:  # type: ignore[attr-defined]
+            alone = [(n, one) for n, one in enumerate(body) if isinstance(one, ast.If) and not one.orelse]
+            ends = [(one.test, n) for n, one in alone if isinstance(one.body[-1], (ast.Return, ast.Continue))]
+            tests += [(ast.UnaryOp(ast.Not(), test), body[n + 1 :]) for test, n in ends[:1]]
+        firsts = ((self._is_first(test), body) for test, body in tests)
+        reached = [("call:LOCAL" if "local" in first.lower() else "call:ONE", body) for first, body in firsts if first]
+        nodes = {*ast.walk(tree)}
+        left = Counter(getattr(node, "id", "") for node in nodes)
+        for key, body in reached:  # With the functions that are named nowhere else.
+            of_first |= {c: key for one in body for c in _collective(one) if of_first.get(c) != "call:ONE"}
+            here = {node for one in body for node in ast.walk(one)} & nodes
+            nodes -= here
+            names = [getattr(node, "id", "") for node in here]
+            left.subtract(names)
+            found = sorted(name for name in {*names} & self.functions.keys() if not left[name])
+            reached += [(key, self.functions.pop(name).body) for name in found]
         certain = {*self.calls}
         unsure = {dotted(c.func) for c in _collective(tree) if c not in of_first and c not in certain}
-        found = [c for c in of_first if dotted(c.func) not in unsure and _is_of_all(c)]
-        return {of_first[c]: c for c in found[::-1]}
+        sure = [c for c in of_first if dotted(c.func) not in unsure and _is_of_all(c)]
+        return {of_first[c]: c for c in sure[::-1]}
 
     def _is_first(self, test: ast.expr) -> str:
         """Return the test of the first rank that a condition has, if any: without it, it does not hold."""

@@ -77,17 +77,12 @@ def _json(text: str) -> tuple[int, str] | None:
         end = error.pos + (text[error.pos : error.pos + 1] == ",")
         before = text[:end].rstrip()
         if before.endswith(",") and text[end:].lstrip()[:1] in ("}", "]"):
-            return before.count(
-                "\n"
-            ), f"is not valid JSON: a comma is behind the last item, {_last_item(before)}: remove it"
+            last = before.rpartition("\n")[2].strip()[-40:].rstrip(",")
+            return before.count("\n"), f"is not valid JSON: a comma is behind the last item, {last}: remove it"
         return error.lineno - 1, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
     except (ValueError, RecursionError):
         pass
     return None
-
-
-def _last_item(before: str) -> str:
-    return before.rpartition("\n")[2].strip()[-40:].rstrip(",")
 
 
 def _toml(text: str) -> tuple[int, str] | None:
