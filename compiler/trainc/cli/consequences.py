@@ -142,6 +142,8 @@ def _at_changed_rule(run: Run, jobs: Mapping[JobKey, Document], d: Diagnostic) -
     if bases is None or bases.find() is None or not bases.differs(rule.file):
         return d
     job = jobs.get(job_of(d) or ("", ""))
-    if any(map(bases.differs, dict.fromkeys((source.file, job.file if job else source.file)))):
+    files = dict.fromkeys([*[source.file] * (source.origin == "file"), *([job.file] if job else ())])
+    if any(map(bases.differs, files)):
         return d
-    return replace(d, source=rule, path="")
+    warn = "; for the jobs that are there, bind it with `validationActions: [Warn]` first" * (d.code == "PolicyDenied")
+    return replace(d, source=rule, path="", hint=d.hint + warn)

@@ -44,7 +44,11 @@ def place_built(result: Result) -> list[Diagnostic]:
                 sources[built] = _sources_by_path(objects[built])
             known, path = sources[built], finding.source_path or finding.path
             ways = [_nearest(known, path), *map(known.get, finding.numbers)]
-            source = next((way for way in ways if way and way.file == result.job.document.file), ways[0])
+            file = result.job.document.file
+            source = next((way for way in ways if way and way.file == file), ways[0])
+            if path not in known and path[-2:-1] == ("labels",):  # Of what the job writes beside others, it lacks one.
+                beside = (at for way, at in known.items() if way[:-1] == path[:-1] and at and at.file == file)
+                source = next(beside, source)
             placed[i] = replace(placed[i], source=source or placed[i].source)
             if finding.code in NOT_OF_MIRRORS:
                 placed[i] = _as_written(placed[i], finding.path, objects[built], result)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 # A file with a text of another program: its `text`, and its path as `metadata.name`.
 TEXT_FILE = "File"
 # What is wrong with an image whatever registry an overlay takes it from.
-NOT_OF_MIRRORS = ("InvalidImage", "MovingImageTag", "ImageNotPinned")
+NOT_OF_MIRRORS = ("InvalidImage", "MovingImageTag", "ImageNotPinned", "MPIImagesDiffer")
 # There may be many findings about the lines of one text.
 _lines = lru_cache(maxsize=8)(str.splitlines)
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from trainc.api.documents import Document, label_of
-from trainc.api.findings import Finding, Hint, Path, Severity, did_you_mean
+from trainc.api.findings import Finding, Hint, Path, Severity, did_you_mean, format_path
 from trainc.api.kube import documents
 from trainc.api.records import dataclass, field, pattern, replace
 from trainc.features.cluster.policies import cel, matching
@@ -325,9 +325,14 @@ class _Case:
             if action != "Audit" or "Deny" not in actions:  # What is denied is said once.
                 yield replace(self._finding(action, message, expression, path), numbers=numbers)
 
+    def _must_hold(self, expression: Expression, path: Path) -> str:
+        """The start of a hint: the expression, and the field that it asks for if the object does not have that."""
+        is_unset = path and not documents.path_exists(self._subject.data, path)
+        return f"{format_path(path)} is not set, and " * bool(is_unset) + f"`{_short(expression.text)}` must hold; "
+
     def _finding(self, action: str, message: str, expression: Expression | None, path: Path) -> Finding:
         code, severity = _CODES[action]
-        text = "" if expression is None else f"`{_short(expression.text)}` must hold; "
+        text = "" if expression is None else self._must_hold(expression, path)
         is_faulty, misspelt = False, None
         if "no such key: " in message:
             key = message.rpartition("no such key: ")[2]
