@@ -22,6 +22,7 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "torch.distributed.run": (["python", "-m", "torch.distributed.run", "train.py"], {}),
     "torch.distributed.launch": (["python3", "-m", "torch.distributed.launch", "--use_env", "train.py"], {}),
     "variables of the container": (["torchrun", "--nnodes=$(PET_NNODES)", "--node_rank=$(PET_NODE_RANK)", "t.py"], {}),
+    "a home folder that the Trainer finds": (["torchrun", "t.py", "--output_dir", "~/out", "--logging_dir=~/logs"], {}),
     "a script of one's own": (["/workspace/entrypoint.sh", "--epochs", "3"], {}),
     "a script for bash": (["bash", "-ex", "/workspace/run.sh"], {}),
     "a configuration of accelerate": (["accelerate", "launch", "--config_file", "fsdp.yaml", "train.py"], {}),

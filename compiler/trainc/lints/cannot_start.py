@@ -26,6 +26,8 @@ _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPTION_AND_VALUE = pattern(r"--[A-Za-z][A-Za-z0-9_.-]*(?:=[^\s\"'-]\S*\s+--[A-Za-z]|\s+\S)")
 _PARAMETER = pattern(r"\$\{?[0-9@*]")
 _HOME = pattern(r"(?:--[\w.-]+=)?~/.*")
+# The Trainer of Hugging Face looks for the home folder itself (huggingface/transformers training_args.py, __post_init__).
+_EXPANDING = pattern(r"(?:^| )--(?:output|logging)[_-]dir[ =]~")
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>", "&"))
 # Images of the catalog that start no program by default: their entrypoint is a shell, or runs its arguments.
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
@@ -88,13 +90,10 @@ def _at_home(entry: Entrypoint) -> Iterator[Finding]:
         return
     start = line.starts[0]
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
-    for index, word in enumerate(entry.argv):
-        if _HOME.fullmatch(word):
-            message = (
-                f"no shell runs this command, so {word!r} is not in the home folder, and there is no folder called ~"
-            )
-            is_program = index == 0 or (index == first and start.kind != "unknown")
-            if is_program:
+    for index, (before, word) in enumerate(zip(("", *entry.argv), entry.argv, strict=False)):
+        if _HOME.fullmatch(word) and not _EXPANDING.search(f"{before} {word}"):
+            message = f"no shell runs this command, so {word!r} leads to a folder called ~, and not to the home folder"
+            if index == 0 or (index == first and start.kind != "unknown"):
                 yield _finding(entry, index, message, "write the whole path")
             else:
                 yield entry.finding("UnexpandedShellVariable", "warning", message, "write the whole path", index)

@@ -47,6 +47,8 @@ _READ_BY_PROGRAMS = pattern(
 )
 _QUOTES = "\"'“”‘’"  # noqa: RUF001
 _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
+# Paths whose readers replace ~: huggingface_hub/constants.py, torch/hub.py, and TensorBoard's in transformers/integrations.
+_EXPANDED = pattern(r"(?:HF|HUGGINGFACE)_\w+|TORCH_HOME|XDG_CACHE_HOME|TENSORBOARD_LOGGING_DIR")
 # A longer one is no slip of somebody who types, and takes long to match.
 _LONGEST_WORD = 1_000
 _NUMBER = pattern(r"-?\d[\d.e-]*")
@@ -113,15 +115,14 @@ def _launched(training: Training, start: Start) -> Iterator[Finding]:
 def _values(training: Training) -> Iterator[Finding]:
     """Yield findings about quotes and tildes in the values of variables, which no shell reads."""
     for name, value in training.variables.items():
-        if not value or not (value.startswith("~/") or (value[0] in _QUOTES and _WRAPPED.fullmatch(value))):
+        at_home = (value or "").startswith("~/") and not _EXPANDED.fullmatch(name)
+        if not value or not (at_home or (value[0] in _QUOTES and _WRAPPED.fullmatch(value))):
             continue
-        message = f"the quotes of {name} are part of its value: {value}"
-        hint = f'write "{value.strip(_QUOTES)}"'
-        if value.startswith("~"):
+        message, hint = f"the quotes of {name} are part of its value: {value}", f'write "{value.strip(_QUOTES)}"'
+        if at_home:
             message = f"no shell reads {name}, so {value} is in a folder called ~, and not in the home folder"
             hint = "write the whole path"
-        place = training.entry.variable_path(name)
-        yield Finding("InvalidVariableValue", "warning", message, hint, *place)
+        yield Finding("InvalidVariableValue", "warning", message, hint, *training.entry.variable_path(name))
 
 
 def _words(training: Training, start: Start) -> Iterator[Finding]:
