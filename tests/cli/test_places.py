@@ -111,9 +111,13 @@ def test_an_image_without_a_digest_is_named_as_it_is_written(at_runtime: bool) -
 
 
 def test_a_registry_that_a_mirror_chose_is_at_the_mirror() -> None:
-    edit("trainc.yaml", "overlay:", "images: {registries: [registry.example.com]}\noverlay:")
+    edit("trainc.yaml", "overlay:", "images: {registries: [mirrors.example.com/acme]}\noverlay:")
     edit("jobs/ads/bert.yaml", "train.py", "train2.py")
     assert [one[:2] for one in found("RegistryNotAllowed")] == [("overlays/p/overlay.yaml", 5)]
+    edit("overlays/p/overlay.yaml", "mirror.example.com", "mirrors.example.com/acm")
+    message = "trainc.yaml does not allow images from mirrors.example.com/acm"
+    assert found("RegistryNotAllowed") == [("overlays/p/overlay.yaml", 5, message)]
+    assert "did you mean mirrors.example.com/acme?" in run("check").stderr
 
 
 def test_what_a_policy_denies_of_a_change_in_place_is_at_its_line() -> None:

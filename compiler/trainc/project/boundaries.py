@@ -158,7 +158,12 @@ def check_images(
             name = full_name(image)
             if images.registries and not is_in_registry(name, *images.registries):
                 message = f"the image {image} is from {name.partition('/')[0]}, which trainc.yaml does not allow"
-                hint = Hint(f"use an image from {' or '.join(images.registries)}", rule=place("registries"))
+                use = f"use an image from {' or '.join(images.registries)}"
+                for registry in images.registries:
+                    prefix = "/".join(name.split("/")[: registry.count("/") + 1])
+                    if near := did_you_mean(prefix, [registry], 0.93):  # ghcr.io is not meant by gcr.io.
+                        message, use = f"trainc.yaml does not allow images from {prefix}", near
+                hint = Hint(use, rule=place("registries"))
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 
