@@ -50,6 +50,7 @@ def test_an_image_is_missing_where(case: str) -> None:
     (found,) = diagnostics_of(CODE, document, rt)
     assert (found.severity, found.object) == ("error", "ClusterTrainingRuntime rt")
     assert found.path.rpartition(".")[2] == place
+    assert ("write name: node if a patch is for that container" in found.hint) is ("another container" in case)
 
 
 @pytest.mark.parametrize("semantics", ["gitops", "controller"])

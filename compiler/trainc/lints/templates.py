@@ -67,7 +67,12 @@ def missing_image(entry: Entrypoint) -> Iterator[Finding]:
     if not entry.image:
         message = f"container {entry.container.name!r} of job {entry.pod_set.name!r} has no image"
         hint = "set spec.trainer.image in the TrainJob, or the container's image in the runtime"
-        yield Finding("MissingImage", "error", message, hint if entry.trains else "set image", entry.path, "runtime")
+        # A patch of a container that is not there adds one.
+        pods = entry.pod_set
+        listed = pods.containers if entry.path[-2] == "containers" else pods.init_containers
+        others = " or ".join(c.name for c in listed if c.fields.get("image"))
+        other = f"set image, or write name: {others} if a patch is for that container" if others else "set image"
+        yield Finding("MissingImage", "error", message, hint if entry.trains else other, entry.path, "runtime")
 
 
 def has_moving_tag(entry: Entrypoint) -> bool:
