@@ -145,6 +145,7 @@ class Revision:
             settings.frozen,
             *self._dump(settings.live, os.path.dirname(settings.file or "")),
             text_at=cache(self.text_at),  # Many jobs ask for the same file.
+            paths=contents.keys(),
         )
 
     def _dump(
@@ -462,8 +463,11 @@ class Bases:
                 (message, ", and ends them once that folder is gone"),
                 _MOVED.format(after.output, shown),
             )
+        # Where neither has an overlay, trainc.yaml says it, and nothing else is read.
+        is_said = not settings.overlays and not before.overlay
+        is_same = is_said and before.options.get("name_hash") == after.options.get("name_hash")
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
-            was = revision.inputs(environment)[0].options.name_hash
+            was = settings.options.name_hash if is_same else revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:
                 set_or_not = "set" if was else "not set"
                 message = f"`nameHash` was {set_or_not} in {revision.name}: with other names, the cluster ends"

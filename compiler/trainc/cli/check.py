@@ -218,9 +218,10 @@ def _skipped_sources(checking: Run, compiled: Sequence[tuple[str, str]], bases: 
     found = skipped_sources(folder, files, sources)
     base = bases.base_of(folder, checking.settings.configuration.environment) if bases.is_named else None
     if base is not None:
-        paths = [path for path in starmap(file_name, base.read_trainjobs()) if path not in files]
-        gone = {path: name for path in paths if (name := named_source(base.read_text(path))) is not None}
-        gone = {path: name for path, name in gone.items() if text_at(folder, path) is None}
+        names = {path: named_source(base.read_text(path)) for path in base.paths if path not in files}
+        gone = {path: name for path, name in names.items() if name is not None and text_at(folder, path) is None}
+        if gone:  # Else the TrainJobs there, which take as long to read as those here, are not asked for.
+            gone = {path: gone[path] for path in starmap(file_name, base.read_trainjobs()) if path in gone}
         found += sources.removed(folder, gone, base.name)
     outside = [d.message.partition(" ")[0] for d in checking.diagnostics if d.code == "OutsideRoot"]
     for diagnostic in found:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
@@ -241,6 +241,8 @@ class Base:
     dump_problem: Callable[[], Diagnostic | None] = lambda: None
     # Reads a file of the repository at another commit.
     text_at: Callable[[str, str], str | None] = lambda _, __: None
+    # The files that `read_bytes` has.
+    paths: Collection[str] = ()
 
     def permits(self, path: str) -> bool:
         """Return whether a file that trainc did not compile may be new."""
