@@ -463,9 +463,9 @@ class Bases:
                 (message, ", and ends them once that folder is gone"),
                 _MOVED.format(after.output, shown),
             )
-        # Where neither has an overlay, trainc.yaml says it, and nothing else is read.
-        is_said = not settings.overlays and not before.overlay
-        is_same = is_said and before.options.get("name_hash") == after.options.get("name_hash")
+        # Where neither has an overlay, it is in trainc.yaml, and nothing else is read.
+        has_overlay = bool(settings.overlays or before.overlay)
+        is_same = not has_overlay and before.options.get("name_hash") == after.options.get("name_hash")
         with suppress(CompileError):  # What cannot be read there cannot have been compiled.
             was = settings.options.name_hash if is_same else revision.inputs(environment)[0].options.name_hash
             if was is not settings.options.name_hash:

@@ -50,8 +50,12 @@ class Output:
         """Take what trainc.yaml says; texts are read when they are asked for."""
         self.folder, self.environment, self.home = folder, environment, home
         self.tool, self.hashed = options.delivery, options.name_hash
-        written = os.path.join(home, folder)
-        self.files = tuple(ownership.marked_files(written)) if os.path.isdir(written) else ()
+        self._written = os.path.abspath(os.path.join(home, folder))
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Those that a build wrote, which are looked for only if something applies one of the outputs."""
+        return tuple(ownership.marked_files(self._written)) if os.path.isdir(self._written) else ()
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
