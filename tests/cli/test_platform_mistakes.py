@@ -216,6 +216,28 @@ def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
         assert "help: undo the change at this line, or first merge" in said
 
 
+def test_what_the_cluster_lacks_is_corrected_before_it_is_built() -> None:
+    secret = "                imagePullSecrets: [{name: pulls}]\n"
+    edit("runtimes/torch-h100.yaml", "                containers:", f"{secret}                containers:")
+    assert "info[KeptAsBuilt]" in run("build", "--check").stderr
+    has = "{secrets: [pull]}"
+    write("cluster/names.yaml", f"apiVersion: trainc/v1alpha1\nkind: Cluster\nnamespaces: {{nlp: {has}, ads: {has}}}\n")
+    assert "KeptAsBuilt" not in run("build", "--check").stderr
+
+
+def test_a_volume_that_is_gone_is_put_back_as_it_was() -> None:
+    volume = "                volumes: [{name: c, persistentVolumeClaim: {claimName: c}}]\n"
+    mounted = "nvidia.com/gpu: 8}}\n                  volumeMounts: [{name: c, mountPath: /c}]\n"
+    edit("runtimes/torch-h100.yaml", "nvidia.com/gpu: 8}}\n", mounted + volume)
+    build("--rebuild", "all")
+    commit("a claim")
+    edit("runtimes/torch-h100.yaml", volume, "")
+    said = run("check").stderr
+    assert "error[NotInPod]" in said
+    assert "help: put it back into volumes, where it was {name: c, persistentVolumeClaim: {claimName: c}}" in said
+    assert "emptyDir" not in said
+
+
 def test_diff_refuses_what_check_refuses_of_kept_jobs() -> None:
     edit("runtimes/torch-h100.yaml", "name: torch-h100", "name: other")
     for words in (["check", "--base", "main"], ["diff", "git:main"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
 
 from trainc.admission.admit import check_each_rendered
@@ -10,7 +10,7 @@ from trainc.cli.at_base import Bases, bases_of
 from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Progress, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
-from trainc.cli.consequences import to_be_corrected, without_loosened
+from trainc.cli.consequences import is_wrong_among, without_loosened
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import is_failure, report
 from trainc.cli.settings import Settings
@@ -20,7 +20,7 @@ from trainc.cli.without_effect import without_effect
 from trainc.cli.words_of_values import words_of_values
 from trainc.compilation import CompiledJob
 from trainc.features import ask
-from trainc.findings import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.policy import GUARDED
 from trainc.findings.text import counted
 from trainc.kube.documents import Json
@@ -67,7 +67,7 @@ class Found:
     """What a check found: by environment, with findings about comments, merged over all environments, and about the whole.
 
     The latter are what is checked less strictly than at the base, and what is about all environments. `changed` are the
-    files of findings that a named base does not have as they are.
+    files of findings that a named base does not have as they are. What waits for a line that `is_wrong` is not to be built.
     """
 
     checks: dict[str, _Checked]
@@ -75,6 +75,7 @@ class Found:
     diagnostics: list[Diagnostic]
     whole: list[Diagnostic]
     changed: set[str]
+    is_wrong: Callable[[Source | None], bool]
 
 
 def examine(
@@ -122,9 +123,11 @@ def examine(
     loosened = without_loosened(loosened, [*every, *nothing])
     findings = _check_ignore_comments([check.checking for check in checks.values()])
     by_environment = {name: [*check.checking.diagnostics, *findings] for name, check in checks.items()}
-    merged = to_be_corrected(merge_diagnostics(by_environment))
+    merged = merge_diagnostics(by_environment)
+    is_wrong = is_wrong_among(merged)
+    merged = [d for d in merged if d.code != "KeptAsBuilt" or not is_wrong(d.source)]
     changed = bases.changed_among({d.source.file for d in merged if d.source and d.source.origin == "file"})
-    return Found(checks, by_environment, merged, loosened, changed)
+    return Found(checks, by_environment, merged, loosened, changed, is_wrong)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,8 @@ class Run:
     _about_input: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
     _right: set[tuple[str, str]] = field(default_factory=set)
+    # The lines that name what the cluster does not have.
+    _lacking: set[Source] = field(default_factory=set)
     _jobs: list[CompiledJob] = field(default_factory=list)
     _bounds: dict[JobKey, Bound] = field(default_factory=dict)
 
@@ -271,9 +273,9 @@ class Run:
             stays = judgement.staying(self._jobs, found)
             of_kept = [d for d in found if job_of(d) in stays]
             found = [
-                d
-                for d in found
-                if (key := job_of(d)) not in stays or (d.severity != "error" and judgement.is_judged(key))
+                d if key not in stays else judgement.once_built(d)
+                for d, key in ((d, job_of(d)) for d in found)
+                if key not in stays or (d.severity != "error" and judgement.is_judged(key))
             ]
             kept = (job for job in self._jobs if not judgement.is_built((job.namespace, job.name), job.manifests))
             of_kept += court.of_deadlines(filter(None, map(judgement.judged_objects, kept)), session)
@@ -283,6 +285,7 @@ class Run:
             self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in judgement.excused)]
             self.diagnostics += settled
             self._later += [d for d in settled if d.severity == "error"]
+        self._lacking = {d.source for d in found if d.code == "NotInCluster" and d.source}
         self._at_newcomers()
         found += self.session.rules(self._refused_changes(), False)
         about_budgets = self.session.rules(self._of_budgets(judgement), False)
@@ -387,6 +390,7 @@ class Run:
         for_all = self.bases.changes_for_all(self.settings) if self.bases else ()
         twice = [key for d in self.diagnostics if d.code == "DuplicateTrainJob" and (key := job_of(d)) is not None]
         causes = causes_of(self.session, self.keeping, for_all, by_hand=twice)
+        causes = [cause for cause in causes if not self._lacking.intersection(cause.lines[:1])]
         return self.session.rules([*(cause.diagnostic() for cause in causes), *unproven(self.keeping)], False)
 
 

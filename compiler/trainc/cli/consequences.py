@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from trainc.cli.compiling import Run, job_of
-from trainc.findings import Diagnostic
+from trainc.findings import Diagnostic, Source
 from trainc.kube.documents import mapping
 from trainc.reading.files import TEMPLATE_SUFFIXES
 from trainc.reading.opening import CONFIGURATION_FILE
@@ -74,15 +74,11 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     return [_at_changed_rule(run, jobs, d) for d in diagnostics]
 
 
-def to_be_corrected(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return findings without kept jobs that wait for what is wrong: it is to be corrected, and not to be built."""
+def is_wrong_among(diagnostics: Sequence[Diagnostic]) -> Callable[[Source | None], bool]:
+    """What says of the line that kept jobs wait for whether it is to be corrected, and not to be built."""
     wrong = {d.source.file for d in diagnostics if "could not be built again" in d.message and d.source}
     lines = {(d.source.file, d.source.line) for d in diagnostics if d.code == "NotInCluster" and d.source}
-    return [
-        d for d in diagnostics
-        if d.code != "KeptAsBuilt" or d.source is None
-        or (d.source.file not in wrong and (d.source.file, d.source.line) not in lines)
-    ]  # fmt: skip
+    return lambda at: at is not None and (at.file in wrong or (at.file, at.line) in lines)
 
 
 def without_loosened(loosened: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from trainc.cli.changed_rules import first_difference
 from trainc.cli.compiling import Court, job_of
 from trainc.compilation import CompiledJob
+from trainc.emit.yaml_writer import flow
 from trainc.explain import place
 from trainc.findings import CompileError, Diagnostic, Source
 from trainc.findings.codes import stage_of
 from trainc.findings.listed import Listed
 from trainc.findings.text import counted, first_of
-from trainc.kube.documents import Json, Manifest, identity_of, qualified
+from trainc.kube.documents import Json, Manifest, identity_of, qualified, value_at, walk
 from trainc.kube.names import RUNTIME_KINDS
 from trainc.output.choices import JobKey
 from trainc.output.keeping import Keeping, Rendered, Standing
@@ -109,6 +110,24 @@ class Judgement:
             return job
         rebuilt = self.keeping.rebuilt.get(key)
         return None if rebuilt is None else replace(job, manifests=tuple(rebuilt))
+
+    def once_built(self, d: Diagnostic) -> Diagnostic:
+        """Say of what the cluster lacks that a kept job gets it later, if its file does not name it."""
+        key = job_of(d)
+        rendered = self.keeping.rendered.get(key) if key is not None else None
+        labels = [label for label, path in d.objects if not path]
+        names = [label.partition(" ")[2].rpartition("/")[2] for label in labels]
+        if rendered is None or not names or any(name in rendered.body for name in names):
+            return d
+
+        def message(jobs: Sequence[str]) -> str:
+            them = "it is" if len(jobs) == 1 else "they are"
+            return (
+                f"{d.message}; {counted(len(jobs), 'kept job')} would get it when {them} built: {first_of(jobs, _SOME)}"
+            )
+
+        about = f"{[(label.partition(' ')[0], name) for label, name in zip(labels, names, strict=True)]}"
+        return replace(d, message=Listed(message, [rendered.job], about))
 
     def _standing(self, key: JobKey) -> Standing:
         """How a file that stays stands to the base. One with the base's bytes is believed to be of its TrainJob."""
@@ -331,6 +350,8 @@ class Judgement:
                     left_out = self.court.settings.place("exclude")
                     hint = f"`exclude` leaves out {before.homes[key]}: take out the glob that matches it"
                     d, source = replace(d, source=left_out, hint=hint, object="", path=""), left_out  # noqa: PLW2901
+                if removed := _put_back(d, before.sources.get(key, ())):
+                    d = replace(d, hint=removed)  # noqa: PLW2901
                 # What is gone has no line: each job still refers to it.
                 is_own = source is None or source.file not in {*shared, CONFIGURATION_FILE}
                 cause: object = (d.code, d.path, d.message) if is_own else (d.code, source)
@@ -360,6 +381,17 @@ class Judgement:
             if path is not None and (source := document.locate(path)) is not None:
                 return source
         return d.source
+
+
+def _put_back(d: Diagnostic, earlier: Sequence[Json | None]) -> str:
+    """Return the hint to write again what a pod lacks and the documents had, as it was; empty if they had no such thing."""
+    for kind, _, name in (label.partition(" ") for label, path in d.objects if not path):
+        for data in filter(None, earlier):
+            for path, value in walk(data):
+                if value == name and len(path) > 2 and (path[-3], path[-1]) == (f"{kind}s", "name"):
+                    was = flow(value_at(data, path[:-1]))
+                    return f"put it back into {path[-3]}, where it was {was}, or remove what names it"
+    return ""
 
 
 def _add(found: list[Diagnostic], d: Diagnostic) -> None:

@@ -100,6 +100,7 @@ def not_in_pod(path: Path, kind: str, name: str, names: Iterable[str]) -> Findin
     if kind == "volume":
         add = f"add to the pod: volumes: [{{name: {name}, emptyDir: {{}}}}], or a persistentVolumeClaim, whose files outlast the pod"
     hint = did_you_mean(name, names) or (choose(name, names, "use one of the pod's:") + f"; or {add}" if names else add)
+    hint = Hint(hint, objects=((f"{kind} {name}", ()),))
     return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint, path)
 
 

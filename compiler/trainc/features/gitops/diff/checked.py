@@ -94,6 +94,11 @@ class Checked:
         whole = new.pop(_WHOLE)
         return _in_order([*whole, *merge_diagnostics(new)])
 
+    def to_build(self, causes: Iterable[Any]) -> list[Any]:
+        """Return why jobs are kept as built, without what is to be corrected first."""
+        found = self._found
+        return [cause for cause in causes if found is None or not found.is_wrong(next(iter(cause.lines), None))]
+
     def stale(self) -> list[Diagnostic]:
         """Return the rendered files by which a merge would do something else than a comparison of sources says."""
         from trainc.api.kept import kept

@@ -122,7 +122,7 @@ def _compare_each(environments: Sequence[Arguments], arguments: Arguments, strea
             unread[name] = diagnostics
             has_failed = True
             continue
-        diffs[name] = compare_sides(before, after, environment, streams)
+        diffs[name] = compare_sides(before, after, environment, streams, checked)
         present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
         sides[name] = before, after
         streams.progress.clear()
@@ -280,7 +280,7 @@ def look_up(*sides: Side) -> None:
             git.commit_of(git.repository_of("."), side.revision)
 
 
-def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> Diff:
+def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams, checked: Checked) -> Diff:
     """Compare what was read: the objects in groups with their causes, and what there is to say beside them."""
     from trainc.features.gitops.diff.causes import Causes
     from trainc.features.gitops.diff.model import explain_groups
@@ -308,7 +308,7 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
             return replace(job, finished=True, notes=notes) if (job.namespace, job.name) in ended else job
 
         diff = with_each(diff, with_state)
-    notes += [*_keeping_notes(before, after, arguments, for_all), *_dropped_fields(before, after)]
+    notes += [*_keeping_notes(before, after, arguments, for_all, checked), *_dropped_fields(before, after)]
     diff = replace(diff, notes=(*notes, *diff.notes))
     guard = Finding.Guard("why it changes", "the search for causes", ())
     with guard(after.label):
@@ -373,6 +373,7 @@ def _keeping_notes(
     after: ReadSide,
     arguments: Arguments,
     for_all: Iterable[tuple[Source, bool]],
+    checked: Checked,
 ) -> Iterator[str]:
     """What does not change because jobs are kept as built, and what changes all the same."""
     if not after.keeps:
@@ -387,7 +388,7 @@ def _keeping_notes(
         pairs = ((was, keeping.rendered[key]) for key, was in rendered.items() if key in keeping.rendered)
         other = (now for was, now in pairs if was.line == now.line and was.body != now.body)
         by_hand = [*(now.key for now in other if not keeping.commit_of(now)), *after.manifest_set.failures.jobs]
-        yield from (f"{c.sentence}." for c in kept.causes_of(session, keeping, for_all, by_hand))
+        yield from (f"{c.sentence}." for c in checked.to_build(kept.causes_of(session, keeping, for_all, by_hand)))
     moved = None not in (before.output, after.output) and before.output != after.output
     if moved and before.manifest_set.compiled and after.manifest_set.compiled:
         move = f"The output moves from {before.output} to {after.output}, where every job is compiled again"
@@ -561,7 +562,7 @@ def changes_since(
             errors += [error_line(d) for d in problems if d.severity == "error"]
         else:
             name = environment.environment if len(environments) > 1 else ""
-            diffs[name], pairs[name] = compare_sides(before, after, environment, streams), (before, after)
+            diffs[name], pairs[name] = compare_sides(before, after, environment, streams, checked), (before, after)
             failures += diffs[name].review.failures
             present[name] = {documents.qualified(*job) for job in after.manifest_set.by_job}
     diffs = with_moves(diffs, present) if len(diffs) > 1 else diffs
