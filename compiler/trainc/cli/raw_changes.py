@@ -12,6 +12,7 @@ from trainc.admission.updates import JobSetRules
 from trainc.cli.changed_rules import first_difference
 from trainc.emit.name_hash import plain_name
 from trainc.findings import Diagnostic, Finding, Path
+from trainc.findings.text import first_of
 from trainc.kube.documents import Json, identity_of, qualified, value_at, walk
 from trainc.kube.jobset import JobSet
 from trainc.options import Options
@@ -112,7 +113,9 @@ def stale_addresses(jobset: Json) -> Iterator[Finding]:
     """Yield an address that is the name of a pod here under another Service, or under this one of no pod here."""
     one = JobSet.read(jobset)
     names = {f"{one.name}-{job.name}": (job.replicas, job) for job in one.jobs}
-    plain = plain_name(one.name)
+    plain, own = plain_name(one.name), f"{one.name}-"
+    known = [name for name in names if name.startswith(own)]
+    of_pods = first_of([f"{name}-0-0" for name in known])
     for path, match in _addresses(jobset):
         host, replica, index, service = match.groups()
         stem = host.rsplit("-", 2)[0]
@@ -127,10 +130,9 @@ def stale_addresses(jobset: Json) -> Iterator[Finding]:
             message = f"{match[0]} does not resolve: the Service of these pods is {one.service}"
             yield Finding("UnknownPodAddress", "warning", message, f"write {right}", path)
         elif service == one.service and stem not in names:
-            known = [name for name in names if name.startswith(f"{one.name}-")]
             right = f"{known[0]}-{replica}-{index}.{one.service}" if len(known) == 1 else ""
             message = f"{match[0]} does not resolve: no pod of {one.name} is called {host}"
-            hint = f"write {right}" if right else f"its pods are called {', '.join(f'{name}-0-0' for name in known)}"
+            hint = f"write {right}" if right else f"its pods are called {of_pods}"
             yield Finding("UnknownPodAddress", "warning", message, hint, path)
         elif stem in names and int(replica) >= names[stem][0]:
             message = f"{match[0]} does not resolve: {stem} has {names[stem][0]} replicas, counted from 0"

@@ -16,6 +16,8 @@ from trainc.startup.patterns import pattern
 
 _WORD = pattern(r"(?i)(?:[\w.-]+ *: +|- +)?(yes|no|on|off|y|n)(?![\w-])")
 
+_MOST_CHARACTERS = 300
+
 
 def words_of_values(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     """Yield a warning for each word among texts that YAML takes for a boolean."""
@@ -28,11 +30,15 @@ def words_of_values(runs: Sequence[Run]) -> Iterator[Diagnostic]:
 
 
 def _of(document: Document) -> Iterator[Diagnostic]:
-    for path in _among_texts(document.data.get("values"), ("values",)):
-        source, word = document.locate(path), None
-        with suppress(OSError):
-            lines = read_file(document.file, Limits().file_bytes).decode(errors="replace").splitlines()
-            word = source and _WORD.match(lines[source.line - 1][source.column - 1 :])
+    paths, lines = [*_among_texts(document.data.get("values"), ("values",))], list[str]()
+    with suppress(OSError):
+        lines = read_file(document.file, Limits().file_bytes).decode(errors="replace").splitlines() if paths else lines
+    for path in paths:
+        source = document.locate(path)
+        # Many words may share a line.
+        line = lines[source.line - 1] if source and source.line <= len(lines) else ""
+        column = source.column - 1 if source else 0
+        word = _WORD.match(line[column : column + _MOST_CHARACTERS])
         if word:
             value = str(value_at(document.data, path)).lower()
             message = f"`{word[1]}` without quotes is the boolean {value}, and the others here are texts: templates print {value}"
@@ -46,11 +52,13 @@ def _among_texts(value: Any, path: Path) -> Iterator[Path]:
         for key, item in value.items():
             yield from _among_texts(item, (*path, key))
     elif isinstance(value, list):
+        has_text = any(isinstance(item, str) for item in value)
+        mappings = [item for item in value if isinstance(item, dict)]
+        texts = {key for item in mappings for key, field in item.items() if isinstance(field, str)}
         for i, item in enumerate(value):
-            if isinstance(item, bool) and any(isinstance(other, str) for other in value):
+            if isinstance(item, bool) and has_text:
                 yield (*path, i)
             for key, field in item.items() if isinstance(item, dict) else ():
-                others = [other.get(key) for other in value if isinstance(other, dict)]
-                if isinstance(field, bool) and any(isinstance(other, str) for other in others):
+                if isinstance(field, bool) and key in texts:
                     yield (*path, i, key)
             yield from _among_texts(item, (*path, i))

@@ -14,7 +14,7 @@ from repositories import git, starting_with, write
 from steps import steps
 from tables import cases
 
-from trainc.features.gitops.applying import delivery, documents
+from trainc.features.gitops.applying import argocd, delivery, documents
 from trainc.features.gitops.applying.documents import matches
 from trainc.reading.document import Document
 
@@ -235,6 +235,7 @@ def numbered(text: str, old: str, new: str, count: int) -> str:
 GROWING = {
     "projects": lambda n: {"argocd/m.yaml": numbered(APPLICATION, "project: default", "project: aproj{0}x", n) + "---\n" + numbered(PROJECT, "name: ml", "name: bproj{0}x", n)},
     "sources": lambda n: {"flux/m.yaml": numbered(KUSTOMIZATION, "name: training", "name: asource{0}x", n) + "---\n" + numbered(REPOSITORY, "name: training", "name: bsource{0}x", n)},
+    "rules of a project": lambda n: {"argocd/m.yaml": numbered(APPLICATION, "project: default", "project: ml", n), "argocd/p.yaml": PROJECT.partition("spec:")[0] + f"spec: {{sourceRepos: [{'a, ' * n}]}}\n"},
     "globs and folders": lambda n: {"argocd/set.yaml": SET.replace("[{path: ml/out/pro*}]", f"[{'{path: many/*/*}, ' * n}]"), **{f"../many/{i}/a": "" for i in range(n)}},
 }  # fmt: skip
 
@@ -245,6 +246,7 @@ def test_more_documents_take_steps_in_proportion(
 ) -> None:
     monkeypatch.setattr(documents, "_MOST_FOLDERS", 5)
     monkeypatch.setattr(documents, "_BESIDE", 5)
+    monkeypatch.setattr(argocd, "_MOST_RULES", 5)
     found = []
     for n in (60, 120):
         for file, content in files(n).items():
@@ -294,3 +296,14 @@ def test_what_cannot_be_judged_is_said_and_the_rest_as_well(monkeypatch: pytest.
     assert "Flux deletes nothing" in "".join(said())
     monkeypatch.setattr(delivery.Delivery, "_since", fail)
     assert "what Argo CD and Flux apply is unknown" in run("check").stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("path: ml/out/prod", "path: ''"), ("path: ml/out/prod", "path: ml/out/prod, directory: {include: '[a--b]'}")],
+)
+def test_no_value_keeps_the_other_documents_from_being_judged(old: str, new: str) -> None:
+    assert old in APPLICATION
+    write("argocd/odd.yaml", APPLICATION.replace(old, new))
+    write("argocd/empty.yaml", "a: b\n")
+    assert not [line for line in said() if "failed" in line]

@@ -20,6 +20,8 @@ _OPTIONS = (
     "SkipDryRunOnMissingResource=true Validate=false"
 ).split()
 
+# Of a project, of each kind; each Application is compared with all.
+_MOST_RULES = 100
 
 # Annotations that Argo CD reads from any object, and options that only objects have (docs/user-guide/annotations-and-labels.md,
 # common/common.go, gitops-engine/pkg/sync/common/types.go).
@@ -110,6 +112,9 @@ def _project(applier: Applier, around: Around) -> Iterator[Reported]:
         return
     project, source = found[0], found[0].locate(("metadata", "name"))
     spec, shown = mapping(project.data.get("spec")), f"project {name} ({project.file}:{source.line if source else 1})"
+    rules_of = "destinations", "sourceRepos", "namespaceResourceWhitelist", "namespaceResourceBlacklist"
+    if any(len(documents.items(spec.get(key))) > _MOST_RULES for key in rules_of):
+        return
     # Who changes the Application alone has named a project that is not for it.
     is_named = applier.document.file in around.changed and project.file not in around.changed
 

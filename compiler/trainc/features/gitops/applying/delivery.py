@@ -122,8 +122,7 @@ class Delivery:
         elif applier.path not in self.outputs and not os.path.relpath(applier.path, outputs[0].folder).startswith(
             os.pardir
         ):
-            others = [a for a in self.ours if a.tool == applier.tool]
-            applied = {file for a in others for output, file in a.files.values() if output is outputs[0]}
+            applied = self._applied[applier.tool, outputs[0].folder]
             left = sorted({file.partition("/")[0] for file in outputs[0].files if file not in applied})
             if left:
                 folder = self.around.prefixed(outputs[0].folder)
@@ -137,6 +136,15 @@ class Delivery:
             yield "warning", message, f"write `path: {right}`", at
 
     @cached_property
+    def _applied(self) -> dict[tuple[str, str], set[str]]:
+        """The files of each output that each tool applies."""
+        found = dict[tuple[str, str], set[str]]()
+        for applier in self.ours:
+            for output, file in applier.files.values():
+                found.setdefault((applier.tool, output.folder), set()).add(file)
+        return found
+
+    @cached_property
     def _before(self) -> list[Applier]:
         """What documents apply that the base has otherwise, or that are gone."""
         before = [*appliers(self.around.at_base(), self.prefix, Folders(self.root))] if self.outputs else []
@@ -146,18 +154,23 @@ class Delivery:
     @cached_property
     def _rivals(self) -> dict[int, tuple[Applier, Applier]]:
         """Those that apply an output for another tool, which a document for that one applies, too, by the ids of documents."""
-        found = dict[int, tuple[Applier, Applier]]()
-        for applier in self.ours:
-            output = self.outputs.get(applier.path)
-            right = [a for a in self.ours if output and a.path == applier.path and a.tool == output.tool]
-            if output and output.tool != applier.tool and right and not self._free(applier.tool):
-                found.setdefault(id(applier.document), (applier, right[0]))
+        found, right = dict[int, tuple[Applier, Applier]](), dict[str, Applier]()
+        of_outputs = [(applier, self.outputs[applier.path]) for applier in self.ours if applier.path in self.outputs]
+        for applier, output in of_outputs:
+            if output.tool == applier.tool:
+                right.setdefault(applier.path, applier)
+        for applier, output in of_outputs:
+            if output.tool != applier.tool and applier.path in right and not self._free(applier.tool):
+                found.setdefault(id(applier.document), (applier, right[applier.path]))
         return found
 
     def _free(self, tool: str) -> list[str]:
         """Return the outputs for a tool that nothing here applies."""
-        used = {applier.path for applier in self.all}
-        return [output.folder for output in self.outputs.values() if output.tool == tool and output.folder not in used]
+        return [o.folder for o in self.outputs.values() if o.tool == tool and o.folder not in self._named]
+
+    @cached_property
+    def _named(self) -> set[str]:
+        return {applier.path for applier in self.all}
 
     @cached_property
     def _used(self) -> set[str]:
@@ -187,8 +200,7 @@ class Delivery:
 
     def of_nobody(self) -> Iterator[Diagnostic]:
         """Yield what is applied although no build writes it, or one writes it for another tool."""
-        used = {applier.path for applier in self.all}
-        moved = [output for output in self.outputs if output not in used]
+        moved = [output for output in self.outputs if output not in self._named]
         astray = {identity(applier) for applier in self._before if applier.files}
         for applier in self.all:
             path, kind = applier.path, applier.kind

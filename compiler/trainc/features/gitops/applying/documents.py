@@ -34,7 +34,7 @@ _MOST_FILES = 500
 _MOST_ELEMENTS, _MOST_CHARACTERS = 500, 1_000
 # Of all of them: characters of filled templates, above which a set stands for its first element, and folders that are read.
 _MOST_FILLED, _MOST_FOLDERS = 8_000_000, 20_000
-_LONGEST, _MOST_STARS = 300, 2
+_LONGEST, _MOST_STARS, _MOST_CHOICES = 300, 2, 3
 _SHORTEST = 3
 # Of very many names, those that are compared: of each order, so many on both sides of the one that is asked for.
 _BESIDE = 50
@@ -175,7 +175,7 @@ def _sources(document: Document, above: Path, spec: Mapping[str, Any], name: str
     )
     for at in places:
         source = mapping(value_at(spec, at))
-        if isinstance(path := source.get("path"), str) and "{{" not in path:
+        if isinstance(path := source.get("path"), str) and path and "{{" not in path:
             yield Applier(document, above, spec, at, os.path.relpath(path, prefix), "argocd", name)
 
 
@@ -249,12 +249,14 @@ def glob_pattern(glob: str, separator: str = "") -> str | None:
     """Return a glob as Argo CD reads it (gobwas/glob) as a regular expression; None for one that is too much to try.
 
     Between two stars, the first place that fits is as good as any, so that none is tried twice: but for alternatives and
-    for stars of two kinds, of which there may be few.
+    for stars of two kinds, of which there may be few: each of them multiplies the ways to try.
     """
     text, depth, i, star = "", 0, 0, ""
     wild = f"[^{separator}]*" if separator else ".*"
     is_plain = "{" not in glob and not (separator and "**" in glob)
-    if len(glob) > _LONGEST or (glob.count("*") > _MOST_STARS and not is_plain):
+    stars = glob.count("*")
+    is_much = stars > _MOST_STARS or stars + glob.count("{") > _MOST_CHOICES
+    if len(glob) > _LONGEST or (is_much and not is_plain):
         return None
     while i < len(glob):
         letter = glob[i]
@@ -282,7 +284,8 @@ def _piece(glob: str, i: int, depth: int, separator: str) -> tuple[str, int, int
         return f"[^{separator}]" if separator else ".", depth, i
     if letter == "[" and "]" in glob[i + 2 :]:
         end = glob.index("]", i + 2)
-        inside = glob[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+        # To Python, `&&`, `||`, `~~` and `--` may come to be operators, of which it warns.
+        inside = re.sub(r"[\\[&|~]|(?<=-)-", r"\\\g<0>", glob[i + 1 : end])
         return "[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]", depth, end
     if letter == "\\" and i + 1 < len(glob):
         return re.escape(glob[i + 1]), depth, i + 1
@@ -451,7 +454,7 @@ class Around:
         names = {self.prefixed(os.path.join(output.folder, name)): name for output, name in files}
         lines = [(number, line) for number, line in enumerate((above + text).splitlines(), 1) if line.strip()]
         paths, rules = [*names][:_MOST_FILES], [line for _, line in lines if line[0] != "!"]
-        if not rules or max(len(lines), *(len(line) for _, line in lines)) > _LONGEST:
+        if not rules or "\0" in above + text or max(len(lines), *(len(line) for _, line in lines)) > _LONGEST:
             return [], None
         with suppress(CompileError):
             # Unlike git, Flux lets a rule bring back what is in a folder that is left out.
