@@ -404,7 +404,7 @@ def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]
         finding.code == _EXPLAINS_MISSING_TEMPLATE
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(VARIABLE))
-        or missing.path[-1] in [fix.text for fix in getattr(finding.hint, "fixes", ())]
+        or missing.path[-1] in {fix.text for fix in getattr(finding.hint, "fixes", ())}
         for finding in siblings.get(missing.path[:-1], ())
         if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )
