@@ -223,6 +223,7 @@ def test_what_the_cluster_lacks_is_corrected_before_it_is_built() -> None:
     has = "{secrets: [pull]}"
     write("cluster/names.yaml", f"apiVersion: trainc/v1alpha1\nkind: Cluster\nnamespaces: {{nlp: {has}, ads: {has}}}\n")
     assert "KeptAsBuilt" not in run("build", "--check").stderr
+    assert "WrongType" not in run("diff", "git:main").stderr
 
 
 def test_a_volume_that_is_gone_is_put_back_as_it_was() -> None:

@@ -59,7 +59,7 @@ def test_rules_of_other_codes_are_those_of_the_change() -> None:
     assert run("check", "--base", "main").status == 0
 
 
-def test_check_begins_with_what_is_loosened() -> None:
+def test_what_is_loosened_comes_first_but_for_errors() -> None:
     on_branch()
     write("trainc.yaml", SETTINGS.replace("true", "false") + 'exclude: ["jobs/b/**"]\n')
     write("jobs/b/notes.yaml", "of: b\n")
@@ -72,12 +72,14 @@ def test_check_begins_with_what_is_loosened() -> None:
         if "[" in line.partition(": ")[0] or "info[" in line or "error[" in line
     ]
     exclude = "since main: `exclude`: Files that match jobs/b/** are no longer read"
-    assert lines[0] == "trainc.yaml:5:1: info[SettingsLoosened] since main: `images` need no longer be pinned"
-    assert lines[1] == f"trainc.yaml:6:1: info[SettingsLoosened] {exclude}"
-    assert "error[UnknownField]" in lines[2]
+    assert "error[UnknownField]" in lines[0]
+    assert lines[1] == "trainc.yaml:5:1: info[SettingsLoosened] since main: `images` need no longer be pinned"
+    assert lines[2] == f"trainc.yaml:6:1: info[SettingsLoosened] {exclude}"
     found = json.loads(run("check", "--base", "main", "--format", "json").stdout)["diagnostics"]
     assert [one["code"] for one in found] == ["SettingsLoosened", "SettingsLoosened", "UnknownField"]
-    assert run("check", "--base", "main", "--format", "github").stdout.startswith("::notice file=trainc.yaml,line=5")
+    annotations = run("check", "--base", "main", "--format", "github").stdout.splitlines()
+    assert annotations[0].startswith("::error file=jobs/a/llm.yaml,line=6")
+    assert annotations[1].startswith("::notice file=trainc.yaml,line=5")
 
 
 def test_a_glob_of_nothing_hides_no_loosening() -> None:

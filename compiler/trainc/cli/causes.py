@@ -42,7 +42,7 @@ class _Cause:
         # The same job may have another name in another environment.
         is_one = len(self.found) == len(known) and not any(d.others for d in self.found)
         is_one = is_one and len(listed) in (0, len(self.found))
-        texts, hints = [d.message for d in listed or self.found], [d.hint for d in self.found]
+        texts, hints = [d.message for d in listed or self.found], [d.hint for d in listed or self.found]
         names = dict.fromkeys(
             name for d in self.found if not isinstance(d.message, Listed) for name in (d.object, *d.others)
         )

@@ -47,8 +47,8 @@ def place_built(result: Result) -> list[Diagnostic]:
             file = result.job.document.file
             source = next((way for way in ways if way and way.file == file), ways[0])
             if path not in known and path[-2:-1] == ("labels",):  # Of what the job writes beside others, it lacks one.
-                beside = (at for way, at in known.items() if way[:-1] == path[:-1] and at and at.file == file)
-                source = next(beside, source)
+                siblings = (at for way, at in known.items() if way[:-1] == path[:-1] and at and at.file == file)
+                source = next(siblings, source)
             placed[i] = replace(placed[i], source=source or placed[i].source)
             if finding.code in NOT_OF_MIRRORS:
                 placed[i] = _as_written(placed[i], finding.path, objects[built], result)

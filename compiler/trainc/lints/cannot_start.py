@@ -92,7 +92,7 @@ def _at_home(entry: Entrypoint) -> Iterator[Finding]:
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
     for index, (before, word) in enumerate(zip(("", *entry.argv), entry.argv, strict=False)):
         if _HOME.fullmatch(word) and not _EXPANDING.search(f"{before} {word}"):
-            message = f"no shell runs this command, so {word!r} leads to a folder called ~, and not to the home folder"
+            message = f"no shell runs this command, so {word!r} is below a folder called ~, and not in the home folder"
             if index == 0 or (index == first and start.kind != "unknown"):
                 yield _finding(entry, index, message, "write the whole path")
             else:

@@ -199,9 +199,8 @@ class Session:
             # With errors, the user's rules decide how far a job gets.
             if self.results is not None and result.runtime is not None and not result.report.has_errors:
                 own = replace(result, report=Report([*result.report.findings]))  # Others are judged by something else.
-                self.results[_identity(job, result.runtime)] = (
-                    own if own.report.findings else replace(own, lowered=None)
-                )
+                own = own if own.report.findings else replace(own, lowered=None)
+                self.results[_identity(job, result.runtime)] = own
         return result
 
     def _reuse_result(self, job: ValidDocument, trace: Trace) -> Result | None:
@@ -258,9 +257,10 @@ class Session:
     def _judged(self, result: Result, *judges: Judge | None) -> list[Diagnostic]:
         """Return the diagnostics of a result, with what the judges find in its objects."""
         if result.objects is not None:
-            # What both find counts as today's.
+            # What both find counts as today's. A result without findings is kept without what places one.
             known = [(a, f) for judge in judges[::-1] if judge for a, f in judge(result.objects.manifests)]
             found = {(about, one.code, one.path, one.message): (about, one) for about, one in known}
+            result = self._compile(result.job, SILENT) if found and result.lowered is None else result
             result.report.add("policies", _about_objects(found.values()))
         return self.diagnose(result)
 
