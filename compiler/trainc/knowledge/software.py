@@ -17,10 +17,10 @@ _NUMBERS = pattern(r"[vr]?(\d+(?:\.\d+)*)")
 _PINNED = pattern(r"([A-Za-z0-9][\w.-]*)(?:\[[\w, .-]*\])?===?([\w.+!-]+)")
 # Public images whose tags begin with the version of a package, also in a mirror.
 _TAGS: Mapping[str, str] = {
-    **{f"*/{one}": one for one in "python fairseq trl ms-swift torchtitan torchtune llamafactory xgboost".split()},
+    **{f"*/{n}": n for n in "python fairseq trl ms-swift torchtitan torchtune llamafactory xgboost wenet".split()},
+    "*/speechbrain": "speechbrain",
     "*/pytorch/pytorch": "torch",
-    "*/763104351884.dkr.ecr.*/pytorch-training": "torch",
-    "*/763104351884.dkr.ecr.*/huggingface-pytorch-training": "torch",
+    "*/763104351884.dkr.ecr.*/*pytorch-training": "torch",
     "*/mosaicml/pytorch": "torch",
     "*/huggingface/transformers-pytorch-gpu": "transformers",
     "*/swift": "ms-swift",
