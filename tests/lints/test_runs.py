@@ -118,6 +118,17 @@ def test_mpirun_is_held_to_the_slots_of_all_hosts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("program", "severity"), [("huge_ctr --train c.json", "info"), ("python pretrain_gpt.py", "warning")]
+)
+def test_one_process_of_each_node_may_use_all_of_its_devices(program: str, severity: str) -> None:
+    launcher = job("launcher", containers=[container(command=["mpirun", "-np", "4", *program.split()])])
+    node = job("node", step=None, containers=[container(command=["/usr/sbin/sshd", "-De"])])
+    mpi = runtime(launcher, node, policy={"mpi": {"runLauncherAsNode": True}})
+    found = compiled(trainjob({"numNodes": 4, "resourcesPerNode": GPUS}), mpi).diagnostics
+    assert [d.severity for d in found if d.code == "IdleDevices"] == [severity]
+
+
 def test_a_launcher_that_is_not_there_is_no_host() -> None:
     node = job("node", containers=[container(command=["mpirun", "-np", "8", "python", "t.py"])])
     mpi = runtime(node, policy={"mpi": {"runLauncherAsNode": True}})

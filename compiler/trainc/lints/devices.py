@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trainc.findings import Finding, Path, remove, suggest, write
+from trainc.findings import Finding, Path, Severity, remove, suggest, write
 from trainc.findings.text import edit_distance
 from trainc.ir.commands.programs import Launch, Option
 from trainc.ir.entrypoints import Entrypoint, is_gpu
 from trainc.ir.info import About, Info
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge.tables import mentions
 from trainc.kube.devices import (
     COUNT_LABELS,
     KNOWN,
@@ -30,7 +31,7 @@ from trainc.lints.training import AS_DEVICES, Training
 from trainc.startup.typing import TypeAlias
 
 # Words for "as many processes as devices", which launchers resolve on the node.
-_AS_DEVICES = (*AS_DEVICES, "")
+_AS_DEVICES = (*AS_DEVICES, "", "None")
 # A code, a message and a hint.
 Problem: TypeAlias = tuple[str, str, str]
 
@@ -74,25 +75,20 @@ def _check_per_node(training: Training, launch: Launch, option: Option) -> Itera
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    requested, count = _processes(training), whole_number(value)
+    requested, count = str(training.info.processes.value), whole_number(value)
     total = launch.find_option(launch.launcher.total)
     if count is not None and total is not None and (whole_number(total.value) or 0) > count * training.nodes:
         return  # It exits.
     if count is not None and training.devices:
         yield from _compare_processes(training, option, count)
-    elif requested not in (None, *_AS_DEVICES, "cpu", value) and value not in training.variables:
+    elif requested not in (*_AS_DEVICES, "cpu", value) and value not in training.variables:
         message = f"{option.spelling} {value} overrides numProcPerNode, which is {requested}"
         hint = remove("remove the flag, and set numProcPerNode instead", option.word)
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
-def _processes(training: Training) -> str | None:
-    value = training.info.processes.value
-    return None if value is None else str(value)
-
-
 def _compare_processes(training: Training, option: Option, count: int, whole_job: bool = False) -> Iterator[Finding]:
-    devices = training.devices * (training.nodes if whole_job else 1)
+    devices = training.devices * (pods := training.nodes if whole_job else 1)
     where = f"on {training.nodes} nodes" if whole_job else "per pod"
     if _fit(training, count, devices) or (count < devices and _side_by_side(training)):
         return
@@ -101,7 +97,13 @@ def _compare_processes(training: Training, option: Option, count: int, whole_job
         f"{option.spelling} {count}: {count} processes for {devices} of {training.device} {where}, so {consequence}"
     )
     hint = option.instead(devices, f"write {devices}, or remove the flag to use one process per device")
-    yield training.finding(code, "warning", message, hint, option.index)
+    yield training.finding(code, _severity(training, count == pods), message, hint, option.index)
+
+
+def _severity(training: Training, alone: bool) -> Severity:
+    """Return that of idle devices: what mpirun starts `alone` on each node may use all of them, as HugeCTR does."""
+    text = "\n".join([training.entry.image, training.text, *(file.text or "" for file in visible_files(training))])
+    return "info" if alone and "mpirun" in training.text and not mentions("one device", text) else "warning"
 
 
 def _fit(training: Training, count: int, devices: int) -> bool:
@@ -126,21 +128,21 @@ def _side_by_side(training: Training) -> bool:
 
 def _check_requested(training: Training) -> Iterator[Finding]:
     """Yield findings about numProcPerNode, or about what Trainer sets without it, if no option overrides it."""
-    requested, size = _processes(training), training.info.processes
+    requested, size = str(training.info.processes.value), training.info.processes
     if training.starting is None or not training.starting.needed:
         return
-    if training.policy == "torch" and requested in (None, *_AS_DEVICES):
+    if training.policy == "torch" and requested in _AS_DEVICES:
         yield from _uncounted_devices(training)
         return
     count, devices = whole_number(requested), training.devices
-    if count is None or (training.policy == "mpi" and size.about == "runtime" and count == 1):
-        return  # In a runtime for MPI, 1 means as many as there are devices.
-    if _fit(training, count, devices):
+    # In a runtime for MPI, 1 means as many as there are devices.
+    means_all = training.policy == "mpi" and size.about == "runtime" and count == 1
+    if count is None or means_all or _fit(training, count, devices):
         return
     hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, consequence = _difference(count, devices)
     message = f"{count} processes for {devices} of {training.device} per pod, so {consequence}"
-    yield Finding(code, "warning", message, hint, size.path, size.about)
+    yield Finding(code, _severity(training, count == 1), message, hint, size.path, size.about)
 
 
 def _uncounted_devices(training: Training) -> Iterator[Finding]:
@@ -168,9 +170,7 @@ def _hidden_devices(training: Training) -> Iterator[Finding]:
     env = training.variables
     if VISIBLE.keys().isdisjoint(env) and not any(start.variables for start in training.line.starts):
         return
-    for name, devices in VISIBLE.items():
-        if training.device not in devices:
-            continue
+    for name in [name for name, devices in VISIBLE.items() if training.device in devices]:
         visible = env.get(name)
         if visible is not None and _fewer(visible, training.devices):
             code, message, hint = _hidden(training, name, visible)

@@ -8,7 +8,7 @@ from trainc.findings import Finding, Severity, suggest
 from trainc.findings.text import correct_spelling, near_names
 from trainc.ir.commands.programs import SRUN, Launch, Launcher, Option
 from trainc.ir.commands.started import CommandLine, Start
-from trainc.knowledge.tables import starts_processes
+from trainc.knowledge.tables import mentions, starts_processes
 from trainc.lints.config_files import visible_files
 from trainc.lints.training import Training
 from trainc.plugins.registry import launching, programs
@@ -49,9 +49,7 @@ def launchers(training: Training) -> Iterator[Finding]:
 
 def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
     launcher = launch.launcher
-    if training.nodes < 2 or launch.find_option(launcher.hosts | launcher.own_way) is not None:
-        return
-    if training.native(launcher):
+    if training.nodes < 2 or training.native(launcher) or launch.find_option(launcher.hosts | launcher.own_way):
         return
     refused = launcher.reaches == "hosts" and launcher.options  # By the launcher itself, if it has no list of hosts.
     if _is_configured(training, launch) or (refused and launch.find_option(launcher.nodes) is not None):
@@ -109,21 +107,20 @@ def _missing(training: Training) -> Iterator[Finding]:
     starting, line, nodes, devices = training.starting, training.line, training.nodes, training.devices
     if starting is None or not starting.needed:
         return
-    if line.starts_of("unknown") or line.unclosed or _runs_unread_shell(line):
-        return
     starts = line.starts_of("python") or line.starts_of("code")
-    if not starts or _reads_rank(training) or any(starts_processes(start.argv) for start in starts):
+    if not starts or line.starts_of("unknown") or line.unclosed or _runs_unread_shell(line) or _reads_rank(training):
         return
     read = [file for file in visible_files(training) if file.name.endswith(".py") and file.name in training.text]
     from trainc.knowledge.words import flat
 
-    if any((nodes < 2 and starts_processes(flat(file.value))) or "TF_CONFIG" in (file.text or "") for file in read):
+    text = "\n".join([training.text, *training.variables, *(file.text or "" for file in read)])
+    started = [start.argv for start in starts] + [list(flat(file.value)) for file in read if nodes < 2]
+    if mentions("own work", text) or any(map(starts_processes, started)):
         return
     start = starts[-1]
     # A loop may start one for each device, or each of them has its own.
-    if line.background and (len(starts) > 1 or not start.sure):
-        return
-    if (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):
+    several = line.background and (len(starts) > 1 or not start.sure)
+    if several or (nodes < 2 and devices < 2) or (not line.starts_of("python") and nodes > 1 and devices < 1):
         return
     severity: Severity = "info" if nodes < 2 or start.kind == "code" or not start.sure else "warning"
     with_devices = f" with {devices} devices" if devices > 1 else ""
@@ -149,10 +146,8 @@ def _runs_unread_shell(line: CommandLine) -> bool:
 
 def _reads_rank(training: Training) -> bool:
     """Return whether the command or the container uses rank variables: then the program does its own rendezvous."""
-    if any(_OWN_RANK.search(word) for word in training.line.argv):
-        return True
-    env = training.entry.container.env
-    return any(v["name"] == "TF_CONFIG" or (v["name"] in _RANKS and v.get("valueFrom") is not None) for v in env)
+    given = [v["name"] for v in training.entry.container.env if v.get("valueFrom") is not None]
+    return not _RANKS.isdisjoint(given) or any(_OWN_RANK.search(word) for word in training.line.argv)
 
 
 # The index of a word, what is wrong, and what to write.
