@@ -74,7 +74,7 @@ def test_no_link_is_made_below_a_link(tree: Tree, tmp_path: Path) -> None:
     for name in ("x", "X"):
         tree((FILE, "job.yaml", JOB), (LINK, name, outside), (FOLDER, "x", [(LINK, "evil", b"/repo/evil.sh")]))
         result = run("diff", "git:evil", "--release", "2.3")
-        assert (result.status, result.stdout) == (1, "")
+        assert (result.status, result.stdout) == (1, ""), result.stderr
         assert "error[UnreadableFile]" in result.stderr
         assert list((tmp_path / "home").iterdir()) == []
     assert list((tmp_path / "temporary").iterdir()) == []

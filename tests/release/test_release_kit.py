@@ -199,7 +199,7 @@ def test_the_comment_is_replaced_where_the_jobs_are_broken_and_where_comparing_f
     job.write_text(job.read_text(encoding="utf-8").replace("runtimeRef", "runtimeReff"), encoding="utf-8")
     assert shell(script, pull_request, clone, **reported).returncode == 0
     broken = json.loads(store.read_text(encoding="utf-8"))
-    assert "### The two sides cannot be compared\n\n#### Not compared\n\n- `jobs/pretrain.yaml:6`: " in broken["3"]
+    assert "### The two sides cannot be compared\n\n#### Not compared\n\n- `jobs/pretrain.yaml:7`: " in broken["3"]
     (pull_request / "bin" / "trainc").write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     assert shell(script, pull_request, clone, **reported).returncode == 3
     comments = json.loads(store.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ def test_a_glob_is_that_of_fnmatch(text: str, written: str) -> None:
     assert matcher(written)(text) == fnmatchcase(text, written)
 
 
-@given(st.text("a9.-_/:A"))
+@given(st.text("a9.-_/:A @\té"))
 def test_an_image_that_is_called_plain_is_a_usual_one(image: str) -> None:
     assert not names._is_plain(image) or names._problem(image) is None
 

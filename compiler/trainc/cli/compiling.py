@@ -444,7 +444,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
         inputs.catalog,
         place,
         rules,
-        judge,
+        _with_addresses(judge, settings),
         [document.data for document in snapshot[0]] if snapshot else (),
         keeping,
         judge_at_base,
@@ -552,7 +552,7 @@ def judge_of(settings: Settings, cluster: Sequence[Document] | None = None) -> t
     if cluster is None and (folder := settings.configuration.cluster) and os.path.exists(folder):
         cluster = read_paths([folder], settings.options.limits, everything=True)[0]
     policies, problems = _policies(settings, cluster or ())
-    judges = list(filter(None, (images_judge(settings), policies, _addresses_judge(settings))))
+    judges = list(filter(None, (images_judge(settings), policies)))
     if len(judges) < 2:
         return (judges[0] if judges else None), problems
     return lambda manifests: [finding for judge in judges for finding in judge(manifests)], problems
@@ -568,12 +568,13 @@ def images_judge(settings: Settings) -> Judge | None:
     return lambda manifests: list(check_images(manifests, images, place))
 
 
-def _addresses_judge(settings: Settings) -> Judge | None:
+def _with_addresses(judge: Judge | None, settings: Settings) -> Judge | None:
+    """Return a judge that also looks at addresses which lack the hash of a name."""
     if not settings.options.name_hash:
-        return None
+        return judge
     from trainc.cli.raw_changes import without_hash
 
-    return without_hash
+    return without_hash if judge is None else lambda manifests: [*judge(manifests), *without_hash(manifests)]
 
 
 def _policies(settings: Settings, cluster: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 from trainc.cli.command import Arguments, temporary_folder
 from trainc.cli.settings import Settings
@@ -13,8 +14,8 @@ from trainc.reading.git import Repository, commit_of, origin_of, repository_of, 
 from trainc.reading.opening import write_file
 from trainc.startup.records import dataclass
 
-# The folder of copies that several readers have in common.
-_shared: ContextVar[str | None] = ContextVar("_shared", default=None)
+# What makes the folder of copies that several readers have in common, for the first of them.
+_shared: ContextVar[Callable[[], str] | None] = ContextVar("_shared", default=None)
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = 
         if (shared := _shared.get()) is None:
             folder = stack.enter_context(temporary_folder("trainc-"))
         else:
-            folder = os.path.join(shared, commit_of(here(), revision))
+            folder = os.path.join(shared(), commit_of(here(), revision))
         copy = copy_in(folder, revision, arguments, only)
         stack.enter_context(chdir(copy.inside))
         yield copy
@@ -69,8 +70,8 @@ def copy_of_revision(revision: str, arguments: Arguments, only: Sequence[str] = 
 @contextmanager
 def shared_copies() -> Iterator[None]:
     """Have one copy of each revision for all that read it while this lasts: what one of them adds is there for the others."""
-    with temporary_folder("trainc-") as folder:
-        token = _shared.set(os.path.realpath(folder))
+    with ExitStack() as stack:
+        token = _shared.set(cache(lambda: os.path.realpath(stack.enter_context(temporary_folder("trainc-")))))
         try:
             yield
         finally:

@@ -200,7 +200,7 @@ _DIGEST = pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 _DIGITS = 64
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
-_BETWEEN = str.maketrans("._/-:", "     ")
+_BETWEEN = str.maketrans("_/-:", "....")
 
 
 def reference_problem(image: str) -> tuple[str, str] | None:
@@ -210,7 +210,7 @@ def reference_problem(image: str) -> tuple[str, str] | None:
 
 def _is_plain(image: str) -> bool:
     """Whether an image is lowercase words with one mark between them and no port, as most are: the others are checked by parts."""
-    words, tag = image.translate(_BETWEEN).split(" "), image.partition(":")[2]
+    words, tag = image.translate(_BETWEEN).split("."), image.partition(":")[2]
     text = "".join(words)
     is_word = all(words) and text.isascii() and text.isalnum() and text == text.lower()
     return is_word and len(tag) <= 128 and not (":" in tag or "/" in tag)

@@ -113,7 +113,7 @@ class Checked:
         """What a check of the base finds there by itself."""
         from trainc.api.kept import kept
 
-        with kept.at_revision(self._arguments) as arguments, suppress(CompileError, UsageError):
+        with suppress(CompileError, UsageError), kept.at_revision(self._arguments) as arguments:
             found = kept.examine(arguments, self._streams, {})
             return {_identity(d) for some in (*found.by_environment.values(), found.whole) for d in some}
         return set()
