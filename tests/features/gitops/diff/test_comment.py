@@ -149,7 +149,10 @@ SAYS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
             " nothing here; help: did you mean nlp?\n",
         ),
     ),
-    "what check says of all jobs": (preview, ("- **info** trainc.yaml:1: PreviewRelease Trainer 2.4 is a preview in trainc",)),
+    "what check says of all jobs": (
+        preview,
+        ("- **info** trainc.yaml:1: PreviewRelease Trainer 2.4 is a preview in trainc",),
+    ),
     "what the cluster lacks, at its line": (
         lambda: edit(JOB, "queue-name: main", "queue-name: mian"),
         (f'- **error** {JOB}:3: QueueInactive (TrainJob nlp/job-0 metadata.labels["kueue.x-k8s.io/queue-name"])',),
