@@ -90,6 +90,8 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         {},
     ),
     "torchtune on one node": (["tune", "run", "lora_finetune_single_device", "--config", "llama3_2/1B_lora"], ONE),
+    "a script that starts the others": (["python", "gaudi_spawn.py", "--world_size", "8", "run_clm.py"], ONE),
+    "a model on all devices of one process": (["python", "t.py", "--device_map", "auto"], ONE),
     "Python alone": (["python", "evaluate.py"], {**ONE, "gpus": 1}),
 }
 SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -48,6 +48,8 @@ READ_ONLY = {"persistentVolumeClaim": {"claimName": "a", "readOnly": True}}
         (T + "--output_dir=/data/out", READ_ONLY, 1),
         (T + "--output_dir=/data/out", {"configMap": {"name": "a"}}, 1),
         (T + "--data-dir=/data", READ_ONLY, 0),
+        (T + "--dataset_prepared_path=/data/a", {"configMap": {"name": "a"}}, 1),
+        (T + "--dataset_prepared_path=/data/a", READ_ONLY, 0),
         (T + "--output_dir=/data/out", {"persistentVolumeClaim": {"claimName": "a"}}, 0),
         (T + "--log_dir=/data/logs", READ_ONLY, 0),
     ],

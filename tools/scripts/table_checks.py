@@ -332,5 +332,11 @@ def lasting(
         since = (
             [f"package:{package}?{versions[-1]} >= {versions[first]}"] if package and (lacking or able == [0]) else []
         )
-        found.append([*since, *row])
+        found.append([*since, *_without_what_is_refused(row, rows[-1])])
     return found
+
+
+def _without_what_is_refused(row: tuple[str, ...], others: set[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return a check, without the option that it asks for if the program refuses that one there as well."""
+    *when, last = row
+    return (*when, "") if last and (*sorted((*when, last)), "") in others else row

@@ -193,7 +193,7 @@ def variable_names() -> Mapping[str, Any]:
 # tables/index.txt has, for each table, `programs`: names of programs, with their first argument or without, of scripts, and of
 # modules; `patterns`: parts of their names; `anchors`: options and keys that no other program has; and `together`: such that
 # few others have all, one of each group. `files` are known by their keys in the same way. `variables` are those that a row is about, `texts` parts of the commands
-# that one is about, `starting` the programs that start the processes of a training themselves, `own work` is in scripts that need no launcher to share theirs, and `one device` where each process has one. Every job asks, and nearly none of them names anything: then no table is read.
+# that one is about, `starting` the programs that start the processes of a training themselves, `own work` is in scripts that need no launcher to share theirs, `all devices` where one process uses all, and `one device` where each has one. Every job asks, and nearly none of them names anything: then no table is read.
 
 # What every container may concern; the table "shell" is for commands that have one of its texts.
 ALWAYS = ("variables", "devices")

@@ -120,8 +120,9 @@ def _difference(count: int, devices: int) -> tuple[str, str]:
 
 
 def _side_by_side(training: Training) -> bool:
-    """Return whether several programs run at the same time, each with some of the devices: also vLLM beside a trainer."""
-    if any("use_vllm" in (file.text or "") for file in visible_files(training)):
+    """Return whether others have some of the devices: programs beside it, vLLM, or the layers of a model of one process."""
+    text = "\n".join([training.text, *(file.text or "" for file in visible_files(training))])
+    if "use_vllm" in text or mentions("all devices", text):
         return True
     return training.line.background and len(training.line.starts_of("launcher", "python", "code", "unknown")) > 1
 
@@ -137,7 +138,7 @@ def _check_requested(training: Training) -> Iterator[Finding]:
     count, devices = whole_number(requested), training.devices
     # In a runtime for MPI, 1 means as many as there are devices.
     means_all = training.policy == "mpi" and size.about == "runtime" and count == 1
-    if count is None or means_all or _fit(training, count, devices):
+    if count is None or means_all or _fit(training, count, devices) or (count == 1 and _side_by_side(training)):
         return
     hint = write(devices, ", or remove numProcPerNode to use one process per device")
     code, consequence = _difference(count, devices)

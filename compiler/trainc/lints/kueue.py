@@ -115,14 +115,10 @@ def _problems_by_version(requested: Mapping[str, str], pods: int, kueue: str) ->
         return
     hint = f"use a multiple of {sizes[0]} pods"
     if len(sizes) > 1 and (not kueue or kueue in PARTIAL_SLICES):
-        message = (
-            f"Kueue since 0.19.6 refuses several levels if the {pods} pods do not divide into slices of {sizes[0]}"
-        )
+        message = f"Kueue since 0.19.6 refuses several levels if {pods} pods do not divide into slices of {sizes[0]}"
         yield _LEVELS, message, hint, bool(kueue)
     elif len(sizes) == 1 and oldest not in PARTIAL_SLICES:
-        message = (
-            f"Kueue before 0.19.6 places only whole slices: {pods % sizes[0]} of the {pods} pods are never scheduled"
-        )
+        message = f"Kueue before 0.19.6 places only whole slices: {pods % sizes[0]} of {pods} pods are never scheduled"
         yield sliced, message, _unless_newer(hint, "0.19.6", kueue), bool(kueue)
 
 

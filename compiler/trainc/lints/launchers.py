@@ -86,9 +86,7 @@ def _foreign_message(training: Training, launch: Launch) -> tuple[str, str]:
         hint = f"add --hostfile=/etc/mpi/hostfile, or start the program with {starting.launchers[0].name}"
         return message, hint
     if launch.launcher.reaches == "hosts":
-        message = (
-            f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
-        )
+        message = f"{name} needs a list of hosts, which {policy} does not give: each of the {nodes} pods trains alone"
     elif starting is not None and starting.hosts:
         message = f"{policy} runs {name} in one pod only, without the addresses of the others: the rest of the {nodes} nodes stay idle"
     else:
@@ -115,7 +113,8 @@ def _missing(training: Training) -> Iterator[Finding]:
 
     text = "\n".join([training.text, *training.variables, *(file.text or "" for file in read)])
     started = [start.argv for start in starts] + [list(flat(file.value)) for file in read if nodes < 2]
-    if mentions("own work", text) or any(map(starts_processes, started)):
+    shares = mentions("own work", text) or (nodes < 2 and mentions("all devices", text))
+    if shares or any(map(starts_processes, started)):
         return
     start = starts[-1]
     # A loop may start one for each device, or each of them has its own.

@@ -127,7 +127,7 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     if compared and (together in covered or (row.level == "info" and keys in covered)):
         return
     covered.update((together, keys))
-    write = (meant(row.when[-1], about) or _filled(row.write, facts)) if row.write else ""
+    write = (meant(row.when[-1], about) or _filled(row.write, row, facts)) if row.write else ""
     wanted = () if write or about is None else values.get(about.key, ())
     better = next((one for one in wanted if about is not None and (len(wanted) == 1 or _suits(run, about, one))), None)
     if about is not None and better is not None:
@@ -137,7 +137,7 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
             return
         covered.add((about.key, write, row.level))
     code = row.code or ("SettingWithoutEffect" if row.level == "info" else "SettingRefused")
-    message = f"{message}: {_filled(row.so, facts)}" if message else _filled(row.so, facts)
+    message = f"{message}: {_filled(row.so, row, facts)}" if message else _filled(row.so, row, facts)
     # Where it may not run, a launcher that exits is no error.
     level = "warning" if row.level == "error" and not run.start.sure else row.level
     if row.assumed and all(facts.find(package) is None for package in row.assumed):
@@ -174,11 +174,11 @@ def _shown(fact: Fact) -> str:
     return f"{fact.text}{' ' if fact.text.startswith('-') else '='}{fact.value}"
 
 
-def _filled(text: str, facts: Facts) -> str:
+def _filled(text: str, row: Row, facts: Facts) -> str:
     def value(name: str) -> str:
         fact = facts.find(name)
-        if " " in name:
-            return str(term(facts, name.split(), {}).value)
+        if " " in name or name == "job:script":  # Of a script, what the row has read in it.
+            return str(term(facts, name.split(), row.reads).value)
         return name if fact is None else str(name.rpartition(":")[2].upper() if fact.value is None else fact.value)
 
     return _NAMED.sub(lambda match: value(match[1]), text) if "{" in text else text
@@ -227,12 +227,14 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         better = number(value)
         # An argument parser of Python takes neither 2.5 nor 1e3 for an integer.
         whole = kind == "float" or not fact.text.startswith("--") or _INTEGER.fullmatch(str(value)) is not None
-        if (better is not None and not quoted and whole) or (bare and not fact.text.startswith("--")):
+        again = fact.file is not None and fact.file[0].document is None and "$PET_" in str(value)  # Of a heredoc.
+        if (better is not None and not quoted and whole) or (bare and not fact.text.startswith("--")) or again:
             return None
         noun = "an integer" if kind == "int" else "a number"
         better = better if whole or isinstance(better, int) else None
         shown = "without a value" if bare else f"the text {value!r}" if quoted else repr(value)
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
+        hint = f"nothing replaces {value} there: set it in the command" if fact.file and "$" in str(value) else hint
         return f"{fact.text} is {shown}, and {program} takes {noun}", hint
     if choices and kind in ("str", "name") and not bare and str(value) not in choices:
         near = correct_spelling(str(value), choices)

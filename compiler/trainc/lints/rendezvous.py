@@ -69,7 +69,11 @@ def _chooses_by_nodes(training: Training) -> bool:
 def _check_launch(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.find_option(roles.alone)) is not None:
-        message = f"{option.spelling} makes each of the {training.nodes} pods train alone"
+        waits = (
+            roles.reads and launch.find_option(roles.nodes) is None
+        )  # With its own address, for as many as PET_NNODES.
+        does = "wait for the others at its own address, until it times out" if waits else "train alone"
+        message = f"{option.spelling} makes each of the {training.nodes} pods {does}"
         hint = remove("remove it: the runtime sets up the rendezvous", option.word)
         yield _finding(training, (start, option), "error", message, hint)
         return
@@ -190,9 +194,7 @@ def _key(training: Training, start: Start, launch: Launch, option: Option) -> It
     if not differs and not (shell and _OWN_TEXT.search(option_value) is not None):
         if not shell or _TIME.search(option_value) is None:
             return
-        message = (
-            f"{option.spelling} {option_value} is the same only in pods that start in the same second, {consequence}"
-        )
+        message = f"{option.spelling} {option_value} is the same only in pods started in the same second, {consequence}"
     hint = f"write the same in all pods, such as {option.spelling}={training.job.name}"
     if launch.find_option(launch.launcher.nodes) is None and "PET_NNODES" not in launch.variables and start.sure:
         # By the runtime's variables, it waits for all pods, also if they are told apart by their index.

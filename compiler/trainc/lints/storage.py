@@ -33,6 +33,8 @@ _KEPT = pattern(
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
+# What a program makes of its data where it is missing, and what a command copies.
+_MADE, _COPIED = pattern(r"prepared|tokenized|cache"), pattern(r"\b(?:cp|mv) ([^\n;&|]+) [^\s;&|]")
 _NAMES, _PATH_ENDS = pattern(r"[A-Za-z]{4,}"), pattern(r"[\s=:,'\"]+")
 _FOR_OUTPUT = ("out", "ckpt", "checkpoint", "result", "saved", "runs")
 _CACHE = pattern(r"CACHE|_HOME$")
@@ -199,7 +201,9 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
     if key.startswith(_LOADED):
         return
     is_output = _KEPT.fullmatch(key) is not None
-    if (is_output or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
+    uploads = uploads or f"{path}/" in "/ ".join(_PATH_ENDS.split(" ".join((*_COPIED.findall(training.text), ""))))
+    made = _MADE.search(key) is not None and volume_at(training, path)[0] in _FILLED
+    if (is_output or made or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
         kind, volume = volume_at(training, path)
         if kind is None or kind in _OWN:
             where = "in no volume" if kind is None else f"in the {kind} volume {volume!r}"
@@ -210,7 +214,7 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
             kept = unused or (may_use and unused_claim(training, path, used=True))
             hint = f"write to {kept}/{basename(path)}" if kept else _claim_at(training, path)
             yield training.finding("OutputNotKept", "warning" if unused else "info", message, hint, index)
-        elif (is_output or "cache" in key) and (why := unwritable(training, path)):
+        elif (is_output or made) and (why := unwritable(training, path)):
             yield training.finding("OutputNotKept", "warning", *why, index)
     elif near := _misspelt(training, path):
         message = f"{path} is in no volume of the pod, and nearly in the one at {near}"
@@ -252,10 +256,10 @@ def volume_at(training: Training, path: str) -> tuple[str | None, str]:
 
 def unwritable(training: Training, path: str) -> tuple[str, str] | None:
     """Return why a program cannot write to a path, and a hint; None if it may."""
-    name, user = volume_at(training, path)[1], security_of(training.entry, "runAsUser")
+    (kind, name), user = volume_at(training, path), security_of(training.entry, "runAsUser")
     if name and _is_read_only(training.entry, path):
-        why = f"in the volume {name!r}, which is mounted read-only, so the program cannot write there"
-        return f"{path} is {why}", "remove readOnly, or write to a volume of its own"
+        why = f"in the {kind} volume {name!r}, which is mounted read-only, so the program cannot write there"
+        return f"{path} is {why}", f"{'' if kind in _FILLED else 'remove readOnly, or '}write to a volume of its own"
     if not name and security_of(training.entry, "readOnlyRootFilesystem") is True:
         why = "in no volume, and readOnlyRootFilesystem lets the container write to volumes only"
     elif not name and isinstance(user, int) and user > 0 and f"{path}/".startswith("/root/"):

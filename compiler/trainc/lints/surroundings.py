@@ -61,9 +61,7 @@ def surroundings(training: Training) -> Iterator[Finding]:
         image = basename(str(container.fields.get("image", "")).partition("@")[0]).partition(":")[0]
         if container.name == entry.pod_set.main or not any(part in f"{image} {container.name}" for part in _ENDLESS):
             continue
-        message = (
-            f"the container {container.name!r} runs forever, and a pod is done only when all of its containers are"
-        )
+        message = f"the container {container.name!r} runs forever, and a pod is done only when all its containers are"
         hint = f"move it to initContainers with restartPolicy: Always, which makes it a sidecar: {{name: {container.name}, restartPolicy: Always, ...}}"
         path = pod_path(entry.job, entry.info, entry.pod_set.name, "containers", ("name", container.name))
         yield Finding("HeldAfterEnd", "warning", message, hint, *path)

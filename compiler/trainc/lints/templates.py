@@ -281,9 +281,7 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
     there = sum(member.pods for member in members if member.name not in later)
     if there < waited_for:
         listed = ", ".join(member.name for member in members if member.name in later)
-        message = (
-            f"the gang waits for {waited_for} pods, and {there} exist until those are ready: {listed} starts later"
-        )
+        message = f"the gang waits for {waited_for} pods, and {there} exist until they are ready: {listed} starts later"
         hint = "remove dependsOn or startupPolicy, so that all start together, or compile with --gang workload"
         yield Finding("GangInSequence", "error", message, hint, ("spec", "podGroupPolicy"), "runtime")
 
