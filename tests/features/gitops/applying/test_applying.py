@@ -186,6 +186,13 @@ def test_what_a_tool_does_otherwise_is_said_once_where_it_is_written(
     assert text in line
 
 
+def test_an_application_of_all_outputs_is_told_the_one_that_it_had() -> None:
+    write(ARGO, APPLICATION.replace("path: ml/out/prod", "path: ml/out"))
+    found = run("check", "--base", "main").stderr
+    assert "ml/out has the outputs of 2 environments" in found
+    assert "help: write `path: ml/out/prod`, as before" in found
+
+
 def test_an_application_that_is_gone_is_named_where_the_output_is() -> None:
     Path(ARGO).unlink()
     (line,) = said()

@@ -116,9 +116,12 @@ class Delivery:
         at = (*applier.source, "path")
         if len(outputs) > 1:
             names = first_of([self.around.prefixed(output.folder) for output in outputs])
-            right = self.around.prefixed(outputs[0].folder)
+            hint = "write the folder of the environment whose jobs this cluster gets"
+            was = self._outputs_before.get(identity(applier)) or ()
+            if len(was) == 1:
+                hint = f"write `path: {self.around.prefixed(was[0].folder)}`, as before"
             message = f"{self.around.prefixed(applier.path)} has the outputs of {len(outputs)} environments, {names}: one cluster gets the jobs of all"
-            yield "warning", message, f"write the folder of one environment, such as `path: {right}`", at
+            yield "warning", message, hint, at
         elif applier.path not in self.outputs and not os.path.relpath(applier.path, outputs[0].folder).startswith(
             os.pardir
         ):
@@ -150,6 +153,11 @@ class Delivery:
         before = [*appliers(self.around.at_base(), self.prefix, Folders(self.root))] if self.outputs else []
         self._fill(before)
         return before
+
+    @cached_property
+    def _outputs_before(self) -> dict[object, Sequence[Output]]:
+        """What each document of the base applied."""
+        return {identity(applier): applier.outputs for applier in self._before}
 
     @cached_property
     def _rivals(self) -> dict[int, tuple[Applier, Applier]]:
