@@ -38,7 +38,9 @@ class Checked:
 
     def __init__(self, arguments: Arguments, streams: Streams, sessions: Mapping[str, Session] | None = None) -> None:
         self._base = base_of_tree(arguments)
-        self._arguments = with_arguments(arguments, paths=[], base=self._base, allow_empty=True, verbose=False)
+        self._arguments = with_arguments(
+            arguments, paths=[], base=self._base, allow_empty=True, verbose=False, output=None
+        )
         self._streams = streams
         self.sessions = dict(sessions or {})
         self._found = None if self._base is None else self._examine()
@@ -107,6 +109,12 @@ class Checked:
         homes = {name: os.path.dirname(run.settings.configuration.file or "") for name, run in runs.items()}
         found = {name: kept.moved_apart(run.keeping, homes[name]) for name, run in runs.items() if run.keeping}
         return merge_diagnostics({name: [*some] for name, some in found.items()})
+
+    def refuses(self, new: Iterable[Diagnostic]) -> bool:
+        """Return whether some of what is new refuses kept jobs, whose sources then cannot be compared."""
+        checks = self._found.checks.values() if self._found is not None else ()
+        settled = {(d.code, d.source) for check in checks for d in check.checking.settled if d.severity == "error"}
+        return any((d.code, d.source) in settled for d in new)
 
     @cached_property
     def _at_base(self) -> set[object]:

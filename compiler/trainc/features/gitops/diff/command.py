@@ -137,6 +137,7 @@ def _compare_each(environments: Sequence[Arguments], arguments: Arguments, strea
     merged = merge_diagnostics(found)
     known = {(d.code, d.source, d.severity, d.environments) for d in merged}
     new = [d for d in checked.new(sides) if (d.code, d.source, d.severity, d.environments) not in known]
+    has_failed |= checked.refuses(new)
     streams.progress.clear()
     # `trainc check` reports the warnings that are not new.
     report([*merged, *new], arguments, streams)
