@@ -211,13 +211,10 @@ _MOST_STALE = 9
 
 
 def _moved_apart(targets: Iterable[Target]) -> Iterator[Diagnostic]:
-    """What differs because a rendered file has changed and its source has not, or the other way."""
     from trainc.cli.kept import moved_apart
 
     for target in targets:
-        if (keeping := target.compilation.keeping) is not None:
-            home = os.path.dirname(target.compilation.settings.configuration.file or "")
-            yield from moved_apart(keeping, home)
+        yield from moved_apart(target.compilation)
 
 
 def _stale(targets: Sequence[Target], plans: Sequence[Plan], known: Iterable[Diagnostic]) -> list[Diagnostic]:

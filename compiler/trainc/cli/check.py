@@ -67,13 +67,15 @@ class Found:
     """What a check found: by environment, with findings about comments, merged over all environments, and about the whole.
 
     The latter are what is checked less strictly than at the base, and what is about all environments. `changed` are the
-    files of findings that a named base does not have as they are. What waits for a line that `is_wrong` is not to be built.
+    files of findings that a named base, of `bases`, does not have as they are. What waits for a line that `is_wrong` is not
+    to be built.
     """
 
     checks: dict[str, _Checked]
     by_environment: dict[str, list[Diagnostic]]
     diagnostics: list[Diagnostic]
     whole: list[Diagnostic]
+    bases: Bases
     changed: set[str]
     is_wrong: Callable[[Source | None], bool]
 
@@ -127,7 +129,7 @@ def examine(
     is_wrong = is_wrong_among(merged)
     merged = [d for d in merged if d.code != "KeptAsBuilt" or not is_wrong(d.source)]
     changed = bases.changed_among({d.source.file for d in merged if d.source and d.source.origin == "file"})
-    return Found(checks, by_environment, merged, loosened, changed, is_wrong)
+    return Found(checks, by_environment, merged, loosened, bases, changed, is_wrong)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.project.configuration import Configuration
 from trainc.reading.document import Document
-from trainc.reading.git import find_changed_files, merge_base, submodules
+from trainc.reading.git import merge_base, submodules
 from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
@@ -38,6 +38,7 @@ from trainc.startup.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.cli.check import Found
+    from trainc.cli.compiling import Run
     from trainc.explain.kept import Change
 
 _SOME = 3
@@ -196,13 +197,13 @@ def with_base(keeping: Keeping, arguments: Arguments) -> tuple[Keeping, Iterable
     return replace(keeping, read_base=lambda: base), bases.changes_for_all(settings)
 
 
-def moved_apart(keeping: Keeping, home: str) -> Iterator[Diagnostic]:
-    """Yield the rendered files that have changed since the base, or not, where their TrainJobs have not, or are gone.
-
-    `home` is the folder of trainc.yaml, from which the files name their sources.
-    """
-    if (base := keeping.read_base()) is None or not keeping.rendered:
+def moved_apart(run: Run) -> Iterator[Diagnostic]:
+    """Yield the rendered files that have changed since the base, or not, where their TrainJobs have not, or are gone."""
+    keeping = run.keeping
+    if keeping is None or (base := keeping.read_base()) is None or not keeping.rendered:
         return
+    # From the folder of trainc.yaml, files name their sources.
+    home = os.path.dirname(run.settings.configuration.file or "")
 
     def stale(path: str, message: str, hint: str) -> Diagnostic:
         return Diagnostic("OutputStale", "error", message, hint, source=Source(f"{keeping.folder}/{path}", 1, 1))
@@ -247,17 +248,6 @@ def at_revision(arguments: Arguments) -> Iterator[Arguments]:
         copy.add()
         copy.make_repository()
         yield Arguments(**{**vars(copy.arguments), "base": NO_BASE})
-
-
-def unchanged(arguments: Arguments, files: Iterable[str]) -> set[str]:
-    """Return those of some files that the base has with the same content."""
-    repository, limits = here(), Settings.limits_of(arguments)
-    top = os.path.realpath(repository.top)
-    texts = {file: read_file(file, limits.file_bytes) for file in files if os.path.isfile(file)}
-    paths = {os.path.relpath(os.path.realpath(file), top): file for file in texts}
-    commit = merge_base(repository, str(arguments.base))
-    changed = find_changed_files(repository, commit, {path: texts[file] for path, file in paths.items()}, limits)
-    return {file for path, file in paths.items() if path not in changed}
 
 
 def unproven(keeping: Keeping) -> Iterator[Diagnostic]:

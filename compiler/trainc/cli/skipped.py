@@ -85,13 +85,11 @@ def skipped_documents(
 
         mounted = named_by((d.data for d in documents if is_trainer_document(d.data)), config_maps)
         others = named_by((d.data for d in unbuilt), config_maps).keys() - mounted.keys()
-    read, apart = (
-        list[Document](),
-        [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])],
-    )
+    read = list[Document]()
+    apart = [*map(os.path.realpath, [*settings.configuration.dumps, *settings.configuration.policies])]
     for document in documents:
         name = identity_of(document.data)[1] if document.data.get("kind") == "ConfigMap" else ""
-        read += [document] if mounted.get(name) is False else []
+        read += [document] * (mounted.get(name) is False)
         used = document.data.get("kind") in _USED_KINDS or name in mounted or name in others
         if used or is_trainer_document(document.data) or is_sweep(document.data):
             continue

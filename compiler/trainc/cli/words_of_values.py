@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from trainc.cli.compiling import Run
+from trainc.cli.diagnostics import Files
 from trainc.findings import Diagnostic, Finding, Fix, Hint, Path
 from trainc.kube.documents import value_at
-from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import read_file
 from trainc.startup.patterns import pattern
 
 _WORD = pattern(r"(?i)(?:[\w.-]+ *: +|- +)?(yes|no|on|off|y|n)(?![\w-])")
@@ -22,24 +20,20 @@ _MOST_CHARACTERS = 300
 def words_of_values(runs: Sequence[Run]) -> Iterator[Diagnostic]:
     """Yield a warning for each word among texts that YAML takes for a boolean."""
     seen = set[str]()
-    for loaded in (each for run in runs for overlay in run.settings.overlays for each in overlay.in_order):
-        document = loaded.overlay.document
-        if document.file not in seen:
-            seen.add(document.file)
-            yield from _of(document)
+    for run in runs:
+        for document in (each.overlay.document for overlay in run.settings.overlays for each in overlay.in_order):
+            if document.file not in seen:
+                seen.add(document.file)
+                yield from _of(document, run.files)
 
 
-def _of(document: Document) -> Iterator[Diagnostic]:
-    paths, lines = [*_among_texts(document.data.get("values"), ("values",))], list[str]()
-    with suppress(OSError):
-        lines = read_file(document.file, Limits().file_bytes).decode(errors="replace").splitlines() if paths else lines
-    for path in paths:
+def _of(document: Document, files: Files) -> Iterator[Diagnostic]:
+    for path in _among_texts(document.data.get("values"), ("values",)):
         source = document.locate(path)
         # Many words may share a line.
-        line = lines[source.line - 1] if source and source.line <= len(lines) else ""
-        column = source.column - 1 if source else 0
-        word = _WORD.match(line[column : column + _MOST_CHARACTERS])
-        if word:
+        start = source.column - 1 if source else 0
+        line = (files.line(source) or "")[start : start + _MOST_CHARACTERS] if source else ""
+        if word := _WORD.match(line):
             value = str(value_at(document.data, path)).lower()
             message = f"`{word[1]}` without quotes is the boolean {value}, and the others here are texts: templates print {value}"
             hint = Hint(f'write "{word[1]}"', Fix("set", f'"{word[1]}"'))

@@ -45,7 +45,7 @@ _STATE = pattern(r"\.trainc/(?:\.gitignore|lock|owned|journal|staged/(?:[0-9]+|j
 # Jobs whose file would have the name of another tool's settings, or of trainc's: `kubectl kustomize`, Argo CD and Flux CD
 # take kustomization.yaml for a kustomization, and trainc looks for the others itself.
 _SETTINGS = ("kustomization", "overlay", "trainc")
-# In this order (sigs.k8s.io/kustomize api/konfig/general.go).
+# Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainc.api.cluster import KINDS, Dump, kueue_versions
 from trainc.api.documents import Document, label_of
 from trainc.api.findings import Diagnostic, Finding, Hint, Path, Severity, did_you_mean, first_of, format_path
-from trainc.api.kube import POD_SPEC, mapping, names, objects, value_at
+from trainc.api.kube import POD_SPEC, documents, mapping, names, objects, value_at
 from trainc.api.records import pattern, replace
 from trainc.features.cluster.fits.assigner import TOPOLOGY
 from trainc.features.cluster.fits.cluster import Cluster, ClusterQueue, Flavor
@@ -124,7 +124,7 @@ def missing(job: str, absent: Iterable[Missing]) -> list[Diagnostic]:
 
 
 def _missing(gap: Missing) -> Hint:
-    label = f"{gap.kind} {f'{gap.namespace}/' if gap.namespace else ''}{gap.name}"
+    label = f"{gap.kind} {documents.qualified(gap.namespace, gap.name)}"
     return Hint(gap.hint, objects=() if gap.key else ((label, ()),))
 
 

@@ -77,8 +77,6 @@ class Checked:
         if self._found is None:
             found = {name: [*_for_reviewers(new_diagnostics(*pair))] for name, pair in sides.items()}
             return _in_order(merge_diagnostics(found))
-        from trainc.api.kept import kept
-
         found = {**self._found.by_environment, _WHOLE: self._found.whole}
         known = {_identity(d) for before, _ in sides.values() for d in before.manifest_set.diagnostics}
 
@@ -90,8 +88,9 @@ class Checked:
         new = lacking(known)
         if any(new.values()):
             new = lacking(known | self._at_base)
-            others = {d.source.file for some in new.values() for d in some if d.source and _is_unread(d.source.file)}
-            same = kept.unchanged(self._arguments, others) if others else ()
+            named = {d.source.file for some in new.values() for d in some if d.source}
+            others = {file for file in named if _is_unread(file) and os.path.isfile(file)}
+            same = others - self._found.bases.changed_among(others) if others else others
             new = {name: [d for d in some if not (d.source and d.source.file in same)] for name, some in new.items()}
         whole = new.pop(_WHOLE)
         return _in_order([*whole, *merge_diagnostics(new)])
@@ -105,10 +104,8 @@ class Checked:
         """Return the rendered files by which a merge would do something else than a comparison of sources says."""
         from trainc.api.kept import kept
 
-        runs = {} if self._found is None else {name: one.checking for name, one in self._found.checks.items()}
-        homes = {name: os.path.dirname(run.settings.configuration.file or "") for name, run in runs.items()}
-        found = {name: kept.moved_apart(run.keeping, homes[name]) for name, run in runs.items() if run.keeping}
-        return merge_diagnostics({name: [*some] for name, some in found.items()})
+        checks = {} if self._found is None else self._found.checks
+        return merge_diagnostics({name: [*kept.moved_apart(one.checking)] for name, one in checks.items()})
 
     def refuses(self, new: Iterable[Diagnostic]) -> bool:
         """Return whether some of what is new refuses kept jobs, whose sources then cannot be compared."""

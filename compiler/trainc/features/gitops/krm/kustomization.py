@@ -13,7 +13,6 @@ from trainc.api.output import dump_yaml, ownership
 from trainc.api.records import dataclass
 from trainc.api.settings import Limits, is_overlay
 
-# Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _NAMES_KUSTOMIZATIONS = ("resources", "components", "bases")
 # No real stack is deeper; kustomize itself refuses cycles.
 _MOST = 1_000
