@@ -19,8 +19,8 @@ from trainc.api.settings import merge_diagnostics
 from trainc.features.gitops.diff.sides import ReadSide, sides_of, with_arguments
 
 _HASH = pattern(rf"-[{name_hash.ALPHABET}]{{{name_hash.LENGTH}}}\b")
-# What a comparison says in a section of its own.
 _WHOLE = "all environments"
+# What a comparison says in a section of its own.
 _SAID = frozenset(("KeptAsBuilt", "SettingsLoosened", "SkippedDocument", "SweepSize", "OverBudget"))
 
 
