@@ -71,6 +71,26 @@ def test_variables_that_a_script_sets_are_read_too(script: str) -> None:
     assert findings(training(script)) == IN_A_SCRIPT[script]
 
 
+def test_a_launcher_s_option_in_single_quotes_is_said_as_it_is_written() -> None:
+    found = reported(training("torchrun --master_addr '$PET_MASTER_ADDR' t.py"))
+    warned = [(d.code, "$PET_MASTER_ADDR" in d.message) for d in found if d.severity == "warning"]
+    assert warned == [("UnexpandedShellVariable", True)]
+
+
+CAPABILITIES = {"IPC_LOCK": [], "CAP_IPC_LOCK": ["SettingWithoutEffect"]}
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_kubernetes_itself_writes_cap_in_front_of_a_capability(name: str) -> None:
+    document = training(T, pod={"volumes": []}, security={"capabilities": {"add": [name]}})
+    assert codes(document, "warning") == CAPABILITIES[name]
+
+
+def test_a_path_that_no_volume_has_is_named_once() -> None:
+    found = reported(training(T, env={"GOOGLE_APPLICATION_CREDENTIALS": "/secrets/key.json"}))
+    assert [d.message.count("GOOGLE_APPLICATION_CREDENTIALS") for d in found if d.code == "FileNotMounted"] == [1]
+
+
 LISTS = {
     ("NCCL_ALGO", "Rings"): 1,
     ("NCCL_ALGO", "ring,tree"): 0,

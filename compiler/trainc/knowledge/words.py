@@ -10,6 +10,7 @@ from trainc.findings import Fix, Hint, remove
 from trainc.findings.text import correct_spelling
 from trainc.knowledge.conditions import Fact, Items, Nested
 from trainc.knowledge.tables import read
+from trainc.reading.settings import Expression
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _OVERRIDE = pattern(r"(?![\w.]+=[\w./:-]*,[A-Za-z_][\w.]*=)[+~]{0,2}([A-Za-z_][\
 _YACS = pattern(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+|(?:NUM|SHARD|OUTPUT)_[A-Z]+")
 _BYTES, _DURATION = pattern(r"(\d{1,9})\s*([kmg])i?b\w*"), pattern(r"(\d{1,9})\s*([smh])\w*")
 _NEGATIVE = pattern(r"-[\d.]+(?:e-?\d+)?")
+_LONGEST = 30  # Of an expression that a message has whole.
 _PATH = pattern(r".*/.*|.*\.(?:py|sh|ya?ml|json|toml)|[^=]+=.*", 16)
 
 
@@ -135,3 +137,14 @@ def flat(value: Any, *, into_lists: bool = False) -> dict[str, Any]:
                 scalars[f"{prefix}{key}"] = Nested("[...]")
                 waiting += [(f"{prefix}{key}.", item) for item in inner[::-1]] if into_lists else ()
     return scalars
+
+
+def shown(fact: Fact) -> str:
+    """Return a setting as a message names it: with its value, unless it is an option that has none."""
+    if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
+        return fact.text
+    if fact.key.endswith(("/@", ":volume")) or (isinstance(fact.value, Expression) and len(fact.value) > _LONGEST):
+        return fact.text
+    if fact.file is not None or " " in fact.text:
+        return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text
+    return f"{fact.text}{' ' if fact.text.startswith('-') else '='}{fact.value}"

@@ -213,9 +213,8 @@ def _hidden(training: Training, name: str, visible: str) -> Problem:
     shown = sum(bool(part.strip()) for part in visible.split(","))
     started = max((training.processes(launch) or 0 for _, launch in training.launches), default=0)
     if 0 < shown < started <= training.devices:
-        message = (
-            f"{name} is {visible!r}, which shows {shown} devices to {started} processes: the others find none, and exit"
-        )
+        few = f"{shown} device{'s' * (shown != 1)}"
+        message = f"{name} is {visible!r}, which shows {few} to {started} processes: the others find none, and exit"
         return "MoreProcessesThanDevices", message, hint
     message = f"{name} is {visible!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
     return "IdleDevices", message, hint

@@ -12,13 +12,13 @@ from trainc.findings.text import comparable, correct_spelling, edit_distance, ne
 from trainc.ir.entrypoints import pod_path
 from trainc.knowledge.conditions import Fact, Facts, Items, Nested, failure, holds, number, parse, term
 from trainc.knowledge.tables import Row, Table, table
-from trainc.knowledge.words import flat, meant
+from trainc.knowledge.words import flat, meant, shown
 from trainc.kube.documents import mapping
 from trainc.lints.config_files import ConfigFile, folders, visible_files
 from trainc.lints.runs import Run, runs
 from trainc.lints.storage import volume_at
 from trainc.lints.training import Training
-from trainc.reading.settings import Expression, syntax_problem
+from trainc.reading.settings import syntax_problem
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
@@ -35,7 +35,7 @@ _FILLING = ("envsubst", "jinja", "gomplate", "sed -i", "yq ")
 _FEWEST_SHARED = 5
 _SPECIFIC = 12
 _WORKING = ("/workspace", "/app", "/code", "/src", "/work", "/home", "/root", "/opt")  # Where images may run a command.
-_MOST_LISTED, _LONGEST = 16, 30
+_MOST_LISTED = 16
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104
 
 
@@ -112,9 +112,9 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
         subjects = [*parts, *subjects]
         if not parse(row.check).right:
             given = next((one for one in subjects if one is not None and one.is_placed), None)
-            message = f"{_shown(given)} needs {parse(row.check).left[0].rpartition(':')[2]}" if given else message
+            message = f"{shown(given)} needs {parse(row.check).left[0].rpartition(':')[2]}" if given else message
     else:
-        message = " with ".join(dict.fromkeys(_shown(one) for one in subjects if one is not None and one.is_placed))
+        message = " with ".join(dict.fromkeys(shown(one) for one in subjects if one is not None and one.is_placed))
     placed = [one for one in subjects if one is not None and one.is_placed]
     about: Fact | None = facts.find(row.at) if row.at else None
     about = about if about is not None and (about.is_placed or run.place(about.key)) else next(iter(placed), None)
@@ -161,17 +161,6 @@ def _suits(run: Run, fact: Fact, value: Any) -> bool:
     failed = [failure(run.facts, row.check, row.reads) for row in rows if _applies(run.facts, row)]
     run.facts.add([fact])
     return not any(one is not None and fact.key in {part.key for part in one[1]} for one in failed)
-
-
-def _shown(fact: Fact) -> str:
-    """Return a setting as a message names it: with its value, unless it is an option that has none."""
-    if fact.value is None or (fact.value is True and fact.word >= 0) or fact.text.lstrip("-") == fact.value:
-        return fact.text
-    if fact.key.endswith("/@") or (isinstance(fact.value, Expression) and len(fact.value) > _LONGEST):
-        return fact.text
-    if fact.file is not None or " " in fact.text:
-        return f"{fact.text} is {fact.value}" if not isinstance(fact.value, bool) else fact.text
-    return f"{fact.text}{' ' if fact.text.startswith('-') else '='}{fact.value}"
 
 
 def _filled(text: str, row: Row, facts: Facts) -> str:
@@ -232,10 +221,10 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
             return None
         noun = "an integer" if kind == "int" else "a number"
         better = better if whole or isinstance(better, int) else None
-        shown = "without a value" if bare else f"the text {value!r}" if quoted else repr(value)
+        given = "without a value" if bare else f"the text {value!r}" if quoted else repr(value)
         hint = f"write {fact.form.format(better)}" if better is not None else f"write {noun}"
         hint = f"nothing replaces {value} there: set it in the command" if fact.file and "$" in str(value) else hint
-        return f"{fact.text} is {shown}, and {program} takes {noun}", hint
+        return f"{fact.text} is {given}, and {program} takes {noun}", hint
     if choices and kind in ("str", "name") and not bare and str(value) not in choices:
         near = correct_spelling(str(value), choices)
         if kind == "name" and not near:

@@ -225,7 +225,7 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
 
 def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     option_value = option.value or ""
-    if not option_value:
+    if not option_value or "\ue024" in option_value:  # A variable in single quotes is said of its word (lints/slips).
         return
     value = training.value(option_value, launch)
     host = _host(value if value is not None else option_value)

@@ -27,7 +27,7 @@ from trainc.knowledge.tables import (
     tables_of_program,
     tables_of_text,
 )
-from trainc.knowledge.words import flat, options_of
+from trainc.knowledge.words import flat, options_of, shown
 from trainc.kube.documents import items, mapping, value_at
 from trainc.kube.quantity import read_quantity, whole_number
 from trainc.lints.config_files import ConfigFile, files_by_path, visible_files
@@ -118,6 +118,8 @@ class Run:
         if (field := _SECURITY.get(key.removeprefix("job:"))) is not None:
             is_own = field in mapping(entry.container.fields.get("securityContext"))
             return entry.at("securityContext", field) if is_own else pod_path(*where, "securityContext", field)
+        if key == "job:added":
+            return entry.at("securityContext", "capabilities", "add")
         if key == "job:shm_size":
             volume = "name", volume_at(self.training, "/dev/shm")[1]  # noqa: S108
             return pod_path(*where, "volumes", volume, "emptyDir", "sizeLimit")
@@ -403,8 +405,8 @@ def _paths(training: Training, facts: Facts) -> Iterator[Fact]:
             size = read_quantity(mapping(source.get("emptyDir")).get("sizeLimit"))
             if size is not None:
                 yield replace(one, key=f"{role}:size", value=size.units >> 20, text=f"the size of {one.value} in Mi")
-            text = f"{one.text} {one.value}" if one.file is None else f"{one.value} of {one.text}"
-            yield replace(one, key=f"{role}:volume", text=text, value=kind if str(one.value).startswith("/") else None)
+            kind_of = kind if str(one.value).startswith("/") else None
+            yield replace(one, key=f"{role}:volume", text=shown(one), value=kind_of)
             # What is mounted read-only may have been filled before.
             if unwritable(training, str(one.value)) is not None:
                 yield replace(one, key=f"{role}:{'unwritable' if kind == 'none' else 'readonly'}")

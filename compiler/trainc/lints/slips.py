@@ -207,21 +207,18 @@ def _apart(training: Training, start: Start) -> Iterator[Finding]:
     words = training.arguments(start)
     first = len(start.argv) - len(start.launch.program) if start.launch is not None else start.program.start
     # Few words have any of these.
-    for index, word in enumerate(
-        words if any(mark in " ".join(words) for mark in (" = ", "{", _QUOTED_DOLLAR)) else ()
-    ):
+    for index, word in enumerate(words if any(mark in " ".join(words) for mark in (" = ", "{")) else ()):
         stray = word == "=" or word.startswith("= ") or (word.startswith("--") and word.endswith(" ="))
-        quoted = next(
-            (name for name in _LITERAL.findall(word) if name in {**training.variables, **start.variables}), ""
-        )
         if stray or _MAPPING.fullmatch(word):
             message = f"{word!r} is a word of its own, which the program does not know"
             hint = "write OPTION=VALUE in one word" if stray else "put quotes around the JSON"
             yield training.finding("ArgumentNotSplit", "warning", message, hint, first + index)
             return
-        if quoted and " " not in word:
+    for index, word in enumerate(start.argv if _QUOTED_DOLLAR in "".join(start.argv) else ()):
+        known = (name for name in _LITERAL.findall(word) if name in {**training.variables, **start.variables})
+        if (quoted := next(known, None)) is not None and " " not in word:
             message = f"single quotes keep ${quoted} as it is, and the program gets it as text"
-            yield training.finding("UnexpandedShellVariable", "warning", message, "write double quotes", first + index)
+            yield training.finding("UnexpandedShellVariable", "warning", message, "write double quotes", index)
     pairs = [
         (index, word, after)
         for index, (word, after) in enumerate(pairwise(words))

@@ -46,7 +46,7 @@ def surroundings(training: Training) -> Iterator[Finding]:
         hint = (
             f"mount an emptyDir: {training.patch(f'volumes: [{{name: tmp, emptyDir: {{}}}}], containers: [{mount}]')}"
         )
-        yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext"))
+        yield Finding("OutputNotKept", "warning", message, hint, *entry.at("securityContext", "readOnlyRootFilesystem"))
     places = ("template", "metadata"), ("template", "spec", "template", "metadata")
     of_job, of_pods = (mapping(value_at(training.replicated_job, path)) for path in places)
     pods = {**mapping(of_pods.get("labels")), **mapping(of_pods.get("annotations"))}
