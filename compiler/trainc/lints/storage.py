@@ -29,7 +29,7 @@ _OUTPUT = pattern(
 # Every option that sets an output path has one of these in its name.
 _ENDINGS = ("dir", "path", "folder", "root")
 _KEPT = pattern(
-    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp|training|experiments?)_?(?:dir|path|folder|root|directory)|save|output|(?:\w+_)?default_root_dir"
+    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp|training|experiments?)_?(?:dir|path|folder|root|directory)|save|out|output|(?:\w+_)?default_root_dir"
 )
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
@@ -239,7 +239,7 @@ def _misspelt(training: Training, path: str) -> str:
 
 
 def _of_data(training: Training, key: str, path: str, index: int) -> Iterator[Finding]:
-    unused, hint = unused_claim(training, path, alike=True), _claim_at(training, path)
+    unused, hint = unused_claim(training, f"{key} {path}", alike=True), _claim_at(training, path)
     message = f"{path} is in no volume of the pod, so it is there only if the image has it"
     if unused:
         message = f"{path} is in no volume of the pod, and nothing uses the claim at {unused}"

@@ -15,7 +15,6 @@ from trainc.features.cluster.fits.references import NOTHING_CREATED, created_by
 from trainc.reading.cluster import Dump
 
 NAMES = "team-a"
-OTHERWISE = ("Namespace", "WorkloadPriorityClass")
 
 
 def named(kind: str, name: str, where: str = NAMES, **fields: Any) -> Json:
@@ -157,7 +156,8 @@ def test_what_the_snapshot_does_not_have_in_full_may_exist(what: str) -> None:
     for contents in (parts, [{**CLUSTER, "metadata": {}}]):
         found = [d for d in alone_without_basics(job("gone"), contents) if d.code == "NotInCluster"]
         said = [(d.severity, d.message.startswith(f"the snapshot has no {kind} gone in ")) for d in found]
-        assert said == ([] if kind in OTHERWISE else [("info", True)])
+        severity = "warning" if kind == "WorkloadPriorityClass" else "info"
+        assert said == ([] if kind == "Namespace" else [(severity, True)])
     found = [d for d in alone_without_basics(job(f"{known}x"), parts) if d.code == "NotInCluster"]
     near = [("warning", f"did you mean {known}?")] if kind != "Namespace" else []
     assert [(d.severity, d.hint) for d in found] == near

@@ -26,8 +26,6 @@ NOTHING_CREATED: Created = MappingProxyType({})
 
 _OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "WorkloadPriorityClass"))
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-# Of Namespaces, nothing else would be said; of priorities, only what is almost one of those that are there.
-_LOOKED_UP_OTHERWISE = ("Namespace", "WorkloadPriorityClass")
 # The ConfigMaps of the sources that a build reads for the jobs that name them, and does not write: a key of `Created`.
 LEFT_OUT = "ConfigMap that is not written"
 _OWN = 'the one of the sources is read, and not written: annotate it with trainc/own: "true", or have it applied before the job'
@@ -52,8 +50,8 @@ class Reference(NamedTuple):
 class Missing(NamedTuple):
     """An object, or a key of it, that the cluster does not have, and where the JobSet names it.
 
-    It is not `certain` if the snapshot has others, and may lack some; `likely` if it has almost this name, or the sources
-    have one that is not written.
+    It is not `certain` if the snapshot has others, and may lack some; `likely` if it has almost this name, the sources
+    have one that is not written, or it is a priority of Kueue.
     """
 
     kind: str
@@ -101,10 +99,9 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
             continue
         seen.add(identity)
         there = dump.names(kind, namespace) if existing is None else ()
-        # Of priorities, a name that is almost one of those that were exported is enough.
-        is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, there))
-        certain = is_priority or dump.is_complete(kind, namespace)
-        if existing is None and (certain or (there and kind not in _LOOKED_UP_OTHERWISE)):
+        certain = dump.is_complete(kind, namespace)
+        # Of Namespaces, nothing else would be said.
+        if existing is None and (certain or (there and kind != "Namespace")):
             read = created.get((LEFT_OUT, namespace), ()) if kind == "ConfigMap" else ()
             ours = [*created.get((kind, namespace), ()), *read]
             # What a Secret or ConfigMap is for, its name does not say.
@@ -114,11 +111,12 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
             if not certain and _DIGITS.sub("", name) in {_DIGITS.sub("", one) for one in there}:
                 near = ""  # Of numbered objects, one is no other that is misspelt.
             rest = f"create it before the job starts{f', or {other}' if some else ''}"
-            again = (
-                f"export its objects of this kind again: {_NAMES if kind in _WITH_VALUES else export_command([kind])}"
-            )
+            again = f"{f'use {some}, or ' if some else ''}export its objects of this kind again: "
+            again += _NAMES if kind in _WITH_VALUES else export_command([kind])
             hint = _OWN if name in read else near or (rest if certain else again)
-            yield Missing(kind, namespace, name, "", hint, path, certain, hint in (_OWN, near))
+            # Kueue makes no Workload for a job of an unknown class; the few that there are stand in one file, as a rule.
+            likely = hint in (_OWN, near) or kind == "WorkloadPriorityClass"
+            yield Missing(kind, namespace, name, "", hint, path, certain, likely)
             if kind == "Namespace":
                 return
         elif existing is not None and key:
