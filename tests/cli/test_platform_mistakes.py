@@ -297,6 +297,25 @@ def test_what_only_refuses_more_loosens_nothing() -> None:
     assert "is privileged; it was baseline" in run("check", "--base", "main").stderr
 
 
+def test_jobs_that_no_policy_judges_any_more_are_a_warning() -> None:
+    edit("policies/acme.yaml", "{name: nlp}", "{name: nlp, labels: {ml: 'yes'}}")
+    commit("label")
+    edit("policies/acme.yaml", "[Deny]}", "[Deny], matchResources: {namespaceSelector: {matchLabels: {ml: 'yes'}}}}")
+    assert "warning[SettingsLoosened] since main: ValidatingAdmissionPolicyBinding acme: spec" in (said := check())
+    assert ("it no longer judges jobs in ads\n" in said, said.count("no longer judge")) == (True, 1)
+    commit("by label")
+    edit("policies/acme.yaml", "ml: 'yes'}}\n", "ml: 'no'}}\n")
+    assert (
+        "warning[SettingsLoosened] since main: Namespace nlp: metadata.labels.ml is no; it was yes; acme no" in check()
+    )
+    edit("policies/acme.yaml", ", labels: {ml: 'no'}", ", labels: {ml: 'yes', team: x}")
+    assert "SettingsLoosened" not in check()
+
+
+def check() -> str:
+    return run("check", "--base", "main").stderr
+
+
 def test_a_limit_range_gives_a_kept_job_a_note() -> None:
     edit("cluster/kueue.yaml", "kind: ResourceQuota\nmetadata: {name: pods", "kind: LimitRange\nmetadata: {name: pods")
     edit("cluster/kueue.yaml", "{hard: {pods: 50}}", "{limits: [{type: Container, max: {nvidia.com/gpu: 4}}]}")

@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from trainc.findings import Diagnostic, Path, Source, format_path
+from trainc.findings.text import first_of
 from trainc.kube.documents import Json, identity_of, mapping, path_exists, value_at, walk, with_value
+from trainc.kube.selectors import MalformedSelector, matches_selector
 from trainc.reading.document import Document, label_of
 from trainc.reading.opening import CONFIGURATION_FILE
 from trainc.startup.patterns import pattern
@@ -22,6 +24,8 @@ _READS_ALL = pattern(
     r"\"Namespace\"|namespaceObject(?!\.metadata\.(?:name\b|(?:labels|annotations)(?:\.\w+\b(?!\()|\[\??\\?['\"][^'\"\\]+\\?['\"]\])))"
 )
 _WORD = pattern(r"[\w./-]+")
+_OF_BINDING = ("spec", "matchResources", "namespaceSelector")
+_OF_POLICY = ("spec", "matchConstraints", "namespaceSelector")
 _LEVELS = ("privileged", "baseline", "restricted")
 
 
@@ -34,9 +38,10 @@ def changed_rules(
     """
     hint = f"jobs that this change builds have to meet the rules as they are and as {base} has them"
 
-    def about(source: Source | None, sentence: str, *, is_looser: bool = False) -> Diagnostic:
-        code, message = "SettingsLoosened" if is_looser else "RulesChanged", f"since {base}: {sentence}"
-        return Diagnostic(code, "info", message, hint, CONFIGURATION_FILE, source=source)
+    def about(source: Source | None, sentence: str, *, is_looser: bool = False, lost: str = "") -> Diagnostic:
+        code, message = "SettingsLoosened" if is_looser or lost else "RulesChanged", f"since {base}: {sentence}{lost}"
+        more = f"undo it, if they are to be judged once this is merged; until then, {hint}" if lost else hint
+        return Diagnostic(code, "warning" if lost else "info", message, more, CONFIGURATION_FILE, source=source)
 
     @cache
     def read() -> frozenset[str] | None:
@@ -46,6 +51,7 @@ def changed_rules(
         return None if _READS_ALL.search(text) else frozenset(part for one in words for part in (one, *one.split(".")))
 
     there, here = ({label_of(d.data): d for d in side} for side in (before, now))
+    unjudged = _judged(before) - _judged(now)
     for label, document in there.items():
         was = _without_texts(document.data)
         new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
@@ -67,10 +73,47 @@ def changed_rules(
             # Of these, one that is stricter counts as the same.
             known = [path for kind, path, _ in _STRICTER if kind == new.get("kind") and value_at(was, path) is not None]
             is_looser = any(at == path[: len(at)] for path in known)
-            yield about(source, f"{label}: {format_path(at)} {what}", is_looser=is_looser)
+            lost_jobs = _no_longer_judged(document.data, unjudged)
+            yield about(source, f"{label}: {format_path(at)} {what}", is_looser=is_looser, lost=lost_jobs)
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):
             yield about(here[label].locate(()), f"{label} is new")
+
+
+# A policy, its binding and a namespace that both of them select.
+_Judged: TypeAlias = tuple[str, str, str]
+
+
+def _judged(documents: Sequence[Document]) -> set[_Judged]:
+    """Return which policies judge jobs in which namespaces, as far as the documents say it."""
+    named: dict[str, dict[str, Json]] = {}
+    for one in documents:
+        named.setdefault(str(one.data.get("kind")), {})[identity_of(one.data)[1]] = one.data
+    policies, judged = named.get("ValidatingAdmissionPolicy", {}), set()
+    for binding, data in named.get("ValidatingAdmissionPolicyBinding", {}).items():
+        policy = str(value_at(data, ("spec", "policyName")))
+        selectors = [value_at(data, _OF_BINDING), value_at(policies.get(policy, {}), _OF_POLICY)]
+        for name, namespace in named.get("Namespace", {}).items():
+            written = mapping(value_at(namespace, ("metadata", "labels")))
+            labels: dict[str, Any] = {"kubernetes.io/metadata.name": name, **written}
+            try:
+                selects = all(one is None or matches_selector(mapping(one), labels) for one in selectors)
+            except MalformedSelector:
+                selects = True  # What is malformed is said elsewhere.
+            if policy in policies and selects:
+                judged.add((policy, binding, name))
+    return judged
+
+
+def _no_longer_judged(changed: Json, unjudged: set[_Judged]) -> str:
+    """Return what a Namespace, policy or binding that has changed no longer has judged."""
+    kind, name = changed.get("kind"), identity_of(changed)[1]
+    if kind == "Namespace":
+        policies = sorted({policy for policy, _, namespace in unjudged if namespace == name})
+        return f"; {first_of(policies, 5)} no longer judge{'s' * (len(policies) == 1)} its jobs" if policies else ""
+    at = 0 if kind == "ValidatingAdmissionPolicy" else 1
+    spaces = sorted({one[2] for one in unjudged if one[at] == name and kind in _READERS[:2]})
+    return f"; it no longer judges jobs in {first_of(spaces, 5)}" if spaces else ""
 
 
 def _as_read(namespace: Json, named: Container[str]) -> Json:

@@ -291,7 +291,6 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "policy": (training.policy, "the policy"),
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
-        "indexed": (_indexed(training), "the variables that have the index of the pod"),
         "label": (selector.get("nvidia.com/gpu.product"), "the label of the node"),
         "scaler": (next((one for one in selector if one.startswith(_SCALER)), None), "the label of the node"),
         "annotations": (" ".join(mapping(value_at(training.replicated_job, _ANNOTATIONS))), "annotations"),
@@ -311,6 +310,10 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
     values["ranks"] = ((per_node or 0) * training.nodes or None, "ranks")
     for name, step in (("model", training.job.model), ("dataset", training.job.dataset)):
         values[f"fetched_{name}"] = (str(step and step.storage_uri).removeprefix("hf://"), "what the initializer has")
+    # A rank only where all pods of the job count in one row.
+    env = training.entry.container.env if len(training.info.pod_sets) == 1 else ()
+    indexed = [str(one["name"]) for one in env if "job-completion-index" in str(one.get("valueFrom"))]
+    values["indexed"] = (" ".join(indexed) or None, "the variables that have the index of the pod")
     for name, (value, text) in values.items():
         yield Fact(f"job:{name}", value, text)
     later = {str(one["name"]): one.get("value") for one in training.entry.trainer.env}  # MPI gives them later.
@@ -321,12 +324,6 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         if not name.isdecimal():
             known = None if "$" in str(value) else value
             yield Fact(f"env:{name}", known, name, f"{name}={{}}", word=start.program.index)
-
-
-def _indexed(training: Training) -> str | None:
-    """Return the variables that have the index of the pod, if all pods of the job count in one row."""
-    env = training.entry.container.env if len(training.info.pod_sets) == 1 else ()
-    return " ".join(str(one["name"]) for one in env if "job-completion-index" in str(one.get("valueFrom"))) or None
 
 
 def _packages(training: Training) -> Iterator[Fact]:

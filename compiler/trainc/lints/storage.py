@@ -226,8 +226,6 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
 
 def _misspelt(training: Training, path: str) -> str:
     """Return where a volume is mounted whose path the beginning of another one misspells, if that is in none."""
-    from trainc.findings.text import correct_spelling
-
     mounts = [str(mount.get("mountPath")).rstrip("/") for mount in training.entry.container.mounts]
     if not path.startswith("/") or path.startswith(_OF_IMAGES) or volume_at(training, path)[0] is not None:
         return ""

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from trainc.findings import Finding, Path, Severity, remove, suggest
 from trainc.findings.text import correct_spelling
-from trainc.ir.commands.programs import Launch
+from trainc.ir.commands.programs import Launch, program_of
 from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import About, Info
@@ -276,8 +276,6 @@ def _placeholder(text: str) -> str:
 
 def _wrapped(line: CommandLine) -> bool:
     """Return whether a program comes before the shell that may set variables, such as a launcher."""
-    from trainc.ir.commands.programs import program_of
-
     program = program_of(line.argv[: line.script], programs(""))
     return program.kind != "shell" or program.guessed
 

@@ -72,6 +72,14 @@ def test_an_image_that_nobody_uses_is_a_warning(folder: Path) -> None:
     assert (diagnostic.severity, diagnostic.hint) == ("warning", "did you mean example.com/train?")
 
 
+def test_of_two_entries_for_an_image_the_first_has_no_effect(folder: Path) -> None:
+    entry = "- {name: example.com/train, newTag: '8'}\n"
+    result = built(overlay(f"images:\n{entry}{entry.replace('8', '9')}"))
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "ImageNotUsed"]
+    assert (diagnostic.path, "so this one has no effect" in diagnostic.message) == ("images[0]", True)
+    assert node(result)["image"] == "example.com/train:9"
+
+
 def test_patches_come_before_names_and_see_the_names_as_written(folder: Path) -> None:
     text = "namePrefix: prod-\npatches:\n- target: {name: llm}\n  patch: {spec: {trainer: {numNodes: 8}}}\n"
     result = built(overlay(text))

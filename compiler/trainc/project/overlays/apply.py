@@ -365,6 +365,8 @@ class Layer:
             hint = f"write {written}: `mirrors` come after `images`"
         hint = hint or f"images here: {', '.join(names[:5]) or 'none'}"
         message = f"no container uses the image {change.name!r}"
+        if any(other.name == change.name and other.path > change.path for other in self._overlay.images):
+            message, hint = f"a later entry for {change.name!r} wins, so this one has no effect", "keep one entry"
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
     def _missing_registries(self, names: Sequence[str]) -> Iterator[Diagnostic]:
@@ -461,7 +463,7 @@ def _replace_images(document: Edited, overlay: Overlay, used: set[int]) -> Edite
         changes.setdefault(change.name, []).append(index)
     for path, image in list(_images(document.data)):
         if indexes := changes.get(split_image(image)[0]):
-            used.update(indexes)
+            used.add(indexes[-1])
             last = overlay.images[indexes[-1]]
             new, origin = change_image(image, last), Origin(overlay.document, last.path)
             document = document.with_field(path, new, origin, derived=True)
