@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from repositories import commit, git, write
 from steps import steps
 
 import trainc
+from trainc.features.gitops.diff import places
 from trainc.findings.differences import changes, unified
 
 PACKAGE = Path(trainc.__file__).parent
@@ -144,4 +146,38 @@ def test_the_causes_of_many_changes_take_steps_in_proportion(
         found.append(steps(lambda: run(*words)))
     assert f"because of now/jobs/{file}:" in run(*words).stdout
     # What looks at each change again for each is a tenth of the steps here.
+    assert found[3] - found[2] < 2.15 * (found[2] - found[1]), found
+
+
+# Templates of a job for each of so many values, or of one with as many labels: the text of a label, and each value.
+FILLED = {
+    "values are alike": ("{{ v.aNUMBER }}", "SIDE"),
+    "no value is seen": ("{{ v.aNUMBER|length }}", "SIDE"),
+    "each item is a job": ("{{ job.image }}", "{name: jNUMBER, image: SIDE}"),
+}
+
+
+@pytest.mark.parametrize("shape", FILLED)
+def test_the_causes_of_many_values_take_steps_in_proportion(
+    shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places, "_MOST_CAUSES", 5)
+    label, value = FILLED[shape]
+    is_loop = "item" in shape
+    git("init", "-q")
+    write("trainc.yaml", "release: '2.3'\nsources: [jobs]\noverlay: .\n")
+    found = []
+    for n in (5, 20, 40, 80):  # The first one imports what a difference needs.
+        labels = "".join(f"    a{i}: '{label.replace('NUMBER', str(i))}'\n" for i in range(1 if is_loop else n))
+        text = LABELED.replace("LABELS", labels).replace("NAME", "{{ job.name }}" if is_loop else "a")
+        write("jobs/job.yaml.j2", f"{{% for job in v %}}\n{text}---\n{{% endfor %}}\n" if is_loop else text)
+        for side in ("was", "later"):
+            filled = [value.replace("NUMBER", str(i)).replace("SIDE", side) for i in range(n)]
+            values = "".join(f"  {'-' if is_loop else f'a{i}:'} {one}\n" for i, one in enumerate(filled))
+            write("overlay.yaml", f"apiVersion: trainc/v1alpha1\nkind: Overlay\nvalues:\n v:\n{values}")
+            if side == "was":
+                commit()
+        found.append(steps(lambda: run("diff")))
+    assert "because of overlay.yaml:" in run("diff").stdout
     assert found[3] - found[2] < 2.15 * (found[2] - found[1]), found

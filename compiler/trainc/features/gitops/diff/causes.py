@@ -21,6 +21,8 @@ from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
 from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
 from trainc.features.gitops.diff.places import (
+    Different,
+    Filling,
     Place,
     Template,
     Why,
@@ -28,10 +30,8 @@ from trainc.features.gitops.diff.places import (
     by_label,
     compiled,
     is_on_one_line,
-    leaves_that_differ,
     pending_line,
     smallest,
-    texts_at,
 )
 from trainc.features.gitops.diff.sides import ReadSide
 from trainc.features.gitops.diff.sweeps import base_of, of_trials, values_of
@@ -160,8 +160,9 @@ class Causes:
         # Lists that were compared, and their differences by index.
         self._hunks: dict[tuple[int, int], tuple[Any, Any, dict[int, differences.Hunk]]] = {}
         self._templates: dict[str, Template] = {}
-        # In the values that fill templates.
-        self._different: list[Path] | None = None
+        # Of the values that fill templates, those that differ, and where overlays set them.
+        self._different: Different | None = None
+        self._set: dict[tuple[int, Path], list[list[Place]]] = {}
 
     def of(self, job: JobDiff, content: str = "") -> Why:
         """Return why a job changes. Jobs with the same `content` that did not change themselves share the answer."""
@@ -384,21 +385,22 @@ class Causes:
             now = template.line_now(source.line) if n == 0 else None
             there = replace(source, line=now or 0)
             yield (n, document, path) if now is None else (1, replace(document, locate=lambda _: there), path)
+        if n not in template.filling:
+            template.filling[n] = self._filling(n, template)
+        yield from template.filling[n].of_field(document, path, value, self._sides[1 - n].like(document) is None)
+
+    def _filling(self, n: int, template: Template) -> Filling:
+        """Return the values that differ and that a template names, each with where overlays set it."""
+        values, overlays = self._sides[n].side.values, self._sides[n].overlays
         if self._different is None:
-            before, after = (known.side.values for known in self._sides)
-            self._different = list(leaves_that_differ(before, after))
-        different, values, text = self._different, self._sides[n].side.values, template.texts[n]
-        shown = [at for at in different if str(value_at(values, at)) in str(value)]
-        variables = template.variables(n) if different else ()
-        for at in shown or different:
-            if str(at[0]) in variables and str(at[-1]) in text:
-                for loaded in self._sides[n].overlays:
-                    if value_at(loaded.overlay.values, at) is not None:
-                        places = list(self._differences(n, loaded.overlay.document, ("values", *at)))
-                        # Of a list, each item is for a job of its own.
-                        own = [p for p in places if all(one in template.made(document) for one in texts_at(p))]
-                        is_new = self._sides[1 - n].like(document) is None
-                        yield from own or [p for p in places if is_new or not isinstance(p[2][-1], int)]
+            self._different = Different.of(*(known.side.values for known in self._sides))
+        named = self._different.named(template.texts[n])
+        for at in (at for at in named if (n, at) not in self._set):
+            setting = (one.overlay for one in overlays if value_at(one.overlay.values, at) is not None)
+            self._set[n, at] = [list(self._differences(n, one.document, ("values", *at))) for one in setting]
+        return Filling.of(
+            template, ((str(value_at(values, at)), places) for at in named for places in self._set[n, at])
+        )
 
     def _runtime(self, key: Key, records: Sequence[Record | None], changed: int) -> Iterator[Place]:
         """Yield why a job is compiled with another runtime, or with one that has come or gone, and what is not recorded."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, label_of
@@ -39,7 +41,7 @@ class Template:
     lines: tuple[Sequence[str], Sequence[str]]
     sets: tuple[AbstractSet[str], AbstractSet[str]]
     hunks: Sequence[differences.Hunk] | None = None
-    names: dict[int, AbstractSet[str]] = field(default_factory=dict)
+    filling: dict[int, Filling] = field(default_factory=dict)
     documents: dict[int, tuple[Document, str]] = field(default_factory=dict)
 
     @classmethod
@@ -65,11 +67,98 @@ class Template:
             self.documents[id(document)] = document, str(document.data)
         return self.documents[id(document)][1]
 
-    def variables(self, n: int) -> AbstractSet[str]:
-        """Return the names in the text."""
-        if n not in self.names:
-            self.names[n] = {*pattern(r"(?<![\w.])\w+").findall(self.texts[n])}
-        return self.names[n]
+
+class Texts:
+    """What stands for some texts, found by those that occur in another: in steps of its length, however many there are."""
+
+    def __init__(self, items: Iterable[tuple[str, Any]]) -> None:
+        self._by_length: dict[int, dict[str, list[tuple[int, Any]]]] = {}
+        for number, (text, item) in enumerate(items):
+            self._by_length.setdefault(len(text), {}).setdefault(text, []).append((number, item))
+
+    def within(self, text: str) -> list[Any]:
+        """Return the first of those whose text occurs in another."""
+        found: list[tuple[int, Any]] = []
+        for length, known in self._by_length.items():
+            starts = range(len(text) - length + 1)
+            if len(known) <= min(len(starts), _FEW):
+                occurring = {one for one in known if one in text}
+            else:
+                occurring = {part for at in starts if (part := text[at : at + length]) in known}
+            found += [item for one in occurring for item in known[one][:_MOST_CAUSES]]
+        return [item for _, item in sorted(found, key=lambda item: item[0])[:_MOST_CAUSES]]
+
+
+# Texts that are looked for one after the other; values and items that are each a cause of one field.
+_FEW, _MOST_CAUSES = 50, 200
+
+
+@dataclass(slots=True)
+class Filling:
+    """The values that differ and fill a template on one side: the places where an overlay sets each, and those by its text."""
+
+    template: Template
+    every: Sequence[Sequence[Place]]
+    by_text: Texts
+    items: dict[int, Texts] = field(default_factory=dict)
+    found: dict[tuple[int, int], Sequence[Place]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, template: Template, values: Iterable[tuple[str, Sequence[Place]]]) -> Filling:
+        """Return the filling of values with their places."""
+        every = [(text, places) for text, places in values if places]
+        return cls(template, [places for _, places in every], Texts(every))
+
+    def of_field(self, document: Document, path: Path, value: Any, is_new: bool) -> Iterator[Place]:
+        """Yield the places of values that a field of a document may be made of: of those that it shows, or else of all."""
+        here = str(value_at(document.data, path))
+        for places in self.by_text.within(str(value)) or self.every[:_MOST_CAUSES]:
+            # What the field itself holds need not be looked for in all of its document.
+            if len(places) == 1 and all(one in here for one in texts_at(places[0])):
+                yield places[0]
+                continue
+            key = id(document), id(places)
+            if key not in self.found:
+                self.found[key] = self._in_document(document, places, is_new)
+            yield from self.found[key]
+
+    def _in_document(self, document: Document, places: Sequence[Place], is_new: bool) -> Sequence[Place]:
+        """Return those of a value's places that a document is made of: of a list, each item is for a job of its own."""
+        if id(places) not in self.items:
+            texts = [texts_at(place) for place in places]
+            times = Counter(chain.from_iterable(texts))
+            rarest = (min(some, key=lambda one: (times[one], -len(one)), default="") for some in texts)
+            self.items[id(places)] = Texts(zip(rarest, places, strict=True))
+        made = self.template.made(document)
+        own = [place for place in self.items[id(places)].within(made) if all(one in made for one in texts_at(place))]
+        return own or [p for p in places if is_new or not isinstance(p[2][-1], int)][:_MOST_CAUSES]
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """The paths of values that differ, in order, by the first name and a word of the last one."""
+
+    by_name: Mapping[str, Mapping[str, Sequence[tuple[int, Path]]]]
+
+    @classmethod
+    def of(cls, before: Any, after: Any) -> Different:
+        """Return the paths of the innermost values that differ."""
+        found: dict[str, dict[str, list[tuple[int, Path]]]] = {}
+        for number, at in enumerate(_leaves_that_differ(before, after)):
+            word = next(iter(_WORD.findall(str(at[-1]))), "")
+            found.setdefault(str(at[0]), {}).setdefault(word, []).append((number, at))
+        return cls(found)
+
+    def named(self, text: str) -> list[Path]:
+        """Return those that a template names: the first name is a variable, and the last one is somewhere."""
+        words = {"", *_WORD.findall(text)}
+        variables = self.by_name.keys() & {*_VARIABLE.findall(text)}
+        among = [self.by_name[name] for name in variables]
+        found = [one for lasts in among for word in lasts.keys() & words for one in lasts[word]]
+        return [at for _, at in sorted(found) if words.issuperset(_WORD.findall(str(at[-1])))]
+
+
+_WORD, _VARIABLE = pattern(r"\w+"), pattern(r"(?<![\w.])\w+")
 
 
 def by_holder(fields: Iterable[ExplainedField], holders: AbstractSet[Path]) -> dict[Path, list[ExplainedField]]:
@@ -129,11 +218,11 @@ def _smallest_of_lists(
             yield from ((0, before, (*was, i)) for i in range(a, b))
 
 
-def leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+def _leaves_that_differ(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the paths of the innermost values that differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys((*new, *old)):
-            yield from leaves_that_differ(old.get(name), new.get(name), (*path, name))
+            yield from _leaves_that_differ(old.get(name), new.get(name), (*path, name))
     elif old != new:
         yield path
 
