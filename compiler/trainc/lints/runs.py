@@ -348,8 +348,7 @@ def _derived(
 ) -> Iterator[Fact]:
     """Yield what follows from other facts: the model, the precision, and what else there is in the pod."""
     container, text = training.entry.container, training.text
-    served = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
-    served = served or "vllm-serve" in text or "vllm serve" in text
+    named = any(facts.find(key) for key in ("vllm_server_host", "vllm_server_base_url"))
     amounts = {**(container.resources.get("requests") or {}), **(container.resources.get("limits") or {})}
     network = (*amounts, *map(str, container.resources.get("claims") or ()))
     mpi = training.info.policy("mpi")
@@ -369,7 +368,7 @@ def _derived(
         yield Fact("job:launcher", start.launch.launcher.name, "the launcher")
     yield Fact("job:launched", int(any(one.launch is not None for one in training.line.starts)), "launchers")
     yield Fact("job:secrets", int(_has_secrets(training)), "Secrets")
-    yield Fact("job:servers", int(served), "servers")
+    yield Fact("job:servers", int(named or "vllm-serve" in text or "vllm serve" in text), "servers")
     yield Fact("job:efa", int(any("efa" in name for name in network)), "EFA devices")
     yield from _resources(training, network)
     cpus = read_quantity(amounts.get("cpu"))
@@ -383,7 +382,8 @@ def _derived(
     yield Fact("job:shm", int(shared), "a volume at /dev/shm")
     yield Fact("job:writable", sum(mounts.values()) - mounts.get("/dev/shm", False), "volumes to write to")  # noqa: S108
     yield Fact("job:containers", len(training.entry.pod_set.containers), "containers")
-    yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else "", "the MPI")
+    installed_mpi = "Intel" if "intel/oneapi" in f"{training.entry.image} {text}" else ""
+    yield Fact("job:implementation", str(mpi.get("mpiImplementation") or "OpenMPI") if mpi else installed_mpi, "MPI")
     if mpi:
         yield Fact("job:ssh", str(mpi.get("sshAuthMountPath") or "/root/.ssh"), "sshAuthMountPath")
     yield Fact("job:host_network", int(bool(spec.get("hostNetwork"))), "hostNetwork")
@@ -465,6 +465,8 @@ def _reached(training: Training, start: Start) -> Iterator[Fact]:
         if hosts.wrong:
             yield Fact("hosts:wrong", hosts.wrong, f"{hosts.wrong} in {file.name}", file=(file, hosts.wrong))
         yield Fact("hosts:slots", hosts.slots, f"the slots of {file.name}")
+        if hosts.names[1:] and hosts.slots is None and not hosts.wrong:
+            yield Fact("hosts:unsaid", hosts.names[0], file.name, file=(file, hosts.names[0]))
         yield from _strange(training, hosts, Fact("", "", file.name, file=(file, "")))
     elif option is not None and value and value.startswith("/") and value != "/etc/mpi/hostfile":
         if volume_at(training, value)[0] is None and training.text.count(value) == 1:

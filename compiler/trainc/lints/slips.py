@@ -194,7 +194,8 @@ def _behind(training: Training, start: Start) -> Iterator[Finding]:
     for index, word in enumerate(words):
         spelling = word.partition("=")[0]
         name = spelling.removeprefix("--").replace("_", "-")
-        if index and spelling.startswith("--") and name in names and launch.find_option(frozenset((name,))) is None:
+        of_launcher = name in names or (name == "config-file" and "accelerate" in " ".join(words[index : index + 2]))
+        if index and spelling.startswith("--") and of_launcher and launch.find_option(frozenset((name,))) is None:
             message = f"{spelling} is an option of {roles.name}, and behind {words[0]} it is one of the script"
             place = len(start.argv) - len(launch.program) + index
             yield training.finding("InvalidLauncherArguments", "warning", message, f"put it before {words[0]}", place)

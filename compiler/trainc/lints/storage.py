@@ -57,6 +57,8 @@ _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: 
 _OWN = frozenset(("emptyDir", "ephemeral"))
 # Volumes with given content, to which nothing can be stored.
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
+# Classes of disks, which one node mounts.
+DISK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*")
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
 _OF_SYSTEM = frozenset("/usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/local/lib /bin /lib /opt/conda".split())
 _IN_MEMORY_SERVED = "cache:"
@@ -547,10 +549,15 @@ def claims_on_several_nodes(job: TrainJob, info: Info, around: Surroundings) -> 
         for volume in pod_set.volumes:
             name = str((volume.get("persistentVolumeClaim") or {}).get("claimName"))
             claim = claims.get(name)
-            access_modes = set(map(str, items(mapping(claim.data.get("spec")).get("accessModes")))) if claim else ()
-            pods = pod_set.pods
-            if not access_modes or not access_modes <= _ONE_NODE or pods < 2:
-                continue
-            if any(mount.get("name") == volume["name"] for mount in _mounts(pod_set)):
-                path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
-                yield _one_node(name, sorted(access_modes), pods, path, about)
+            spec = mapping(claim.data.get("spec")) if claim else {}
+            modes, kind = set(map(str, items(spec.get("accessModes")))), str(spec.get("storageClassName"))
+            place = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
+            if "ReadWriteMany" in modes and DISK.fullmatch(kind) and spec.get("volumeMode") != "Block":
+                message = (
+                    f"the claim {name!r} is ReadWriteMany, and one node alone mounts a disk of {kind}: it stays Pending"
+                )
+                hint = "use the class of a shared file system, such as one of EFS, Filestore, Azure Files or CephFS"
+                yield Finding("ClaimOnSeveralNodes", "warning", message, hint, *place)
+            mounted = any(mount.get("name") == volume["name"] for mount in _mounts(pod_set))
+            if modes and modes <= _ONE_NODE and pod_set.pods > 1 and mounted:
+                yield _one_node(name, sorted(modes), pod_set.pods, *place)

@@ -9,7 +9,7 @@ from trainc.findings import Finding, suggest
 from trainc.findings.text import correct_spelling
 from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.kube.documents import JOBS, mapping, value_at
-from trainc.lints.storage import security_of, volume_at
+from trainc.lints.storage import DISK, security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
@@ -22,8 +22,8 @@ _ENDLESS = (
     *("fluent-bit", "fluentd", "filebeat", "vector", "promtail", "logstash", "node-exporter", "dcgm-exporter"),
     *("envoy", "cloud-sql-proxy", "tensorboard", "otel", "opentelemetry-collector", "statsd-exporter", "pushgateway"),
 )
-# Kinds of storage whose new volumes belong to root.
-_BLOCK = pattern(r"gp[23]|io[12]|standard-rwo|premium-rwo|pd-.*|managed-(?:csi|premium).*|.*ebs.*|.*-ssd|local-path")
+# Further kinds of storage whose new volumes belong to root.
+_FRESH = pattern(r".*-ssd|local-path")
 
 # What is read from labels or annotations of pods, not of jobs.
 _OF_PODS = (
@@ -133,7 +133,8 @@ def _owner(training: Training) -> Iterator[Finding]:
     for volume in entry.pod_set.volumes if claims else ():
         claim = claims.get(str(mapping(volume.get("persistentVolumeClaim")).get("claimName")))
         spec = mapping(claim.data.get("spec")) if claim is not None else {}
-        if _BLOCK.fullmatch(str(spec.get("storageClassName"))) and not spec.get("dataSource"):
+        kind = str(spec.get("storageClassName"))
+        if (DISK.fullmatch(kind) or _FRESH.fullmatch(kind)) and not spec.get("dataSource"):
             message = f"user {user} may not write to the volume {volume['name']!r}: a new disk belongs to root"
             hint = training.patch(f"securityContext: {{fsGroup: {user}}}")
             path = pod_path(entry.job, entry.info, entry.pod_set.name, "volumes", ("name", volume["name"]))
