@@ -12,9 +12,7 @@ from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
 from trainc.cli.parser import parse_arguments
-from trainc.features.authoring.lsp import arguments as lsp_arguments
-from trainc.features.authoring.lsp import command as lsp
-from trainc.features.authoring.lsp import server as serving
+from trainc.features.authoring.lsp import arguments as lsp_arguments, command as lsp, server as serving
 
 
 def _params(request: Any, uri: str, line: int) -> Any:

@@ -9,8 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuzz import scalars
 from fuzz.mutation import mutated

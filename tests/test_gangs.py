@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from builders import Json, compiled, container, job, one, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuzz.targets.quantity import model
 from trainc import Compilation

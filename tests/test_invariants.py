@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from builders import Json, compiled, env, job, one, pods, replicated_job, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from trainc import Options
 from trainc.functions import compile_documents

@@ -165,14 +165,13 @@ def imported_names(path: Path) -> Iterator[str]:
 
 
 def exported(path: Path) -> list[str]:
-    """Return the names in `__all__`, which are all that a module of the door has."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    assert {type(node) for node in body} <= {ast.Expr, ast.ImportFrom, ast.Assign}
-    listed = next(ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign))
-    assert sorted(listed) == sorted(
-        alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names
-    )
-    return list(listed)
+    """Return the names that a module of the door imports as themselves, which are all that it has."""
+    docstring, *imports = ast.parse(path.read_text(encoding="utf-8")).body
+    assert isinstance(docstring, ast.Expr)
+    assert all(isinstance(node, ast.ImportFrom) for node in imports)
+    aliases = [alias for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert all(alias.asname == alias.name for alias in aliases)
+    return [alias.name for alias in aliases]
 
 
 def test_what_compiles_a_document_is_read_in_a_day() -> None:

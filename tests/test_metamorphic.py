@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from spelling import SPELLINGS, Json, in_lists, shuffled, spelled
 from test_golden import CASES, options_of
 

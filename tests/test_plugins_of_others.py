@@ -17,8 +17,7 @@ from builders import runtime, trainjob
 
 from trainc import Options, compile_trainjob
 from trainc.ir.info import Container, Info, PodSet
-from trainc.plugins import registry
-from trainc.plugins import registry as entry_points
+from trainc.plugins import registry, registry as entry_points
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")

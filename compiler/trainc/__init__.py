@@ -8,13 +8,9 @@ if TYPE_CHECKING:
     from trainc.admission.admit import admit
     from trainc.admission.updates import refusals
     from trainc.compilation import Compilation, CompiledJob
-    from trainc.features.cluster.fits.answer import Fit as Fit
-    from trainc.features.cluster.fits.answer import Fits as Fits
-    from trainc.features.cluster.fits.answer import fits as fits
-    from trainc.features.cluster.why.causes import Waiting as Waiting
-    from trainc.features.cluster.why.causes import why as why
-    from trainc.features.migration.v1.migrate import Migration as Migration
-    from trainc.features.migration.v1.migrate import migrate as migrate
+    from trainc.features.cluster.fits.answer import Fit as Fit, Fits as Fits, fits as fits
+    from trainc.features.cluster.why.causes import Waiting as Waiting, why as why
+    from trainc.features.migration.v1.migrate import Migration as Migration, migrate as migrate
     from trainc.findings import CompileError, Diagnostic, Source
     from trainc.functions import JobResult, catalog, compile_many, compile_trainjob
     from trainc.options import Limits, Options

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from commands import run
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from published_schemas import published
 
 from trainc.cli.diagnostics import Files, once

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from trainc.features.cluster.doctor.command import QUESTIONS
-from trainc.features.cluster.doctor.command import Kubectl as Questions
+from trainc.features.cluster.doctor.command import QUESTIONS, Kubectl as Questions
 from trainc.features.cluster.doctor.comparison import Component, components
 
 Json = dict[str, Any]

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, job, main, one, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from trainc import CompileError
 from trainc.emit.name_hash import name_hash

@@ -10,8 +10,7 @@ import pytest
 import ruamel.yaml
 import yaml
 import yaml12
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
 from trainc.emit.yaml_writer import dump_yaml, join_stream, text_of

@@ -17,12 +17,16 @@ from trainc.cli.command import COMMANDS
 from trainc.cli.parser import build_parser, parse_arguments
 from trainc.features.authoring.lsp.workspace import Workspace
 from trainc.features.cluster.doctor import command as doctor
-from trainc.features.cluster.fits import answer, scheduling, snapshot, usage
-from trainc.features.cluster.fits import findings as fits_findings
-from trainc.features.cluster.fits import judging as fits_judging
+from trainc.features.cluster.fits import (
+    answer,
+    findings as fits_findings,
+    judging as fits_judging,
+    scheduling,
+    snapshot,
+    usage,
+)
 from trainc.features.cluster.policies import judging as policy_judging
-from trainc.features.gitops.diff import command as diff_command
-from trainc.features.gitops.diff import comparison, live, model
+from trainc.features.gitops.diff import command as diff_command, comparison, live, model
 from trainc.features.gitops.report import command as report_command
 from trainc.kube import live_objects
 from trainc.lints import registry

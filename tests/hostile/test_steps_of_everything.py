@@ -15,8 +15,7 @@ from lsprotocol import types
 from requests_of_editors import REQUESTS, answer
 from steps import assert_linear, steps
 
-from trainc.cli.command import COMMANDS as KNOWN
-from trainc.cli.command import Streams
+from trainc.cli.command import COMMANDS as KNOWN, Streams
 from trainc.cli.main import main
 from trainc.features.authoring.lsp import server as serving
 

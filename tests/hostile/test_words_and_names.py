@@ -16,8 +16,7 @@ from comparing import diff_of, manifests
 from trainc.cli.diagnostics import Files
 from trainc.cli.report_formats import sarif_report
 from trainc.features.authoring.lsp import hovering
-from trainc.features.gitops.diff import live_report
-from trainc.features.gitops.diff import markdown as markdown_of_diffs
+from trainc.features.gitops.diff import live_report, markdown as markdown_of_diffs
 from trainc.features.gitops.diff.changes import Change
 from trainc.features.gitops.diff.live import Drift, LiveDiff, LiveObject, Wait
 from trainc.features.gitops.diff.live_report import live_markdown

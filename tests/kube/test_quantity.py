@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 from trainc.kube.quantity import Quantity, add_resources, canonical, max_resources, parse_quantity

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc.kube.re2 import re2_error
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, trainjob
-from builders import diagnostics_of as of_code
+from builders import container, diagnostics_of as of_code, job, runtime, trainjob
 from tables import cases
 from trainings import RUNTIMES, findings, training
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from builders import job, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from trainc import CompileError, JobResult, Options, compile_many, compile_trainjob
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
 from trainc.functions import compile_documents

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 import referencing
 import rpds
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 FILE = Path(__file__).parents[2] / "tools" / "playground" / "python" / "rpds.py"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, container, job, runtime, trainjob
-from builders import diagnostics_of as said_of
+from builders import compiled, container, diagnostics_of as said_of, job, runtime, trainjob
 from tables import cases
 
 from trainc import Diagnostic

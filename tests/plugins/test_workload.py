@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from builders import Json, compiled, container, diagnostics_of, job, one, pod, runtime, trainjob
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from kubernetes_schemas import refusals
 from tables import cases
 

@@ -6,8 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc.pods import validate_job
 from trainc.pods.admission_plugins import cluster_objects, refusals_of_pods

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tables import cases
 
-from trainc.kube.releases import PREVIEWS
-from trainc.kube.releases import RELEASES as ALL_RELEASES
+from trainc.kube.releases import PREVIEWS, RELEASES as ALL_RELEASES
 from trainc.reading.catalog import CATALOG_PREFIX, NotFound, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
 from trainc.schema import check

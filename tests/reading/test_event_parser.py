@@ -10,8 +10,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from reading import data_of, errors_of, read
 from tables import cases
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from builders import container, job, runtime, trainjob
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc.findings import has_errors
 from trainc.kube.releases import RELEASES

@@ -10,8 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 from trainc.cli.arguments.schema import OWN_KINDS as KIND_NAMES

@@ -8,8 +8,7 @@ import pytest
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS
 from trainc.kube.releases import RELEASES, Since
-from trainc.schema import rules
-from trainc.schema import shapes as zero_values
+from trainc.schema import rules, shapes as zero_values
 from trainc.schema.descriptions import DESCRIPTIONS, HINTS
 from trainc.schema.field_homes import releases_with
 from trainc.schema.rules import RULES, integer_bounds

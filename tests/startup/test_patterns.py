@@ -6,8 +6,7 @@ import json
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import trainc
 from trainc.kube import names

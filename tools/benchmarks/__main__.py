@@ -24,8 +24,7 @@ from benchmarks import jobs
 from benchmarks.commands import START, over_jobs, write_inputs
 from benchmarks.imports import import_times
 from benchmarks.jobs import KUSTOMIZE_UP_TO, RELEASE, RUNTIME, RUNTIME_ALONE, folders, parsed, trainjob
-from benchmarks.monorepo import commands as in_pull_request
-from benchmarks.monorepo import write_repository
+from benchmarks.monorepo import commands as in_pull_request, write_repository
 from benchmarks.plot import plot
 from benchmarks.processes import Run, least, succeeds
 from benchmarks.pythons import described

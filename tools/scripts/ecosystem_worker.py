@@ -51,8 +51,7 @@ def _text(file: BinaryIO) -> str:
 
 def main() -> None:
     """Answer the commands on stdin."""
-    from trainc.cli.main import main as warm_up
-    from trainc.cli.main import run
+    from trainc.cli.main import main as warm_up, run
 
     answers, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

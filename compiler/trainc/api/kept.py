@@ -1,5 +1,3 @@
 """Output that is kept as built: what jobs were built from, and why it differs from what compiling gives now."""
 
-from trainc.cli import kept
-
-__all__ = ["kept"]
+from trainc.cli import kept as kept

@@ -1,25 +1,22 @@
 """Documents of Kubernetes as data: fields, quantities, selectors, devices, and the names of upstream."""
 
-from trainc.kube import bounds, devices, documents, names, quantity, releases, selectors
-from trainc.kube.documents import POD_SPEC, Json, Manifest, Unchecked, identity_of, mapping, objects, value_at
-from trainc.kube.quantity import Quantity, parse_quantity
-
-__all__ = [
-    "POD_SPEC",
-    "Json",
-    "Manifest",
-    "Quantity",
-    "Unchecked",
-    "bounds",
-    "devices",
-    "documents",
-    "identity_of",
-    "mapping",
-    "names",
-    "objects",
-    "parse_quantity",
-    "quantity",
-    "releases",
-    "selectors",
-    "value_at",
-]
+from trainc.kube import (
+    bounds as bounds,
+    devices as devices,
+    documents as documents,
+    names as names,
+    quantity as quantity,
+    releases as releases,
+    selectors as selectors,
+)
+from trainc.kube.documents import (
+    POD_SPEC as POD_SPEC,
+    Json as Json,
+    Manifest as Manifest,
+    Unchecked as Unchecked,
+    identity_of as identity_of,
+    mapping as mapping,
+    objects as objects,
+    value_at as value_at,
+)
+from trainc.kube.quantity import Quantity as Quantity, parse_quantity as parse_quantity

@@ -1,6 +1,4 @@
 """Documents rewritten with their comments: nodes with their places, and the roles of a job in older APIs."""
 
-from trainc.pipeline import patches
-from trainc.reading import libyaml
-
-__all__ = ["libyaml", "patches"]
+from trainc.pipeline import patches as patches
+from trainc.reading import libyaml as libyaml

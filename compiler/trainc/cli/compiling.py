@@ -8,12 +8,16 @@ from functools import cache, partial
 from io import BytesIO
 
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.diagnostics import Files
-from trainc.cli.diagnostics import full_message as full_message  # noqa: PLC0414 - features find it here
+from trainc.cli.diagnostics import (
+    Files,
+    full_message as full_message,  # noqa: PLC0414 - features find it here
+)
 from trainc.cli.hidden import hidden as hidden  # noqa: PLC0414
 from trainc.cli.settings import Settings
-from trainc.cli.skipped import nothing_found as nothing_found  # noqa: PLC0414 - features find it here
-from trainc.cli.skipped import skipped_documents as skipped_documents  # noqa: PLC0414
+from trainc.cli.skipped import (
+    nothing_found as nothing_found,  # noqa: PLC0414 - features find it here
+    skipped_documents as skipped_documents,  # noqa: PLC0414
+)
 from trainc.compilation import CompiledJob
 from trainc.emit.yaml_writer import text_of
 from trainc.explain import place

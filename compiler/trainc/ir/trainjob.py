@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 
 from trainc.findings import Finding, Path, remove
 from trainc.ir.info import Info, Item, PodSet, controller_port_match, port_match

@@ -20,8 +20,7 @@ A table has these fields, all but the first optional:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cache, lru_cache
 
 from trainc.findings import Severity

@@ -6,8 +6,7 @@ modules that are imported only for the jobs that need them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
 
 from trainc.kube.documents import Json, Manifest
 from trainc.startup.records import dataclass, field

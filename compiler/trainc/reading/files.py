@@ -14,8 +14,15 @@ from trainc.findings.policy import matches
 from trainc.findings.text import counted, first_of, near_names
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import CONFIGURATION_FILE, error_reason, is_below, is_inside, read_bounded, root_around
-from trainc.reading.opening import read_file as read_bytes
+from trainc.reading.opening import (
+    CONFIGURATION_FILE,
+    error_reason,
+    is_below,
+    is_inside,
+    read_bounded,
+    read_file as read_bytes,
+    root_around,
+)
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass

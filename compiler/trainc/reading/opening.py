@@ -15,8 +15,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from trainc.startup.patterns import pattern
-from trainc.startup.shipped import read_data as read_data  # noqa: PLC0414 - features have it from here
-from trainc.startup.shipped import read_text as read_text  # noqa: PLC0414 - so does a plugin
+from trainc.startup.shipped import (
+    read_data as read_data,  # noqa: PLC0414 - features have it from here
+    read_text as read_text,  # noqa: PLC0414 - so does a plugin
+)
 from trainc.startup.typing import BinaryIO
 
 # Flags that do not exist on all platforms.

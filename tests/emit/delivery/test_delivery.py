@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from builders import codes, compiled, job, one, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 WAVE = "argocd.argoproj.io/sync-wave"

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from builders import codes, job, one, runtime, trainjob
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 from trainc import Compilation, CompileError, Options

@@ -12,9 +12,7 @@ from pygls.workspace import Workspace
 from fuzz.targets.commands import _folder
 from trainc.cli.command import Arguments
 from trainc.cli.parser import parse_arguments
-from trainc.features.authoring.lsp import arguments as lsp_arguments
-from trainc.features.authoring.lsp import command as lsp
-from trainc.features.authoring.lsp import server as serving
+from trainc.features.authoring.lsp import arguments as lsp_arguments, command as lsp, server as serving
 
 PATH = "jobs/other.yaml"
 

@@ -5,8 +5,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from types import MappingProxyType
 
 from trainc.findings import Finding, Path, Severity, write

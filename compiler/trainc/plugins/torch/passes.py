@@ -5,8 +5,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 
 from trainc.findings import Finding, Path
 from trainc.ir.entrypoints import ambiguous_gpus, count_deviation, cpus, gpus, is_gpu, resources_per_node

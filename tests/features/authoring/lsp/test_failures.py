@@ -14,8 +14,7 @@ from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
 from trainc.cli.parser import parse_arguments
-from trainc.features.authoring.lsp import arguments as lsp_arguments
-from trainc.features.authoring.lsp import command, fixes, hovering, server
+from trainc.features.authoring.lsp import arguments as lsp_arguments, command, fixes, hovering, server
 
 PLACE = types.Position(10, 6)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from trainc.features.authoring.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.features.authoring.run.model import ExitRule, FailureRule, Outcome, Plan, Pod, Step, SuccessRule

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from clusters import Json, flavor, jobset, kueue, local, namespace, node, queue, topology
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc import fits
 from trainc.features.cluster.fits.answer import Fits

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from clusters import GPU, Json, alone, flavor, jobset, kueue, local, node, queue, requested, topology
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 from benchmarks.fits import cluster, jobs

@@ -9,8 +9,7 @@ from typing import Any
 import celpy
 import pytest
 from celpy.adapter import json_to_cel
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tables import cases
 
 from trainc.features.cluster.policies.cel import (

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from builders import runtime, trainjob
 from comparing import bent, diff_markdown, diff_of, jobset, manifests
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trainc import CompileError, Diagnostic, Options, Source
 from trainc.features.gitops.diff.sides import read_manifests, with_runtime

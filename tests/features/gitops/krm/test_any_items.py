@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 from builders import runtime, trainjob
 from commands import run
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 NAMES = st.sampled_from(["rt", "llm", "", "internal.config.kubernetes.io/previousNames", "config.kubernetes.io/origin"])
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | NAMES

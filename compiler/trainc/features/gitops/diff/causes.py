@@ -7,8 +7,7 @@ that is the same on both sides is never one. A line is named where it is now; on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
 from typing import Any, TypeAlias
 

@@ -38,13 +38,13 @@ from trainc.features.gitops.diff.model import (
     Diff,
     JobDiff,
     Review,
+    Side as Compared,
     across,
     error_line,
     finding_line,
     reason_of,
     sum_of,
 )
-from trainc.features.gitops.diff.model import Side as Compared
 from trainc.features.gitops.diff.overruled import overruled_values
 from trainc.features.gitops.diff.sides import (
     JobKey,
@@ -58,8 +58,7 @@ from trainc.features.gitops.diff.sides import (
     with_arguments,
 )
 from trainc.features.gitops.diff.sweeps import SWEEP_CODES, of_sweeps
-from trainc.features.gitops.diff.text import Part as TextPart
-from trainc.features.gitops.diff.text import diff_text, fate_of, figures, headline
+from trainc.features.gitops.diff.text import Part as TextPart, diff_text, fate_of, figures, headline
 
 if TYPE_CHECKING:
     from trainc.features.gitops.diff.live import LiveDiff

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 
 from trainc.api.admission import updates
 from trainc.api.findings import Finding, counted, first_of

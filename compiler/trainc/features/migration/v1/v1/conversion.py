@@ -10,8 +10,7 @@ from trainc.api.documents import check, enclosed
 from trainc.api.findings import Finding, Path, format_path, has_errors
 from trainc.api.kube import Json, documents, mapping, names, releases, value_at
 from trainc.api.records import dataclass, replace
-from trainc.features.migration.v1.v1 import documents as old
-from trainc.features.migration.v1.v1 import mpi
+from trainc.features.migration.v1.v1 import documents as old, mpi
 from trainc.features.migration.v1.v1.admission import admit
 from trainc.features.migration.v1.v1.documents import main_name
 from trainc.features.migration.v1.v1.job import (
