@@ -16,123 +16,13 @@ from trainc.project.configuration import CODE, Configuration, Images, Selection
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Document
 from trainc.reading.files import OVERLAY_FILE, Exclude, matching_paths
-from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside
-from trainc.schema.document_kinds import (
-    REGISTRY,
-    TEXT,
-    WORD,
-    WORDS,
-    DocumentKind,
-    Schema,
-    about,
-    list_of,
-    map_of,
-    struct,
-)
+from trainc.reading.opening import OUTSIDE_HINT, is_below, is_git_folder, is_inside, read_data
+from trainc.schema.document_kinds import WORD, DocumentKind, Schema, about, struct
 from trainc.startup.records import replace
 
 ENVIRONMENTS = "environments"
 # What trainc.yaml and each of its environments hold beside compile options. Paths are relative to the file.
-INPUT: Schema = {
-    "sources": about("Files, folders or globs with TrainJobs: what is compiled when no PATH is given.", WORDS),
-    "select": about(
-        "Which TrainJobs of the sources are meant, as they are written; all of these must hold.",
-        struct(
-            {
-                "labels": about(
-                    "Labels and their values, one or several each.",
-                    {
-                        **map_of({"type": ["string", "array"], "items": TEXT, "minItems": 1}),
-                        "errorMessage": "write `LABEL: VALUE` lines, as in labels: {team: nlp}",
-                    },
-                ),
-                "queue": about(
-                    "The Kueue queue, or several.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
-                ),
-                "namespaces": about("Namespaces, or globs of them.", WORDS),
-                "paths": about("Globs of files, as in `exclude`.", WORDS),
-            },
-            minProperties=1,
-            errorMessage="write one or more of labels, queue, namespaces and paths, such as select: {queue: h100}",
-        ),
-    ),
-    "runtimes": about("Folders with runtimes; they come before the built-in ones.", WORDS),
-    "overlay": about(
-        "The overlay to apply, or several in order.", {"type": ["string", "array"], "items": WORD, "minLength": 1}
-    ),
-    "policies": about("Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", WORDS),
-    "output": about("The folder for the manifests, one file per TrainJob.", WORD),
-    "rebuild": about(
-        "What a build compiles again: jobs whose TrainJob has changed, or all.",
-        {"type": "string", "enum": ["changed-jobs", "all"]},
-    ),
-    "adopted": about("Globs of rendered files that may be new although trainc did not compile them.", WORDS),
-    "frozen": about(
-        "Jobs that are not built again, with the reason.",
-        {
-            "type": "array",
-            "items": struct(
-                {
-                    "jobs": about("Names, NAMESPACE/NAME, or globs.", {**WORDS, "minItems": 1}),
-                    "reason": about("Why.", WORD),
-                },
-                required=["jobs", "reason"],
-                errorMessage="write {jobs: [NAMESPACE/NAME], reason: WHY} after the dash",
-            ),
-        },
-    ),
-    "cluster": about("The folder with a snapshot of queues and nodes, for `trainc fits`.", WORD),
-    "live": about(
-        "What the cluster was doing.",
-        struct(
-            {
-                "dump": about("The folder with the dump that CI publishes, and with its `takenAt`.", WORD),
-                "maxAge": about(
-                    "The age up to which it counts: 1h if not set.",
-                    {"type": "string", "pattern": "^[0-9]{1,6}[smhd]$", "errorMessage": "write it like 30m, 2h or 1d"},
-                ),
-            },
-            required=["dump"],
-            errorMessage="write the folder as in live: {dump: live/prod}",
-        ),
-    ),
-    "exclude": about("Globs, as in .gitignore, of files and folders that are not read.", WORDS),
-    "namespaces": about("The namespaces that the jobs of files may have, by glob; the last one counts.", map_of(WORDS)),
-    "images": about(
-        "What images may be used.",
-        struct(
-            {
-                "pinned": about("Every image needs a digest.", {"type": "boolean"}),
-                "registries": about("Registries, or parts of them such as ghcr.io/my-org.", list_of(REGISTRY)),
-            }
-        ),
-    ),
-    "software": about(
-        "Versions of packages in images, by globs of their references, of which the one with the most letters counts, or a file with an SBOM of each.",
-        map_of(
-            {
-                "type": ["object", "string"],
-                "minLength": 1,
-                "minProperties": 1,
-                "additionalProperties": {
-                    "type": "string",
-                    "pattern": "^v?[0-9]{1,8}([.][0-9]{1,8})*[A-Za-z0-9.+_-]*$",
-                    "errorMessage": 'write the version in quotes, such as "5.10"',
-                },
-                "errorMessage": 'write {transformers: "5.3"}, or the file of an SBOM (CycloneDX or SPDX, JSON)',
-            }
-        ),
-    ),
-    "budgets": about(
-        "The GPU-hours that the jobs of namespaces may take at most, by glob of namespaces.",
-        map_of({"type": "number", "minimum": 0, "errorMessage": "write GPU-hours as a number, such as 5000"}),
-    ),
-    "rules": RULES,
-    "docsUrl": about(
-        "Where your copy of this documentation is published; diagnostics then link to its rule pages.",
-        {"type": "string"},
-    ),
-}
+INPUT: Schema = {**read_data(__file__, "trainc_yaml.json"), "rules": RULES}
 # The keys that hold paths, and those that hold a single one.
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _FOLDERS = ("output", "cluster")

@@ -21,14 +21,8 @@ from trainc.startup.records import dataclass, field
 
 Schema: TypeAlias = dict[str, Any]
 
-TEXT: Schema = {"type": "string"}
 WORD: Schema = {"type": "string", "minLength": 1}
 WORDS: Schema = {"type": "array", "items": WORD}
-REGISTRY: Schema = {
-    **WORD,
-    "pattern": "^(?![a-z]+://)",
-    "errorMessage": "write the name as in images, without https://: ghcr.io/team",
-}
 
 
 def about(description: str, schema: Schema) -> Schema:
@@ -39,16 +33,6 @@ def about(description: str, schema: Schema) -> Schema:
 def struct(properties: Schema, **more: Any) -> Schema:
     """Return the schema of a mapping with these fields and no others."""
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
-
-
-def list_of(item: Schema, **more: Any) -> Schema:
-    """Return the schema of a list."""
-    return {"type": "array", "items": item, **more}
-
-
-def map_of(value: Schema) -> Schema:
-    """Return the schema of a mapping with keys of the author's choice."""
-    return {"type": "object", "additionalProperties": value}
 
 
 @dataclass(frozen=True, slots=True)

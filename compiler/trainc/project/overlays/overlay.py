@@ -11,23 +11,12 @@ from trainc.findings import CompileError, Diagnostic, Finding, Path, Source
 from trainc.findings.policy import Rule, read_rules
 from trainc.kube.documents import Json
 from trainc.options import Limits
-from trainc.project.overlays.patterns import TARGET_FIELDS, Target, target_of
+from trainc.project.overlays.patterns import Target, target_of
 from trainc.project.settings import RULES, options_schema, read_options
 from trainc.reading.document import Chunk, Document, split
+from trainc.reading.opening import read_data
 from trainc.reading.yaml_reader import Locator, Positions, read_documents, read_value
-from trainc.schema.document_kinds import (
-    REGISTRY,
-    TEXT,
-    WORD,
-    WORDS,
-    DocumentKind,
-    Schema,
-    about,
-    list_of,
-    map_of,
-    struct,
-    without_nulls,
-)
+from trainc.schema.document_kinds import DocumentKind, struct, without_nulls
 from trainc.startup.records import dataclass, field, replace
 
 API = "trainc/v1alpha1"
@@ -109,81 +98,10 @@ class Patch:
 # The schema of `overlay.yaml`: kustomize's field names, and compile options.
 
 
-_PAIRS = map_of(TEXT)
-_NO_SELECTORS = "remove it: labels are added to the metadata of TrainJobs; to label pods, patch the runtime"
-_PATCH = struct(
-    {
-        "path": WORD,
-        "patch": {
-            "type": ["string", "object", "array"],
-            "errorMessage": "write a mapping (strategic merge patch) or a list of JSON Patch operations",
-        },
-        "target": struct(dict.fromkeys(TARGET_FIELDS, TEXT)),
-    },
-    oneOf=[{"required": ["path"]}, {"required": ["patch"]}],
-    errorMessage="write the patch inline under `patch`, or name its file under `path`",
-)
-_LABELS = struct(
-    {
-        "pairs": _PAIRS,
-        "includeSelectors": {"const": False, "errorMessage": _NO_SELECTORS},
-        "includeTemplates": {"const": False, "errorMessage": _NO_SELECTORS},
-        "fields": {"const": [], "errorMessage": _NO_SELECTORS},
-    }
-)
-_DIGEST = {
-    **WORD,
-    "pattern": "^(?!sha256:(?![0-9a-f]{64}$))",
-    "errorMessage": "write the digest in full: sha256: and 64 hexadecimal digits, as `docker buildx imagetools inspect IMAGE` prints it",
-}
-_IMAGE = struct(
-    {**dict.fromkeys(("name", "newName", "newTag"), WORD), "digest": _DIGEST},
-    required=["name"],
-    anyOf=[{"required": [name]} for name in ("newName", "newTag", "digest")],
-)
-_FIELDS: Schema = {
-    "apiVersion": {"const": API},
-    "kind": {"const": KIND},
-    "metadata": {"type": "object"},
-    "resources": about("Files and folders to compile, relative to the overlay; a folder may be a base.", WORDS),
-    "patches": about("Strategic merge patches or JSON Patch operations, inline or in a file.", list_of(_PATCH)),
-    "namespace": about("The namespace of all TrainJobs and TrainingRuntimes; replaces their own.", TEXT),
-    "namePrefix": about("Prefix for the names of TrainJobs.", TEXT),
-    "nameSuffix": about("Suffix for the names of TrainJobs.", TEXT),
-    "labels": about(
-        "Labels for TrainJobs and their JobSets.", list_of(_LABELS, errorMessage="write labels: [{pairs: {team: a}}]")
-    ),
-    "commonAnnotations": about("Annotations for TrainJobs and their JobSets.", _PAIRS),
-    "images": about("New names, tags and digests for images.", list_of(_IMAGE)),
-    "mirrors": about(
-        "For a registry, or a part of one, that from which all its images come instead.",
-        {
-            **map_of(REGISTRY),
-            "errorMessage": "write `REGISTRY: MIRROR` lines, as in mirrors: {docker.io: harbor.corp/hub}",
-        },
-    ),
-    "values": about("Variables for templates.", {"type": "object"}),
-    "runtimes": about("Folders with more runtimes.", WORDS),
-    "rules": RULES,
-}
-OVERLAY = DocumentKind(
-    KIND,
-    "an overlay",
-    CODE,
-    struct({**_FIELDS, **options_schema(KIND)}, required=["apiVersion", "kind"]),
-    # kustomize fields that are deprecated or do not apply to TrainJobs.
-    {
-        "bases": "list the folder under `resources`",
-        "components": "list the folder under `resources`",
-        "patchesStrategicMerge": "list it under `patches`",
-        "patchesJson6902": "list it under `patches`, with a target",
-        "commonLabels": "list them under `labels`, as in labels: [{pairs: {team: a}}]",
-        "rebuild": "set it in trainc.yaml, for builds with an output folder; kustomize keeps no files, so all jobs are compiled",
-        "replicas": "set spec.trainer.numNodes with a patch",
-        "configMapGenerator": "keep it in a kustomization: trainc only writes what TrainJobs need",
-        "secretGenerator": "create the Secret in another way (see `trainc rule SecretNeeded`): trainc never writes Secrets",
-    },
-)
+_DATA = read_data(__file__, "overlay.json")
+_FIELDS = {**_DATA["fields"], "rules": RULES, **options_schema(KIND)}
+# With hints for kustomize's fields that are deprecated or do not apply to TrainJobs.
+OVERLAY = DocumentKind(KIND, "an overlay", CODE, struct(_FIELDS, required=["apiVersion", "kind"]), _DATA["kustomize"])
 
 
 # Reads `overlay.yaml`.
