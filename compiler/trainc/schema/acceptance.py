@@ -7,13 +7,13 @@ wrong, and must reject exactly what explanation.py explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from operator import is_
 
 from trainc.kube.documents import LIST_MAP_KEYS, SETS, Json
 from trainc.kube.quantity import canonical
-from trainc.schema.rules import integer_bounds, limits, rules_of
+from trainc.schema.rules import integer_bounds, rules_of
 from trainc.schema.shapes import (
     EMPTY,
     EMPTY_STRUCT_DROPPED,
@@ -33,6 +33,7 @@ from trainc.schema.shapes import (
     definition,
     is_time,
     keeps_zero,
+    keywords,
     text_or_integer,
 )
 from trainc.startup.typing import Any, TypeAlias
@@ -100,7 +101,7 @@ def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Ac
         form = "read"
     keeps = keeps_zero(key, form, required=field in owner.required, is_list=isinstance(shape, ListOf))
     accept = _accept_shape(shape, release, key, form, keeps)
-    if fewest := limits(release).min_properties.get(key):
+    if fewest := keywords(release).get(key, {}).get("minProperties"):
         accept = accept_sized(accept, fewest)
     if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps:
         accept = omit_if_empty(accept)
@@ -126,8 +127,8 @@ Accept: TypeAlias = Callable[[Any], Any]
 
 def accept_list(accept_item: Accept, key: str, release: str, keeps_empty: bool) -> Accept:
     """Return the check for the list in the field `key`; `accept_item` checks its items."""
-    bounds = limits(release)
-    fewest, most = bounds.min_items.get(key, 0), bounds.max_items.get(key)
+    words = keywords(release).get(key, {})
+    fewest, most = words.get("minItems", 0), words.get("maxItems")
     has_duplicates = _duplicates(key)
 
     def accept(value: Any) -> list[Any] | None:
@@ -210,9 +211,8 @@ def accept_scalar(kind: ScalarType, key: str, release: str, keeps_zero: bool) ->
 
 
 def _string(key: str, release: str, keeps_zero: bool) -> Accept:
-    bounds = limits(release)
-    allowed = bounds.enum.get(key)
-    shortest, longest = bounds.min_length.get(key, 0), bounds.max_length.get(key)
+    words = keywords(release).get(key, {})
+    allowed, shortest, longest = words.get("enum"), words.get("minLength", 0), words.get("maxLength")
     if allowed is not None or shortest or longest is not None:
         return _bounded_string(allowed, shortest, longest, keeps_zero)
     if keeps_zero:
@@ -220,7 +220,7 @@ def _string(key: str, release: str, keeps_zero: bool) -> Accept:
     return lambda value: (value if type(value) is str else as_text(value)) or None
 
 
-def _bounded_string(allowed: tuple[str, ...] | None, shortest: int, longest: int | None, keeps_zero: bool) -> Accept:
+def _bounded_string(allowed: Collection[str] | None, shortest: int, longest: int | None, keeps_zero: bool) -> Accept:
     def accept(value: Any) -> str | None:
         text = value if type(value) is str else as_text(value)
         if allowed is not None and text not in allowed:

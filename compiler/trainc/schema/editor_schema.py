@@ -6,23 +6,24 @@ from functools import cache
 from typing import Any
 
 from trainc.kube.documents import SETS
-from trainc.kube.releases import Since
 from trainc.schema.descriptions import DESCRIPTIONS
-from trainc.schema.rules import Limits, integer_bounds, limits
-from trainc.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, defaults_of, definition
+from trainc.schema.rules import integer_bounds
+from trainc.schema.shapes import (
+    ROOTS,
+    Definition,
+    ListOf,
+    MapOf,
+    Scalar,
+    Shape,
+    Struct,
+    defaults_of,
+    definition,
+    keywords,
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITY_FORMAT = "quantity"
 _QUANTITY = r"^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$"
-_STORAGE_URI = r"^$|^[A-Za-z][A-Za-z0-9+.-]*://.+$"
-_PATTERNS = Since[str](
-    {
-        "2.3": {
-            "trainer.DatasetInitializer.storageUri": _STORAGE_URI,
-            "trainer.ModelInitializer.storageUri": _STORAGE_URI,
-        }
-    }
-)
 
 Schema = dict[str, Any]
 
@@ -73,22 +74,19 @@ def _struct(type_definition: Definition, release: str) -> Schema:
 
 
 def _value(shape: Shape, key: str, release: str) -> Schema:
-    bounds = limits(release)
     match shape:
         case Struct(name):
-            return {"$ref": f"#/$defs/{name}", **_without_none(minProperties=bounds.min_properties.get(key))}
+            return {"$ref": f"#/$defs/{name}", **_declared(key, release, "minProperties")}
         case MapOf(value):
             return {"type": "object", "additionalProperties": _value(value, f"{key}{{}}", release)}
         case ListOf(item):
-            sizes = _without_none(
-                minItems=bounds.min_items.get(key), maxItems=bounds.max_items.get(key), uniqueItems=key in SETS or None
-            )
+            sizes = _declared(key, release, "minItems", "maxItems") | ({"uniqueItems": True} if key in SETS else {})
             return {"type": "array", "items": _value(item, f"{key}[]", release), **sizes}
         case Scalar(kind):
-            return _scalar(kind, key, release, bounds)
+            return _scalar(kind, key, release)
 
 
-def _scalar(kind: str, key: str, release: str, bounds: Limits) -> Schema:
+def _scalar(kind: str, key: str, release: str) -> Schema:
     smallest, largest = integer_bounds(key, release)
     match kind:
         case "any":
@@ -103,13 +101,9 @@ def _scalar(kind: str, key: str, release: str, bounds: Limits) -> Schema:
             return {"type": "string", "format": "date-time"}
         case "boolean":
             return {"type": "boolean"}
-    return {"type": "string"} | _without_none(
-        enum=list(bounds.enum[key]) if key in bounds.enum else None,
-        minLength=bounds.min_length.get(key),
-        maxLength=bounds.max_length.get(key),
-        pattern=_PATTERNS.at(release).get(key),
-    )
+    return {"type": "string"} | _declared(key, release, "enum", "minLength", "maxLength", "pattern")
 
 
-def _without_none(**keywords: Any) -> Schema:
-    return {keyword: value for keyword, value in keywords.items() if value is not None}
+def _declared(key: str, release: str, *names: str) -> Schema:
+    words = keywords(release).get(key, {})
+    return {name: words[name] for name in names if name in words}

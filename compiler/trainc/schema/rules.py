@@ -13,7 +13,6 @@ from trainc.kube.names import (
     LABEL_LIMIT,
     LAUNCHER,
     MODEL_INITIALIZER,
-    MULTIKUEUE_MANAGED_BY,
     NODE,
     SUBDOMAIN_LIMIT,
     TRAINER,
@@ -26,10 +25,9 @@ from trainc.kube.names import (
     suggest_name,
 )
 from trainc.kube.releases import Since
-from trainc.schema.shapes import API_VERSIONS, ROOTS, Struct, definition, quote
+from trainc.schema.shapes import Struct, definition, keywords, quote
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
-from trainc.startup.typing import Any, TypeAlias, TypeVar
+from trainc.startup.typing import Any, TypeAlias
 
 _ANNOTATIONS_TOTAL = 256 * 1024
 
@@ -143,7 +141,6 @@ Rule: TypeAlias = Callable[[Policy], Iterator[Finding]]
 ML_POLICY = "trainer.MLPolicy"
 _NPROC_WORDS = ("auto", "cpu", "gpu")
 _URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
-_T = TypeVar("_T")
 
 
 def one_framework(fields: Collection[str]) -> Rule:
@@ -299,160 +296,11 @@ RULES = Since[tuple[Rule, ...]](
 )
 
 
-def _for_fields(value: _T, *fields: str) -> dict[str, _T]:
-    """Return the same value for fields, written as "Definition: field field"."""
-    by_owner = (text.split(": ") for text in fields)
-    return {f"{owner}.{field}": value for owner, names in by_owner for field in names.split()}
-
-
-# All other integers are int32. These are int64 in the CRD, or a Go `int`, which has no format there.
-INT64 = frozenset(
-    _for_fields(
-        None,
-        "batch.JobSpec: activeDeadlineSeconds",
-        "core.PodSecurityContext: fsGroup runAsGroup runAsUser supplementalGroups[]",
-        "core.PodSpec: activeDeadlineSeconds terminationGracePeriodSeconds",
-        "core.Probe: terminationGracePeriodSeconds",
-        "core.SecurityContext: runAsGroup runAsUser",
-        "core.ServiceAccountTokenProjection: expirationSeconds",
-        "core.SleepAction: seconds",
-        "core.Toleration: tolerationSeconds",
-        "jobset.Coordinator: jobIndex podIndex",
-        "meta.ObjectMeta: deletionGracePeriodSeconds generation",
-        "trainer.PodSpecPatch: terminationGracePeriodSeconds",
-        "trainer.TrainJobSpec: activeDeadlineSeconds",
-        "volcano.NetworkTopologySpec: highestTierAllowed",
-    )
-)
-MINIMUM = Since[int](
-    {
-        "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
-        "2.2": {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1},
-        "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
-        "2.4": {
-            "trainer.Trainer.numNodes": 0,
-            **_for_fields(1, "trainer.Trainer: numProcPerNode", "trainer.MPIMLPolicySource: numProcPerNode"),
-        },
-    }
-)
-_ACTIONS = ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")
-ENUM = Since[tuple[str, ...]](
-    {
-        "2.0": {
-            **{f"{root}.kind": (kind,) for kind, root in ROOTS.items()},
-            **{f"{root}.apiVersion": (API_VERSIONS[kind],) for kind, root in ROOTS.items()},
-            "trainer.TrainJobSpec.managedBy": ("trainer.kubeflow.org/trainjob-controller", MULTIKUEUE_MANAGED_BY),
-            "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI",),
-            "jobset.DependsOn.status": ("Ready", "Complete"),
-            "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate"),
-            "jobset.FailurePolicyRule.action": _ACTIONS,
-            "jobset.StartupPolicy.startupPolicyOrder": ("AnyOrder", "InOrder"),
-            "jobset.SuccessPolicy.operator": ("All", "Any"),
-        },
-        "2.1": {
-            "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI", ""),
-            "volcano.NetworkTopologySpec.mode": ("hard", "soft"),
-        },
-        "2.2": {
-            "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate", "InPlaceRestart"),
-            "jobset.VolumeRetentionPolicy.whenDeleted": ("Delete", "Retain"),
-        },
-        "2.3": {"jobset.FailurePolicyRule.action": (*_ACTIONS, "RestartJob", "RestartJobAndIgnoreMaxRestarts")},
-    }
-)
-MIN_LENGTH = Since[int](
-    {
-        "2.1": _for_fields(
-            1,
-            "trainer.RuntimeRef: name",
-            "trainer.ContainerOverride: name",
-            "trainer.PodTemplateOverrideTargetJob: name",
-        ),
-        "2.2": _for_fields(
-            1, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name", "trainer.ContainerPatch: name"
-        ),
-        "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
-    }
-)
-MAX_LENGTH = Since[int](
-    {
-        "2.2": {
-            **_for_fields(253, "trainer.RuntimeRef: name apiGroup kind", "trainer.TrainJobSpec: managedBy"),
-            **_for_fields(253, "trainer.RuntimePatch: manager", "trainer.ReplicatedJobPatch: name"),
-            **_for_fields(253, "trainer.PodSpecPatch: serviceAccountName", "trainer.ContainerPatch: name"),
-            **_for_fields(500, "trainer.Trainer: image"),
-            **_for_fields(2048, "trainer.DatasetInitializer: storageUri", "trainer.ModelInitializer: storageUri"),
-            **_for_fields(4096, "trainer.MPIMLPolicySource: sshAuthMountPath"),
-            **_for_fields(65536, "trainer.Trainer: command[] args[]"),
-        },
-        "2.3": {
-            **_for_fields(63, "trainer.EnvInjectionTarget: containerNames[]"),
-            **_for_fields(253, "trainer.EnvInjectionTarget: jobName"),
-            **_for_fields(1048576, "trainer.Trainer: command[] args[]"),
-        },
-    }
-)
-MIN_ITEMS = Since[int]({"2.3": {"trainer.EnvInjectionTarget.containerNames": 1}})
-MAX_ITEMS = Since[int](
-    {
-        "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
-        "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
-        "2.2": {
-            **_for_fields(16, "trainer.TrainJobSpec: runtimePatches", "trainer.PodSpecPatch: schedulingGates"),
-            **_for_fields(50, "jobset.JobSetSpec: volumeClaimPolicies", "jobset.VolumeClaimPolicy: templates"),
-            **_for_fields(64, "trainer.PodSpecPatch: containers initContainers imagePullSecrets"),
-            **_for_fields(100, "trainer.JobSetSpecPatch: replicatedJobs"),
-            **_for_fields(128, "trainer.Trainer: command args env", "trainer.PodSpecPatch: tolerations volumes"),
-            **_for_fields(128, "trainer.DatasetInitializer: env", "trainer.ModelInitializer: env"),
-            **_for_fields(128, "trainer.ContainerPatch: env volumeMounts"),
-        },
-        "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
-        "2.4": _for_fields(32, "trainer.Trainer: resourceClaimsPerNode", "trainer.PodSpecPatch: resourceClaims"),
-    }
-)
-MIN_PROPERTIES = Since[int](
-    {
-        "2.1": _for_fields(
-            1,
-            "trainer.TrainingRuntime: spec",
-            "trainer.ClusterTrainingRuntime: spec",
-            "trainer.TrainingRuntimeSpec: template",
-        )
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The constraints of a release on single values, by "group.Definition.field"."""
-
-    minimum: dict[str, int]
-    enum: dict[str, tuple[str, ...]]
-    min_length: dict[str, int]
-    max_length: dict[str, int]
-    min_items: dict[str, int]
-    max_items: dict[str, int]
-    min_properties: dict[str, int]
-
-
-@cache
-def limits(release: str) -> Limits:
-    """Return the tables above for `release`."""
-    return Limits(
-        MINIMUM.at(release),
-        ENUM.at(release),
-        MIN_LENGTH.at(release),
-        MAX_LENGTH.at(release),
-        MIN_ITEMS.at(release),
-        MAX_ITEMS.at(release),
-        MIN_PROPERTIES.at(release),
-    )
-
-
 def integer_bounds(key: str, release: str) -> tuple[int, int]:
     """Return the smallest and the largest allowed value of the integer field `key`."""
-    bits = 63 if key in INT64 else 31
-    return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
+    words = keywords(release).get(key, {})
+    bits = 63 if words.get("format") == "int64" else 31
+    return words.get("minimum", -(1 << bits)), (1 << bits) - 1
 
 
 @cache

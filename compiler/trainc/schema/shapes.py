@@ -9,7 +9,7 @@ from trainc.kube.releases import Since
 from trainc.schema.definitions import DEFINITIONS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
-from trainc.startup.shipped import read_sections
+from trainc.startup.shipped import read_data, read_sections
 from trainc.startup.typing import Any, Literal, TypeAlias, get_args
 
 ROOTS = {
@@ -17,12 +17,6 @@ ROOTS = {
     "TrainingRuntime": "trainer.TrainingRuntime",
     "ClusterTrainingRuntime": "trainer.ClusterTrainingRuntime",
     "JobSet": "jobset.JobSet",
-}
-API_VERSIONS = {
-    "TrainJob": "trainer.kubeflow.org/v1alpha1",
-    "TrainingRuntime": "trainer.kubeflow.org/v1alpha1",
-    "ClusterTrainingRuntime": "trainer.kubeflow.org/v1alpha1",
-    "JobSet": "jobset.x-k8s.io/v1alpha2",
 }
 # The most problems of one kind that are reported of a document: as many as a report shows.
 MOST_LISTED = 1_000
@@ -205,57 +199,22 @@ def quote(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")
 
 
-# The defaults of a release, and the zero values that its Go types write.
-#
-# The CRDs of Trainer and JobSet declare the defaults; a default only applies if its parent object is present. Source:
-# manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset, at the tags that
-# PORT.yaml pins.
-
+# What the CRDs of Trainer and JobSet declare of fields, by "group.Definition.field", in the words of JSON Schema: bounds,
+# defaults, each of which applies only if its parent object is present, and the integers that are int64, or a Go `int`,
+# which has no format there; all others are int32. Source: manifests/base/crds of kubeflow/trainer and
+# config/components/crd/bases of kubernetes-sigs/jobset, at the tags that PORT.yaml pins.
+KEYWORDS = Since[dict[str, Any]](read_data(__file__, "keywords.json"))
 Default: TypeAlias = str | int | bool
 
-DEFAULTS = Since[Default](
-    {
-        "2.0": {
-            "trainer.TrainJobSpec.suspend": False,
-            "trainer.TrainJobSpec.managedBy": "trainer.kubeflow.org/trainjob-controller",
-            "trainer.RuntimeRef.apiGroup": "trainer.kubeflow.org",
-            "trainer.RuntimeRef.kind": "ClusterTrainingRuntime",
-            "trainer.TorchMLPolicySource.numProcPerNode": "auto",
-            "trainer.MPIMLPolicySource.numProcPerNode": 1,
-            "trainer.MPIMLPolicySource.mpiImplementation": "OpenMPI",
-            "trainer.MPIMLPolicySource.sshAuthMountPath": "/root/.ssh",
-            "trainer.MPIMLPolicySource.runLauncherAsNode": False,
-            "trainer.CoschedulingPodGroupPolicySource.scheduleTimeoutSeconds": 60,
-            "jobset.FailurePolicy.restartStrategy": "Recreate",
-            "jobset.ReplicatedJob.replicas": 1,
-            "core.ContainerPort.protocol": "TCP",
-            "core.GRPCAction.service": "",
-            "core.ConfigMapEnvSource.name": "",
-            "core.ConfigMapKeySelector.name": "",
-            "core.ConfigMapProjection.name": "",
-            "core.ConfigMapVolumeSource.name": "",
-            "core.LocalObjectReference.name": "",
-            "core.SecretEnvSource.name": "",
-            "core.SecretKeySelector.name": "",
-            "core.SecretProjection.name": "",
-            "core.AzureDiskVolumeSource.fsType": "ext4",
-            "core.AzureDiskVolumeSource.readOnly": False,
-            "core.ISCSIVolumeSource.iscsiInterface": "default",
-            "core.RBDVolumeSource.keyring": "/etc/ceph/keyring",
-            "core.RBDVolumeSource.pool": "rbd",
-            "core.RBDVolumeSource.user": "admin",
-            "core.ScaleIOVolumeSource.fsType": "xfs",
-            "core.ScaleIOVolumeSource.storageMode": "ThinProvisioned",
-        },
-        "2.1": {
-            "jobset.ReplicatedJob.groupName": "default",
-            "core.FileKeySelector.optional": False,
-            "volcano.NetworkTopologySpec.mode": "hard",
-            "volcano.NetworkTopologySpec.highestTierAllowed": 1,
-        },
-        "2.2": {"trainer.FluxMLPolicySource.numProcPerNode": 1, "jobset.VolumeRetentionPolicy.whenDeleted": "Delete"},
-    }
-)
+
+@cache
+def keywords(release: str) -> dict[str, dict[str, Any]]:
+    """Return what the CRDs of a release declare; a later release replaces what earlier ones say, keyword by keyword."""
+    declared: dict[str, dict[str, Any]] = {}
+    for row in KEYWORDS.until(release):
+        for key, words in row.items():
+            declared[key] = {**declared.get(key, {}), **words}
+    return declared
 
 
 # Fields that keep a zero value ("", 0, false) when a release's Go types marshal the object. Runtime templates,
@@ -305,9 +264,10 @@ def keeps_zero(key: str, form: Form, *, required: bool, is_list: bool) -> bool:
 def defaults_of(release: str) -> dict[str, dict[str, Default]]:
     """Return the defaults of `release` by definition and field."""
     grouped: dict[str, dict[str, Default]] = {}
-    for key, value in DEFAULTS.at(release).items():
-        name, _, field = key.rpartition(".")
-        grouped.setdefault(name, {})[field] = value
+    for key, words in keywords(release).items():
+        if "default" in words:
+            name, _, field = key.rpartition(".")
+            grouped.setdefault(name, {})[field] = words["default"]
     return grouped
 
 

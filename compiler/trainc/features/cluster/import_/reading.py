@@ -12,7 +12,7 @@ from trainc.api.findings import CompileError, counted, first_of
 from trainc.api.kube import Unchecked, documents, identity_of, mapping, names, quantity
 from trainc.api.output import dump_yaml
 from trainc.api.records import dataclass, field, pattern
-from trainc.api.schema import DEFAULTS
+from trainc.api.schema import defaults_of
 from trainc.api.settings import Limits
 from trainc.features import ask
 
@@ -50,7 +50,8 @@ def clean(live: Unchecked, release: str) -> dict[str, Any]:
     complete, problems = check(data, kind, release, prune=True)
     if any(problem.severity == "error" for problem in problems):
         return data
-    defaults = {(name.rpartition(".")[2], type(value), value) for name, value in DEFAULTS.at(release).items()}
+    fields = (field for of_type in defaults_of(release).values() for field in of_type.items())
+    defaults = {(name, type(value), value) for name, value in fields}
     without: dict[str, Any] = {key: _pruned(value, defaults) for key, value in data.items()}
     return without if check(without, kind, release, prune=True)[0] == complete else data
 
