@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainc.schema.rules import limits
-from trainc.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Shape, Struct, definition
+from trainc.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Shape, Struct, definition, keywords
 
 Json = dict[str, Any]
 Steps = tuple[str | int, ...]
@@ -56,8 +55,7 @@ def values(leaf: Leaf, release: str) -> tuple[Any, Any]:
     for name in (leaf.key, leaf.key.rpartition(".")[2]):
         if name in _VALUES:
             return _VALUES[name]
-    if leaf.key in limits(release).enum:
-        allowed = limits(release).enum[leaf.key]
+    if allowed := keywords(release).get(leaf.key, {}).get("enum"):
         return allowed[0], allowed[-1]
     return _BY_TYPE[leaf.type]
 
